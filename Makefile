@@ -1,0 +1,72 @@
+# Every command of the project; `make` alone lists them.
+# Nothing needs to be installed or activated before: each target sets up what it lacks, once.
+
+SETUP := ./scripts/setup.sh
+BIN := .venv/bin
+
+# Taken as typed (`value`), so that a $ in the task is a $, and handed on in the environment, so
+# that no quote in it ever meets a shell.
+TASK ?= create a simple Python calculator with add, subtract, multiply, divide, and test it
+override TASK := $(value TASK)
+export TASK
+# More options for the program behind a target, as in `make test ARGS='-k bash -x'`.
+ARGS ?=
+# Optional parts of the project to install, as in `make setup EXTRAS=anthropic,google`.
+EXTRAS ?=
+# One process per core, up to four: more only compete for the browser and the database.
+WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile
+# What an agent or a test runs may call make itself: it shall not inherit from this one.
+ALONE := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES;
+
+COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench dev setup pins clean
+.SILENT: help run test setup
+
+help: ## list the commands
+	awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+run: ## do a task: make run TASK="..." (without a model: play the bundled recording)
+	$(SETUP) run
+	$(ALONE) exec $(BIN)/manus run --or-replay recordings/calculator.jsonl -- "$$TASK"
+
+test: ## run the whole test suite: make test ARGS="-k bash"
+	$(SETUP) browser
+	$(ALONE) unset TASK; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+check: ## lint, formatting, types, direction of imports
+	$(SETUP) dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: ## format, and repair what the linter can repair
+	$(SETUP) dev
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: ## what a step costs, against a plain loop: make bench ARGS="..."
+	$(SETUP) dev
+	$(BIN)/python -m benchmarks.step_cost $(ARGS)
+
+# Without reloading: it would begin anew whenever a run writes a Python file into ./workspace.
+dev: ## the LangGraph server on this machine, for Studio: make dev ARGS="--port 2025"
+	$(SETUP) dev
+	$(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10 $(ARGS)
+
+setup: ## make .venv ready for all of the above; other providers: make setup EXTRAS=anthropic
+	$(SETUP) browser
+	if [ -n "$(EXTRAS)" ]; then $(SETUP) extras "$(EXTRAS)"; fi
+
+# One set of versions that suits all extras at once, and the two that are installed taken from it.
+pins: ## bring requirements/ in line with pyproject.toml: make pins ARGS=--upgrade
+	$(COMPILE) --group dev --all-extras --output-file requirements/all.txt
+	$(COMPILE) --group dev --constraint requirements/all.txt --output-file requirements/dev.txt
+	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt
+
+clean: ## remove .venv and caches; workspace/ and your threads stay
+	rm -rf .venv .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

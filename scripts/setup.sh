@@ -1,0 +1,189 @@
+#!/bin/sh
+# Makes .venv at the repository's root ready for `run` or for `dev` (all of `run`, and the tools).
+#
+#   scripts/setup.sh run|dev      when nothing has changed since the last time, it ends at once
+#   scripts/setup.sh browser      for the tests: finds a Chromium, else installs one
+#   scripts/setup.sh extras A,B   adds optional parts of the project, as pyproject.toml names them
+#   scripts/setup.sh uv ARGS...   runs the uv that the set-up uses
+#
+# Needs only a POSIX shell and Python >= 3.11; see README.md for the commands that call it.
+set -eu
+cd "$(dirname "$0")/.."
+
+VENV=.venv
+STAMP=$VENV/.setup
+# Companies and mirrors have certificates of their own: the machine's list counts, not a bundled one.
+# (The second name is what uv called it before 0.10.)
+export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+# Another environment may be active in the caller's shell: this one is meant.
+unset VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    for python in python3.13 python3.12 python3.11 python3 python3.14; do
+        # Started, not only found: version managers leave shims that answer with an error.
+        if is_recent "$python"; then echo "$python"; return; fi
+    done
+    return 1
+}
+
+as_root_with_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
+
+quietly() { # what a command prints is shown only if it fails
+    log=$(mktemp)
+    code=0
+    "$@" >"$log" 2>&1 || { code=$?; cat "$log" >&2; }
+    rm -f "$log"
+    return $code
+}
+
+apt_install() {
+    say "Installing $* ..."
+    export DEBIAN_FRONTEND=noninteractive
+    set -- apt-get install -y --no-install-recommends "$@"
+    "$@" >/dev/null 2>&1 || { quietly apt-get update && quietly "$@"; }
+}
+
+# --- the environment -----------------------------------------------------------------------------
+
+make_venv() {
+    rm -rf "$VENV"
+    if command -v uv >/dev/null; then
+        # Brings a Python of its own if the machine has none that is recent enough.
+        uv venv --quiet --python '>=3.11' "$VENV" >&2 || die 'uv could not make .venv: see above.'
+        return
+    fi
+    python=$(find_python) || die 'Python 3.11 or newer is needed and none was found:' \
+        'install one (apt install python3 python3-venv, brew install python) and try again.'
+    "$python" -m venv "$VENV" >/dev/null 2>&1 && return
+    rm -rf "$VENV"
+    # Debian and Ubuntu ship Python without the part that puts pip into an environment.
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    if as_root_with_apt; then
+        apt_install "$package" || die "$package could not be installed: see above."
+        "$python" -m venv "$VENV" >&2 || die "$python -m venv failed: see above."
+    else
+        die "$python cannot make an environment: run 'sudo apt install $package' and try again."
+    fi
+}
+
+run_uv() {
+    if command -v uv >/dev/null; then uv "$@"; return; fi
+    [ -x "$VENV/bin/uv" ] || "$VENV/bin/python" -m pip install --quiet 'uv>=0.9' >&2 || return
+    "$VENV/bin/uv" "$@"
+}
+
+install_with_uv() { # install_with_uv run|dev
+    run_uv pip install --quiet --python "$VENV" --compile-bytecode -r "requirements/$1.txt" &&
+        run_uv pip install --quiet --python "$VENV" --no-deps --editable .
+}
+
+# Ten times slower, but it knows the mirror and proxy that a machine's pip is configured for.
+install_with_pip() { # install_with_pip run|dev
+    "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || return
+    say 'uv could not install the packages; trying with pip ...'
+    "$VENV/bin/python" -m pip install --quiet -r "requirements/$1.txt" >&2 &&
+        "$VENV/bin/python" -m pip install --quiet --no-deps --editable . >&2
+}
+
+# What an environment depends on. The folder counts, since scripts and the .pth file name it.
+fingerprint() {
+    { pwd; "$VENV/bin/python" -VV; cat pyproject.toml requirements/run.txt requirements/dev.txt; } |
+        cksum
+}
+
+is_ready() { # is_ready run|dev: an environment for dev will do for run
+    [ -f "$STAMP" ] && is_recent "$VENV/bin/python" || return 1
+    read -r level sum <"$STAMP"
+    [ "$sum" = "$(fingerprint)" ] && { [ "$level" = dev ] || [ "$level" = "$1" ]; }
+}
+
+# Set up to the end at some time, its Python still there, and not moved since.
+is_whole() {
+    [ -f "$STAMP" ] && is_recent "$VENV/bin/python" && grep -qxF "$PWD" "$VENV/.place"
+}
+
+set_up() { # set_up run|dev
+    is_ready "$1" && return
+    say "Setting up .venv for '$1' (once; a minute or less) ..."
+    level=$1
+    if [ -f "$STAMP" ] && grep -q '^dev ' "$STAMP"; then level=dev; fi
+    # Kept where possible, so that a package of the user's own survives new pins.
+    is_whole || make_venv
+    rm -f "$STAMP"
+    pwd >"$VENV/.place"
+    install_with_uv "$level" || install_with_pip "$level" ||
+        die 'The packages could not be installed: see above (is there a network?).'
+    # Last of all: a set-up that was interrupted is not taken for a finished one.
+    echo "$level $(fingerprint)" >"$STAMP"
+}
+
+# --- a browser, and what else the tests make use of ----------------------------------------------
+
+browser_by_name() {
+    for name in chromium chromium-browser google-chrome google-chrome-stable; do
+        command -v "$name" >/dev/null && return
+    done
+    [ -x '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' ]
+}
+
+# A bare Debian lacks a library that Playwright's own driver is linked to.
+driver_starts() { "$VENV/bin/playwright" --version >/dev/null 2>&1; }
+
+browser_of_playwright() {
+    "$VENV/bin/python" - <<'PYTHON'
+import os, sys
+from playwright.sync_api import sync_playwright
+
+with sync_playwright() as playwright:
+    sys.exit(not os.path.exists(playwright.chromium.executable_path))
+PYTHON
+}
+
+browser() {
+    driver_starts || { as_root_with_apt && apt_install libatomic1 && driver_starts; } || {
+        say "Playwright does not start, and the tests that need it will say so:" \
+            "try 'sudo apt install libatomic1'."
+        return 0
+    }
+    if browser_by_name || browser_of_playwright; then return; fi
+    say 'No Chromium found: installing one (once) ...'
+    if "$VENV/bin/playwright" install chromium >/dev/null 2>&1; then
+        # The download is the browser alone, without the libraries that a server may lack.
+        if as_root_with_apt; then quietly "$VENV/bin/playwright" install-deps chromium || :; fi
+        return
+    fi
+    if as_root_with_apt && apt_install chromium; then return; fi
+    say "No browser could be installed, and the tests that need one will say so:" \
+        "install Chromium or Google Chrome, or see what" \
+        "'.venv/bin/playwright install chromium' has to say."
+}
+
+services() { # on a build machine only: nobody wants a database installed by a test command
+    [ "${CI:-}" = true ] && as_root_with_apt || return 0
+    missing=
+    command -v bwrap >/dev/null || missing="$missing bubblewrap"
+    ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
+    # shellcheck disable=SC2086  # a list of words
+    [ -z "$missing" ] || apt_install $missing || say "Could not install:$missing."
+}
+
+case ${1:-} in
+run | dev) set_up "$1" ;;
+browser) set_up dev; browser; services ;;
+extras)
+    set_up run
+    run_uv pip install --python "$VENV" --compile-bytecode -c requirements/all.txt --editable ".[$2]"
+    ;;
+uv)
+    shift
+    [ -x "$VENV/bin/python" ] || make_venv
+    run_uv "$@"
+    ;;
+*) die "usage: $0 run|dev|browser|extras A,B|uv ARGS..." ;;
+esac
