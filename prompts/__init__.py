@@ -1,0 +1,1 @@
+"""Texts for the model, and the pure functions that fill them in."""

@@ -1,0 +1,163 @@
+"""What is said in a flow: to the one who plans, to the executor of a step, for the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prompts.render import render
+
+PLANNER = """\
+You plan work that others carry out. You are given a request and break it into steps with the \
+`planning` tool.
+
+A good plan:
+- has as few steps as the work needs; a simple request may need only one;
+- has steps that each lead to something one can check, written so that whoever carries out a step \
+understands it without having seen the other steps' work;
+- names the files through which steps hand on their work;
+- ends with a check of the whole, where a check makes sense.
+
+Each step begins when the step before it is completed. Where steps do not need each other, say so \
+with `depends_on`, so that they are done side by side.
+$executors
+Do not carry out anything yourself. Answer with one call of `planning`.\
+"""
+
+_EXECUTORS = """
+Who can carry out a step; choose with the name in brackets at the beginning of the step's text, \
+such as `[$first] …`:
+$listed
+Without a name in brackets it is `$first`.
+"""
+
+PLAN_NOW = "Make the plan for this request: call `planning` with the command `create`."
+
+REVISE = """\
+The request was:
+$request
+
+This is the plan as it stands, with what came of its steps:
+
+$plan
+
+$details
+
+$why
+
+Revise the plan: call `planning` with the command `update` and all steps of the revised plan. \
+Completed steps stay as they are: repeat their text unchanged. Leave out a step that cannot work \
+and put in its place what leads to the same end in another way.\
+"""
+
+STEP = """\
+You carry out one step of a plan. The user's request, which the whole plan serves:
+
+$request
+
+$plan
+
+$results$index. is your step: $step
+
+Do this step and no other; the rest is done by others in the same workspace. When it is done, say \
+in a few sentences what came of it: what you found, which files you made, what those who come \
+after you need to know. If it cannot be done, say why and end with a failure.\
+"""
+
+SUMMARY = """\
+The request was:
+$request
+
+It was worked on by a plan. This is what became of it:
+
+$plan
+
+$details
+
+Now answer the user: what was done and found, where the results are, and what was not done and \
+why. Say only what the results above say. The user has seen neither the plan nor the steps.\
+"""
+
+SUMMARIZER = """\
+You sum up finished work for the one who asked for it. You write the answer to the request, \
+plainly and honestly: what was not done is said as clearly as what was.\
+"""
+
+ASK_AGAIN = """\
+There is no usable plan yet: $problem Call `planning` with the command `$command`, and give \
+`steps` as a list of texts.\
+"""
+
+NO_PLAN_YET = (
+    "There is no plan yet. If the task takes more than one step, make one with `planning` "
+    "(command `create`) before anything else."
+)
+
+DEFAULT_TITLE = "Plan"
+DEFAULT_STEPS = (
+    "Analyse the request: find out what is there and what exactly is needed",
+    "Execute the request: do what it asks for",
+    "Verify the result against the request, and mend what is wrong",
+)
+
+NO_CALL = "the reply did not call the tool."
+OTHER_COMMAND = "no plan was made by that call."
+TOOLS_OFF = "Tools are off in this run, so no plan can be made by the tool."
+
+
+def planner(executors: Mapping[str, str]) -> str:
+    """The planner's system prompt; several executors are named with their descriptions."""
+    listed = "\n".join(f"- {name}: {description}" for name, description in executors.items())
+    first = next(iter(executors))
+    said = render(_EXECUTORS, first=first, listed=listed) if len(executors) > 1 else ""
+    return render(PLANNER, executors=said)
+
+
+def ask_again(problem: str, command: str) -> str:
+    """What is said after a reply without a usable plan."""
+    return render(ASK_AGAIN, problem=problem, command=command)
+
+
+def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
+    """The request for a revision."""
+    return render(REVISE, request=request, plan=plan, details="\n\n".join(details), why=why)
+
+
+def blocked(steps: Sequence[str]) -> str:
+    """Why a plan is revised: steps that were blocked, with the reason of each."""
+    return "These steps are blocked:\n" + "\n".join(f"- {step}" for step in steps)
+
+
+def rejected(reason: str) -> str:
+    """Why a plan is revised: a person did not approve it."""
+    return f"The user has read the plan and does not approve it: {reason or 'no reason given'}"
+
+
+def step(request: str, plan: str, results: Sequence[str], index: int, text: str) -> str:
+    """What the executor of a step is told."""
+    built_on = "Results of the steps that yours builds on:\n\n" + "\n\n".join(results) + "\n\n"
+    said = built_on if results else ""
+    return render(STEP, request=request, plan=plan, results=said, index=index, step=text)
+
+
+def summary(request: str, plan: str, details: Sequence[str]) -> str:
+    """The request for a summary."""
+    return render(SUMMARY, request=request, plan=plan, details="\n\n".join(details))
+
+
+def own_plan(plan: str) -> str:
+    """The plan that an agent keeps itself, as its next step is told of it."""
+    return f"Your plan as it stands:\n\n{plan}\n\nKeep it up to date with `planning`."
+
+
+def approve(plan: str) -> str:
+    """The question to the person before a plan is carried out."""
+    return (
+        f"{plan}\n\nShall this plan be carried out? Answer `yes`; or `edit N: new text` to change "
+        "step N; or say what should be different; or `cancel`."
+    )
+
+
+CANCELLED = "The plan was not approved, and the run was ended by the user."
+REJECTED_OFTEN = "The plan was rejected too often; the run ends without one."
+MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"
+ALL_DONE = "All steps of the plan were completed."

@@ -1,0 +1,34 @@
+"""What a model that cannot call tools is told, so that it can say what it wants called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_HOW = """\
+You have tools. To call one, write a block like this, with one JSON object in it and nothing else:
+
+<tool_call>
+{"name": "tool_name", "arguments": {"argument": "value"}}
+</tool_call>
+
+You may write several blocks, one for each call; say what you think before them, and write nothing \
+after the last. The results come in the next message. Never write a result yourself. Without a \
+block your reply counts as the final answer.
+
+The tools, each with the JSON schema of its arguments:
+"""
+
+
+def describe(tools: Sequence[str]) -> str:
+    """How tools are called, and which there are."""
+    return _HOW + "\n".join(tools)
+
+
+def call(body: str) -> str:
+    """A call as the model is to write it."""
+    return f"<tool_call>\n{body}\n</tool_call>"
+
+
+def result_of(name: str, *, failed: bool) -> str:
+    """The line before the result of a call."""
+    return f"Result of `{name}`{' (it failed)' if failed else ''}:"

@@ -1,0 +1,1 @@
+"""What travels: typed states, the run configuration, the profile, the errors."""

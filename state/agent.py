@@ -1,0 +1,194 @@
+"""The typed state of the agent graph: its input, its channels and its output."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NotRequired
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+
+# pydantic, which describes these to Studio, wants this one before Python 3.12
+from typing_extensions import TypedDict
+
+from state.messages import append_messages
+from state.plan import Plan
+from state.plan_changes import fold_plans
+
+RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
+StopReason = Literal[
+    "terminated",
+    "answered",
+    "max_steps",
+    "budget",
+    "stuck",
+    "interrupted",
+    "error",
+    "plan_incomplete",
+    "completed",
+]
+
+# A full copy of the history goes into every SNAPSHOT_EVERY-th write of it; between two copies a
+# checkpoint holds only what is new, so that storage grows with the steps and not with their square.
+SNAPSHOT_EVERY = 1000
+
+
+class Usage(TypedDict):
+    """What a run has used so far. Tokens as the server counts them; estimated where it does not."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    model_calls: int
+    tool_calls: int
+    seconds: float
+    cost: NotRequired[float]
+    """In the currency of the price table; only where prices are known."""
+    estimated: NotRequired[bool]
+    """True once a reply came without usage figures."""
+    roles: NotRequired[dict[str, RoleUsage]]
+    """The same by role, as soon as another role than the agent's own was asked."""
+
+
+class RoleUsage(TypedDict):
+    """What the model of one role has used."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    model_calls: int
+    cost: NotRequired[float]
+
+
+class Compaction(TypedDict):
+    """What has been taken out of the history of a thread so far."""
+
+    count: int
+    """How often."""
+    evicted: int
+    """Messages taken out; they have the numbers from 1 to this one in notes and archive."""
+    at: str
+    """Id of the message that was the newest then."""
+    size: int
+    """Tokens of a request with the history as it was left then."""
+    instructions: list[str]
+    """The user's standing instructions, word for word."""
+    examined: str
+    """Id of the newest message of the user that was searched for instructions."""
+
+
+class Circle(TypedDict):
+    """The circle that the run is in: what was repeated and which measure has been taken."""
+
+    kind: Literal["text", "call", "error", "cycle", "silence"]
+    what: str
+    """What was repeated and what came of it: one or two sentences for the model."""
+    measure: Literal["hint", "refuse", "ask"]
+    calls: list[dict[str, Any]]
+    """The calls (`name`, `args`) that go round; refused while the measure is `refuse`."""
+    since: int
+    """The step at which the present measure was taken."""
+
+
+class Run(TypedDict):
+    """One user request being worked on."""
+
+    id: str
+    request_id: str
+    """Id of the message that asked for it. Another last message of the user begins another run."""
+    guidance_id: NotRequired[str]
+    """Id of the newest answer a person gave to a stuck run; it belongs to this run."""
+    step: int
+    """Steps begun, from 1."""
+    max_steps: int
+    workspace: str
+    profile: str
+    closing: NotRequired[str]
+    """The budget, in words, that had room for one last call only."""
+
+
+class AgentInput(TypedDict, total=False):
+    """What a run is given: a request in words, or messages when it has images or a history."""
+
+    request: str
+    messages: list[AnyMessage]
+
+
+class AgentStart(AgentInput, total=False):
+    """What the graph begins with: the input, and the status that comes with it."""
+
+    status: RunStatus
+
+
+class AgentOutput(TypedDict, total=False):
+    """What a run gives back."""
+
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool | None
+    output: str
+    results: list[str]
+    usage: Usage
+    messages: list[AnyMessage]
+
+
+def newest(_: Any, new: Any) -> Any:
+    """The last write counts; the reducer of a channel that several tasks may write at once."""
+    return new
+
+
+def extended(lines: list[str], writes: Sequence[list[str]]) -> list[str]:
+    """The lines with those of each write behind them; the reducer of the `earlier` channel."""
+    return [*lines, *itertools.chain.from_iterable(writes)]
+
+
+class AgentState(TypedDict, total=False):
+    """The channels of the agent graph."""
+
+    messages: Annotated[
+        list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    run: Run
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool | None
+    """None until a run ends; then whether it did what was asked, as far as the agent can say."""
+    output: str
+    results: list[str]
+    usage: Usage
+    circle: Circle | None
+    plans: Annotated[
+        dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    """Plans by id; those of an agent that has the `planning` tool."""
+    active_plan: Annotated[str | None, newest]
+    compaction: Compaction
+    earlier: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    """Result lines of the run's steps whose messages have been taken out of the history."""
+
+
+class ToolTask(TypedDict):
+    """What one task of `act` is sent: one call of the last assistant message."""
+
+    index: int
+    """Place among the calls of the message, from 0."""
+    id: str
+    name: str
+    args: dict[str, Any]
+    refusal: NotRequired[str]
+    """Why this call must not be executed; it becomes the observation."""
+    injected: NotRequired[dict[str, Any]]
+    """What the tool is given besides the model's arguments: what it needs to know of the state."""
+
+
+def no_usage() -> Usage:
+    """The usage of a run that has not begun."""
+    return Usage(
+        input_tokens=0,
+        output_tokens=0,
+        cached_tokens=0,
+        model_calls=0,
+        tool_calls=0,
+        seconds=0.0,
+    )

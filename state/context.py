@@ -1,0 +1,66 @@
+"""The run configuration: one frozen, JSON-able object that Studio can fill from a form."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict, Field
+
+ToolChoice = Literal["none", "auto", "required"]
+
+
+class Budget(BaseModel):
+    """Upper limits of one run; what is not set is not limited."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
+    cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")
+    seconds: float | None = Field(None, gt=0, description="Wall time while the run works")
+    tool_calls: int | None = Field(None, ge=0, description="Tool calls carried out")
+    model_calls: int | None = Field(None, ge=1, description="Model calls")
+
+
+class Context(BaseModel):
+    """What a caller may choose for a run; everything has a default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workspace: str | None = Field(
+        None, description="The one directory the run may write to (default ./workspace)"
+    )
+    model: str | None = Field(None, description="PROVIDER:NAME, NAME or replay:FILE")
+    base_url: str | None = Field(
+        None,
+        description="Address of an OpenAI-compatible server; a configured key is not sent there",
+    )
+    max_steps: int | None = Field(None, ge=1, description="Step budget (default: the profile's)")
+    max_observe: int | None = Field(
+        None, ge=200, description="Characters of an observation that the model sees"
+    )
+    tool_choice: ToolChoice = Field("auto", description="none, auto or required")
+    text_reply: Literal["finish", "continue"] = Field(
+        "finish", description="What a reply without a tool call means: the answer, or a step"
+    )
+    duplicate_threshold: int = Field(
+        2, ge=1, description="Earlier repetitions that make a circle of a repeated text"
+    )
+    interactive: bool = Field(
+        False, description="Whether a person is there to be asked when the run is stuck"
+    )
+    record: str | None = Field(None, description="File to which the model's turns are recorded")
+    max_parallel_steps: int = Field(3, ge=1, description="Steps of a plan at work side by side")
+    max_replans: int = Field(2, ge=0, description="Revisions of a plan after a step was blocked")
+    approve_plan: bool = Field(
+        False, description="Whether a person approves each plan before it is carried out"
+    )
+    budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
+
+
+def context_of(runtime: Runtime[Any]) -> Context:
+    """The run's context; the default where none, or a foreign one, was given."""
+    given = runtime.context
+    if isinstance(given, Context):
+        return given
+    return Context.model_validate(given) if isinstance(given, dict) else Context()

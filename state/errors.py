@@ -1,0 +1,78 @@
+"""The exception tree. Each message is one sentence that a user may read: what, why, what to do.
+
+ManusError
+├── UsageError                 wrong usage or configuration (exit code 2)
+│   ├── SettingsError          a setting is missing, unknown or does not fit
+│   └── ThreadBusyError        the thread is being worked on by another run
+├── StorageError               checkpoints cannot be read or written
+├── ModelError                 a model call failed for good
+│   ├── ModelUnavailableError  it may pass (429, 5xx, connection, time-out); retried first
+│   ├── ModelRefusedError      it will not pass: key, model name, request
+│   ├── ContextOverflowError   the request is larger than the model's window
+│   └── ReplayMismatchError    a recording does not know this conversation
+└── ToolError                  the model can do better: said to it as an observation
+    ├── ToolUnavailableError   trying again will not help
+    └── PlanError              a change of a plan that does not fit
+        └── DependencyError    steps depend on each other, or on what is not there
+
+`UsageError` and `PlanError` are `ValueError`s too: what such an error says, the LangGraph server
+shows to whoever sent the value; what others say it hides.
+"""
+
+from __future__ import annotations
+
+
+class ManusError(Exception):
+    """Base of every error this project raises on purpose."""
+
+
+class UsageError(ManusError, ValueError):
+    """Wrong usage or configuration."""
+
+
+class SettingsError(UsageError):
+    """A setting is missing, unknown or does not fit."""
+
+
+class ThreadBusyError(UsageError):
+    """Two runs at once on one thread would fork its history."""
+
+
+class StorageError(ManusError):
+    """Checkpoints cannot be read or written."""
+
+
+class ModelError(ManusError):
+    """A model call failed for good."""
+
+
+class ModelUnavailableError(ModelError):
+    """The endpoint did not answer after every retry."""
+
+
+class ModelRefusedError(ModelError):
+    """The endpoint refused: key, model name or request."""
+
+
+class ContextOverflowError(ModelError):
+    """The request is larger than the model's context window."""
+
+
+class ReplayMismatchError(ModelError):
+    """A recording was asked for a conversation that it does not hold."""
+
+
+class ToolError(ManusError):
+    """A call failed in a way the model can mend; the message becomes the observation."""
+
+
+class ToolUnavailableError(ToolError):
+    """The tool cannot work here; the same call will fail again."""
+
+
+class PlanError(ToolError, ValueError):
+    """A change of a plan does not fit; said to the model, or to the person who edits it."""
+
+
+class DependencyError(PlanError):
+    """Steps depend on each other, or on what is not there."""

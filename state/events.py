@@ -1,0 +1,124 @@
+"""The custom events of a run, streamed as each thing happens (`stream_mode="custom"`)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from state.agent import RunStatus, StopReason
+from state.plan import Plan, StepStatus
+
+
+class StatusEvent(TypedDict):
+    """The run's status has changed."""
+
+    type: Literal["status"]
+    status: RunStatus
+    stop_reason: StopReason | None
+
+
+class StepEvent(TypedDict):
+    """A step begins: the model is about to be asked."""
+
+    type: Literal["step"]
+    step: int
+    max_steps: int
+
+
+class ThoughtEvent(TypedDict):
+    """The model has answered. Tokens are this call's; `seconds` its duration."""
+
+    type: Literal["thought"]
+    step: int
+    text: str
+    calls: list[dict[str, Any]]
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    seconds: float
+
+
+class CallEvent(TypedDict):
+    """A tool call begins."""
+
+    type: Literal["call"]
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
+class ObservationEvent(TypedDict):
+    """A tool call has ended; `text` is what the model will see of it."""
+
+    type: Literal["observation"]
+    id: str
+    name: str
+    text: str
+    is_error: bool
+    seconds: float
+
+
+class RetryEvent(TypedDict):
+    """A model call failed in a way that may pass; it is tried again after `wait` seconds."""
+
+    type: Literal["retry"]
+    attempt: int
+    wait: float
+    reason: str
+
+
+class CircleEvent(TypedDict):
+    """The run goes round in circles; a measure is taken."""
+
+    type: Literal["circle"]
+    measure: Literal["hint", "refuse", "ask"]
+    what: str
+
+
+class CompactionEvent(TypedDict):
+    """Older messages have been replaced by notes; the request now has about `size` tokens."""
+
+    type: Literal["compaction"]
+    evicted: int
+    size: int
+    window: int
+
+
+class PlanEvent(TypedDict):
+    """A flow has a plan, or another one than before; `why` says where it comes from."""
+
+    type: Literal["plan"]
+    why: Literal["made", "default", "revised", "kept", "edited"]
+    plan: Plan
+
+
+class PlanStepEvent(TypedDict):
+    """A step of the plan begins or has ended."""
+
+    type: Literal["plan_step"]
+    step: int
+    status: StepStatus
+    notes: str
+    executor: str
+
+
+class PlanActionEvent(TypedDict):
+    """What the executor of a step of the plan does; `event` is its own event."""
+
+    type: Literal["plan_action"]
+    step: int
+    event: dict[str, Any]
+
+
+Event = (
+    StatusEvent
+    | StepEvent
+    | ThoughtEvent
+    | CallEvent
+    | ObservationEvent
+    | RetryEvent
+    | CircleEvent
+    | CompactionEvent
+    | PlanEvent
+    | PlanStepEvent
+    | PlanActionEvent
+)

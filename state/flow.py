@@ -1,0 +1,135 @@
+"""The typed state of the flow graph: its input, its channels and its output."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+
+# as in state/agent.py: for pydantic before Python 3.12
+from typing_extensions import TypedDict
+
+from state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
+from state.messages import append_messages
+from state.plan import Plan
+from state.plan_changes import fold_plan, fold_plans
+
+Approval = Literal["not_needed", "wanted", "given", "rejected"]
+
+FlowInput = AgentStart
+
+
+class FlowRun(TypedDict):
+    """One user request being planned and carried out."""
+
+    id: str
+    request_id: str
+    """Id of the message that asked for it. Another last message of the user begins another run."""
+    workspace: str
+    executors: list[str]
+    """Names of those who can carry out a step; the first one is the default."""
+    replans: int
+    """Revisions after a blocked step, so far."""
+    replans_left: int
+    approval: Approval
+    reason: str
+    """Why the person rejected the plan."""
+    rejections: int
+
+
+class Batch(TypedDict):
+    """The steps that are at work together, and what the last ones came to."""
+
+    steps: list[int]
+    """Places of the steps that have been sent out; empty when none can begin."""
+    began: int
+    """When, in nanoseconds of the file system's clock: files changed since were made by them."""
+    failed: list[int]
+    """Of the batch before: places of the steps that were blocked."""
+    over: NotRequired[str]
+    """The budget of the run that is used up, in words."""
+    share: NotRequired[dict[str, Any]]
+    """The budget of each step of the batch."""
+
+
+def no_batch() -> Batch:
+    """No steps are at work, and none has failed."""
+    return Batch(steps=[], began=0, failed=[])
+
+
+class StepTask(TypedDict):
+    """What one task of `execute_step` is sent: one step, and all its executor is told."""
+
+    step: int
+    executor: str
+    request: str
+    """The user's request, the plan, results of the steps it depends on, and the step itself."""
+    images: list[dict[str, Any]]
+    """Pictures that came with the user's request, as content blocks."""
+    began: int
+    alone: bool
+    """Whether no other step is at work at the same time."""
+    budget: dict[str, Any]
+
+
+def add_usage(total: Usage, more: Usage) -> Usage:
+    """Fold what was used into the total; the reducer of the `usage` channel."""
+    added: dict[str, Any] = {**total}
+    for name, value in more.items():
+        if name == "estimated":
+            added[name] = bool(value) or bool(added.get(name))
+        elif name == "roles":
+            added[name] = _add_roles(added.get(name, {}), cast(Any, value))
+        else:
+            added[name] = added.get(name, 0) + value
+    return cast(Usage, added)
+
+
+def _add_roles(total: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    added = dict(total)
+    for role, used in more.items():
+        before = added.get(role, {})
+        added[role] = {**before, **{name: before.get(name, 0) + used[name] for name in used}}
+    return added
+
+
+class FlowOutput(TypedDict, total=False):
+    """What a run gives back."""
+
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool | None
+    output: str
+    results: list[str]
+    usage: Usage
+    plan: Plan
+    messages: list[AnyMessage]
+
+
+class FlowState(TypedDict, total=False):
+    """The channels of the flow graph.
+
+    Plans and messages are stored as what is new in them, so that storage grows with the work and
+    not with its square. The conversations of the steps are not here: each is in a checkpoint
+    namespace of its own.
+    """
+
+    messages: Annotated[
+        list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    """Requests and summaries."""
+    plan: Annotated[Plan, DeltaChannel(fold_plan, Plan, snapshot_frequency=SNAPSHOT_EVERY)]
+    """The plan of the newest request; empty before there is one."""
+    plans: Annotated[
+        dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    """Plans of earlier requests on the thread, by id."""
+    run: FlowRun
+    batch: Batch
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool | None
+    output: str
+    results: list[str]
+    usage: Annotated[Usage, add_usage]

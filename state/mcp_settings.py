@@ -1,0 +1,94 @@
+"""Settings of the MCP servers whose tools an agent may use: `[mcp.NAME]` in `manus.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from state.errors import SettingsError
+
+Transport = Literal["stdio", "sse", "http"]
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class McpServer(BaseModel):
+    """One server: a program to be started, or an address. Times in seconds.
+
+    `${NAME}` in a value of `env`, of `headers` or in `token` stands for a variable of our own
+    environment, so that no secret has to be in the file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str | None = None
+    """A program that speaks the protocol over stdin and stdout."""
+    args: tuple[str, ...] = ()
+    env: dict[str, SecretStr] = Field(default_factory=dict)
+    """Variables for the program; of ours it gets only what any program needs to find its way."""
+    directory: str | None = None
+    """Where the program is started; the workspace if not given."""
+    url: str | None = None
+    """`http://…` or `https://…` of a server that runs already."""
+    transport: Transport | None = None
+    """`stdio` for a command; for an address `http` (streamable HTTP) unless it says `sse`."""
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    token: SecretStr | None = None
+    """An OAuth token or API key, sent as `Authorization: Bearer …`."""
+    enabled: bool = True
+    connect_timeout: float = Field(30.0, gt=0, le=90)
+    call_timeout: float = Field(300.0, gt=0, le=700)
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("a server has either a `command` or a `url`")
+        if (self.kind == "stdio") != (self.command is not None):
+            raise ValueError("`stdio` goes with a `command`, `sse` and `http` with a `url`")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise ValueError("`url` must begin with http:// or https://")
+        foreign = ("headers", "token") if self.url is None else ("args", "env", "directory")
+        if given := [f"`{name}`" for name in foreign if name in self.model_fields_set]:
+            other = "url" if self.url is None else "command"
+            raise ValueError(f"{' and '.join(given)} can only go with a `{other}`")
+        return self
+
+    @property
+    def kind(self) -> Transport:
+        """How the server is spoken to."""
+        return self.transport or ("http" if self.command is None else "stdio")
+
+    @property
+    def place(self) -> str:
+        """Where the server is, without what may be secret: its command or its address."""
+        if self.url is None:
+            return str(self.command)
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The variables for the program.
+
+        Raises:
+            SettingsError: one refers to a variable that is not set.
+        """
+        return {name: _filled(value, environment) for name, value in self.env.items()}
+
+    def all_headers(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The headers of each request, the token's included; errors as in `variables`."""
+        headers = {name: _filled(value, environment) for name, value in self.headers.items()}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {_filled(self.token, environment)}"
+        return headers
+
+
+def _filled(secret: SecretStr, environment: Mapping[str, str]) -> str:
+    text = secret.get_secret_value()
+    missing = [name for name in _VARIABLE.findall(text) if name not in environment]
+    if missing:
+        raise SettingsError(f"the environment variable {missing[0]} that it refers to is not set")
+    return _VARIABLE.sub(lambda match: environment[match[1]], text)

@@ -1,0 +1,165 @@
+"""The reducer of the history, and small questions one asks of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import uuid
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    BaseMessageChunk,
+    HumanMessage,
+    InvalidToolCall,
+    RemoveMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from pydantic import ValidationError
+
+MALFORMED_AT = "malformed_at"
+"""In a message's `additional_kwargs`: the places of its malformed calls among all, ascending."""
+
+_IDS = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
+_DUMPED: dict[str, type[BaseMessage]] = {
+    "ai": AIMessage,
+    "human": HumanMessage,
+    "system": SystemMessage,
+    "tool": ToolMessage,
+}
+
+
+def append_messages(history: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMessage]:
+    """Fold writes into the history; the reducer of the `messages` channel.
+
+    Deterministic and batching-invariant, as `DeltaChannel` asks: a checkpoint stores only the
+    writes, and reading it replays them. So a message without an id gets one made from its place
+    and content, not a random one, and what was written is never changed. A message whose id is
+    known replaces the old one in place; `RemoveMessage` removes one, or all with
+    `REMOVE_ALL_MESSAGES`. A write is a message, its dict, `(role, text)` or text form, or a list
+    of them.
+    """
+    merged = list(history)
+    known = {message.id for message in merged}
+    for write in writes:
+        for message in _as_messages(write):
+            _fold(merged, known, message)
+    return merged
+
+
+def _as_messages(write: Any) -> list[BaseMessage]:
+    several = isinstance(write, list) or (isinstance(write, tuple) and not _is_pair(write))
+    return [_as_message(item) for item in (write if several else [write])]
+
+
+def _as_message(item: Any) -> BaseMessage:
+    if isinstance(item, dict) and item.get("type") in _DUMPED:
+        # what a message's own dump looks like, as Studio and the SDK send it back
+        with contextlib.suppress(ValidationError):
+            return _DUMPED[item["type"]].model_validate(item)
+    [message] = convert_to_messages([item])
+    return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
+
+
+def _is_pair(write: tuple[Any, ...]) -> bool:
+    return len(write) == 2 and isinstance(write[0], str)
+
+
+def _fold(merged: list[AnyMessage], known: set[str | None], message: BaseMessage) -> None:
+    if isinstance(message, RemoveMessage):
+        every = message.id == REMOVE_ALL_MESSAGES
+        merged[:] = [] if every else [m for m in merged if m.id != message.id]
+        known.clear()
+        known.update(m.id for m in merged)
+        return
+    if message.id is None:
+        # a copy: the same object written twice is two messages, as it is when read from storage
+        message = message.model_copy(update={"id": _new_id(merged, known, message)})
+    if message.id in known:
+        index = next(i for i, m in enumerate(merged) if m.id == message.id)
+        merged[index] = cast(AnyMessage, message)
+    else:
+        merged.append(cast(AnyMessage, message))
+        known.add(message.id)
+
+
+def _new_id(merged: list[AnyMessage], known: set[str | None], message: BaseMessage) -> str:
+    # a place is used again after a removal, so the first id may be taken
+    seed = f"{len(merged)}:{message.type}:{message.content!r}"
+    ids = (str(uuid.uuid5(_IDS, seed + "'" * again)) for again in itertools.count())
+    return next(new for new in ids if new not in known)
+
+
+def calls_of(message: AIMessage) -> list[ToolCall | InvalidToolCall]:
+    """All calls of a message, well-formed or not, in call order.
+
+    LangChain keeps the two kinds apart; `MALFORMED_AT` says where the malformed ones stood. Where
+    a provider does not tell, they come last.
+    """
+    calls: list[ToolCall | InvalidToolCall] = [*message.tool_calls]
+    if not message.invalid_tool_calls:
+        return calls
+    places = message.additional_kwargs.get(MALFORMED_AT, ())
+    for index, call in enumerate(message.invalid_tool_calls):
+        calls.insert(places[index] if index < len(places) else len(calls), call)
+    return calls
+
+
+def call_ids(message: AIMessage) -> list[str]:
+    """Ids of all calls of a message, in call order."""
+    return [str(call["id"]) for call in calls_of(message)]
+
+
+def has_calls(message: AnyMessage) -> bool:
+    """Whether an assistant message asks for tools, with well-formed arguments or not."""
+    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
+    """The newest assistant message, or None."""
+    return next((m for m in reversed(history) if isinstance(m, AIMessage)), None)
+
+
+def last_request(history: Sequence[AnyMessage]) -> HumanMessage | None:
+    """The newest message of the user, or None."""
+    return next((m for m in reversed(history) if isinstance(m, HumanMessage)), None)
+
+
+def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
+    """The part of the history after the message with that id; all of it if there is none."""
+    for index in range(len(history) - 1, -1, -1):
+        if history[index].id == message_id:
+            return list(history[index + 1 :])
+    return list(history)
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message, whatever form its content has; images and other blocks left out."""
+    return str(message.text)
+
+
+def unanswered(history: Sequence[AnyMessage]) -> list[tuple[int, list[str]]]:
+    """Places of assistant messages whose calls lack a tool message right after them.
+
+    Each is (index of the assistant message, the ids of the calls without an answer).
+    """
+    found: list[tuple[int, list[str]]] = []
+    for index, message in enumerate(history):
+        if not isinstance(message, AIMessage) or not has_calls(message):
+            continue
+        answered = set()
+        for later in history[index + 1 :]:
+            if not isinstance(later, ToolMessage):
+                break
+            answered.add(later.tool_call_id)
+        if missing := [i for i in call_ids(message) if i not in answered]:
+            found.append((index, missing))
+    return found

@@ -1,0 +1,124 @@
+"""Settings of a model endpoint, of prices, and of the context that a model is given."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+PROVIDERS = ("openai", "azure", "anthropic", "google", "bedrock")
+"""What may stand before the colon of a model; a name with another prefix is OpenAI's."""
+ENDPOINT = ("base_url", "api_key", "api_version")
+
+
+def provider_of(model: str | None) -> str:
+    """The provider that a model's name means; `openai` where it names none."""
+    prefix, colon, name = (model or "").partition(":")
+    return prefix.lower() if colon and name and prefix.lower() in PROVIDERS else "openai"
+
+
+class ModelSettings(BaseModel):
+    """One model endpoint. Waiting times in seconds, windows in tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str | None = None
+    """`PROVIDER:NAME`, or a bare name for the OpenAI protocol, or `replay:FILE`."""
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    temperature: float | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    reasoning_effort: str | None = None
+    """For models that think before they answer: `low`, `medium`, `high`, or what the server has."""
+    send_reasoning: bool = False
+    """Whether a compatible server is sent back what its model thought (`reasoning_content`)."""
+    timeout: float = Field(120.0, gt=0)
+    """For connecting and between two pieces of a reply, not for a whole reply."""
+    retries: int = Field(5, ge=0)
+    vision: bool = True
+    """Whether the model sees images; if not they are left out with a line that says so."""
+    tool_calling: Literal["auto", "native", "prompted"] = "auto"
+    """`prompted`: tools are described in the prompt and calls read from the text; `auto`: only once
+    the server has said that the model has no tools."""
+    context_window: int | None = Field(None, ge=1000)
+    """Told from the model's name where it is known, else 128,000, until the server says better."""
+    api_version: str | None = None
+    """Azure OpenAI only."""
+    fallback: tuple[ModelSettings, ...] = ()
+    """Asked in this order when the endpoint fails for good. A text is the model's name; what one
+    does not set is taken from here, the address only for the same provider, the key only for the
+    same address."""
+
+    @field_validator("fallback", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            given = [name.strip() for name in given.split(",") if name.strip()]
+        if not isinstance(given, list | tuple):
+            return given
+        return tuple({"model": one} if isinstance(one, str) else one for one in given)
+
+    def at(self, model: str | None, base_url: str | None) -> ModelSettings:
+        """These settings for another model or address; what is None stays.
+
+        A key goes only to the provider and address it was configured for: who may choose these for
+        a run, over a server's interface for one, shall not have the key sent to a place of theirs.
+        """
+        other = model is not None and provider_of(model) != provider_of(self.model)
+        changed: dict[str, Any] = dict.fromkeys(ENDPOINT) if other else {}
+        if base_url not in (None, self.base_url):
+            changed.update(api_key=None, fallback=())
+        given = {"model": model, "base_url": base_url}
+        changed.update({name: value for name, value in given.items() if value is not None})
+        return self.model_copy(update=changed)
+
+    def with_fallbacks(self) -> list[ModelSettings]:
+        """This endpoint and those asked after it."""
+        alone = self.model_copy(update={"fallback": ()})
+        return [alone, *(alone._fallen_back_to(one) for one in self.fallback)]
+
+    def _fallen_back_to(self, other: ModelSettings) -> ModelSettings:
+        chosen = self.overlaid(other)
+        moved = chosen.base_url != self.base_url and "api_key" not in other.model_fields_set
+        return chosen.model_copy(update={"api_key": None}) if moved else chosen
+
+    def overlaid(self, other: ModelSettings) -> ModelSettings:
+        """This endpoint with what another one sets; of another provider without address and key."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in ModelSettings.model_fields}
+        if other.model and provider_of(other.model) != provider_of(self.model):
+            values.update(dict.fromkeys(ENDPOINT))
+        if other.model and other.model != self.model:
+            values["context_window"] = None
+        values.update({name: getattr(other, name) for name in other.model_fields_set})
+        return ModelSettings(**values)
+
+
+class Price(BaseModel):
+    """What a model costs, for a million tokens, in the currency of the table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(None, ge=0)
+    """For input that the provider had in its cache; the price of input where it is not given."""
+
+    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
+        """What a call costs; the cached tokens are a part of the input."""
+        cached = min(cached_tokens, input_tokens)
+        cached_price = self.input if self.cached is None else self.cached
+        fresh = (input_tokens - cached) * self.input
+        return (fresh + cached * cached_price + output_tokens * self.output) / 1_000_000
+
+
+class ContextSettings(BaseModel):
+    """When a history is made shorter, as parts of the model's context window."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    compact_at: float = Field(0.8, gt=0, lt=1)
+    """From this size on, older turns are replaced by notes."""
+    compact_to: float = Field(0.4, gt=0, lt=1)
+    """The size that the request then has at most, where older turns can make it so."""
+    notes_words: int = Field(800, ge=50, le=20_000)
+    """Words that the notes may have."""

@@ -1,0 +1,206 @@
+"""The plan: typed data, the questions one asks of it, and its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NotRequired
+
+# as in state/agent.py: for pydantic before Python 3.12
+from typing_extensions import TypedDict
+
+StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
+
+MARKS: dict[StepStatus, str] = {
+    "not_started": "[ ]",
+    "in_progress": "[→]",
+    "completed": "[✓]",
+    "blocked": "[!]",
+}
+_TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
+
+
+class StepResult(TypedDict):
+    """What came of a step."""
+
+    text: str
+    """The executor's last words, cut to a few hundred words."""
+    files: list[str]
+    """Files made or changed, relative to the workspace; the first few of them."""
+    tokens: int
+    """Input and output tokens together."""
+
+
+class Step(TypedDict):
+    """One step of a plan."""
+
+    text: str
+    """What is to be done, as it was planned: with its tag, if it has one."""
+    executor: str
+    """Name of the profile that carries it out; empty where nobody has been chosen."""
+    status: StepStatus
+    notes: str
+    depends_on: list[int]
+    """Places, from 0, of the steps that must be completed before it."""
+    result: StepResult | None
+    space: NotRequired[str]
+    """Checkpoint namespace in which the conversation of its last execution is kept."""
+
+
+class Plan(TypedDict):
+    """A title and ordered steps."""
+
+    id: str
+    title: str
+    steps: list[Step]
+    dropped: NotRequired[list[Step]]
+    """Steps that were tried, were blocked, and were left out by a revision."""
+
+
+def as_text(plan: Plan) -> str:
+    """The plan as the model, the command line and the notebooks see it."""
+    title = f"Plan: {plan['title']} (ID: {plan['id']})"
+    counts = count_of(plan)
+    done, total = counts["completed"], len(plan["steps"])
+    share = 100 * done / total if total else 0.0
+    lines = [
+        title,
+        "=" * len(title),
+        "",
+        f"Progress: {done}/{total} steps completed ({share:.1f}%)",
+        f"Status: {done} completed, {counts['in_progress']} in progress, "
+        f"{counts['blocked']} blocked, {counts['not_started']} not started",
+        "",
+        "Steps:",
+    ]
+    for index, step in enumerate(plan["steps"]):
+        lines.append(f"{index}. {MARKS[step['status']]} {flat(step['text'])}")
+        if step["notes"]:
+            lines.append(f"   Notes: {flat(step['notes'])}")
+    return "\n".join(lines)
+
+
+def flat(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
+
+
+def shortened(text: str, limit: int | None) -> str:
+    """The text, cut to so many characters."""
+    return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def count_of(plan: Plan) -> dict[StepStatus, int]:
+    """How many steps have each status."""
+    counts: dict[StepStatus, int] = dict.fromkeys(MARKS, 0)
+    for step in plan["steps"]:
+        counts[step["status"]] += 1
+    return counts
+
+
+def is_completed(plan: Plan | None) -> bool:
+    """Whether there is a plan and every step of it is completed."""
+    return bool(plan and plan["steps"]) and all(
+        step["status"] == "completed" for step in (plan or {"steps": []})["steps"]
+    )
+
+
+def ready_steps(plan: Plan) -> list[int]:
+    """Places of the steps that can begin: not ended, and all they depend on is completed.
+
+    A step `in_progress` counts too: whoever asks has nothing running, so it was interrupted.
+    """
+    steps = plan["steps"]
+    return [
+        index
+        for index, step in enumerate(steps)
+        if step["status"] in ("not_started", "in_progress")
+        and all(steps[before]["status"] == "completed" for before in step["depends_on"])
+    ]
+
+
+def hindered_by(plan: Plan) -> dict[int, int]:
+    """Unfinished steps that can never begin, each with the blocked step that is in their way."""
+    steps = plan["steps"]
+    blocked = {i: i for i, step in enumerate(steps) if step["status"] == "blocked"}
+    found: dict[int, int] = {}
+    while True:
+        new = {
+            index: {**blocked, **found}[before]
+            for index, step in enumerate(steps)
+            if step["status"] in ("not_started", "in_progress") and index not in found
+            for before in step["depends_on"]
+            if before in blocked or before in found
+        }
+        if not new:
+            return found
+        found.update(new)
+
+
+def builds_on(plan: Plan, index: int) -> list[int]:
+    """Places of the steps that a step depends on, directly or by way of others, in order."""
+    found: set[int] = set()
+    waiting = [*plan["steps"][index]["depends_on"]]
+    while waiting:
+        before = waiting.pop()
+        if before not in found:
+            found.add(before)
+            waiting.extend(plan["steps"][before]["depends_on"])
+    return sorted(found)
+
+
+def cycle_in(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
+    """Steps that wait for each other, the first one again at the end; None if there are none such.
+
+    An iterative depth-first search: plans come from a model, and may be of any depth.
+    """
+    done: set[int] = set()
+    for start in range(len(depends_on)):
+        path, trail = [start], [iter(depends_on[start])]
+        while path:
+            before = next(trail[-1], None)
+            if before is None:
+                done.add(path.pop())
+                trail.pop()
+            elif before in path:
+                return [*path[path.index(before) :], before]
+            elif before not in done:
+                path.append(before)
+                trail.append(iter(depends_on[before]))
+    return None
+
+
+def tags_of(text: str) -> list[str]:
+    """The tags in brackets in a step's text, in lower case."""
+    return [tag.lower() for tag in _TAG.findall(text)]
+
+
+def executor_for(step: Step, names: Sequence[str]) -> str:
+    """The executor of a step: the one it names, or a tag in its text, else the first.
+
+    Letter case makes no difference. A tag that names nobody falls back to the first one.
+    """
+    known = {name.lower(): name for name in names}
+    wanted = [step["executor"].lower(), *tags_of(step["text"])]
+    return next((known[name] for name in wanted if name in known), names[0])
+
+
+def shown_result(index: int, step: Step, limit: int | None = None) -> str:
+    """A step and what came of it, in a few lines for a model or a person; `limit` in characters."""
+    lines = [f"Step {index} {MARKS[step['status']]} {flat(step['text'])}"]
+    if step["notes"]:
+        lines.append(f"Notes: {flat(step['notes'])}")
+    result = step["result"]
+    if result is not None:
+        lines.append(f"Result: {shortened(result['text'], limit) or '(nothing said)'}")
+        if result["files"]:
+            lines.append(f"Files: {', '.join(result['files'])}")
+    return "\n".join(lines)
+
+
+def plans_as_list(plans: Mapping[str, Plan], active: str | None) -> Iterable[str]:
+    """One line a plan."""
+    for plan_id, plan in plans.items():
+        mark = " (active)" if plan_id == active else ""
+        done, total = count_of(plan)["completed"], len(plan["steps"])
+        yield f"- {plan_id}{mark}: {plan['title']} ({done}/{total} steps completed)"

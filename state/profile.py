@@ -1,0 +1,26 @@
+"""An agent profile: a named set of prompts, tools and limits. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What kind of agent a run is.
+
+    `tools` names tools of the catalogue or holds LangChain tools of the user's own.
+    `max_steps` counts think-and-act rounds; `max_observe` is in characters.
+    """
+
+    name: str
+    description: str
+    tools: tuple[Any, ...]
+    system_prompt: str
+    next_step_prompt: str
+    max_steps: int = 20
+    max_observe: int = 10_000
+    special_tools: tuple[str, ...] = ("terminate",)
+    role: str = "main"
+    extras: dict[str, Any] = field(default_factory=dict)

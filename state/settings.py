@@ -1,0 +1,201 @@
+"""Settings of the program: environment > `manus.toml` > default. Flags come in as a `Context`.
+
+`OPENAI_API_KEY` and `OPENAI_BASE_URL` stand in where neither the environment nor the file sets
+ours, and only for a model that is asked in OpenAI's own protocol.
+
+Nothing is read on import. A setting that nobody knows, or that does not fit, is a `SettingsError`
+that names it, where it came from and what would be right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import reprlib
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
+from state.errors import SettingsError
+from state.mcp_settings import McpServer
+from state.model_settings import (
+    PROVIDERS,
+    ContextSettings,
+    ModelSettings,
+    Price,
+    provider_of,
+)
+from state.profile_settings import ProfileSettings
+
+FILE = "manus.toml"
+_PREFIX = "MANUS_"
+# Counted where ours are not set, so that a shell made ready for any OpenAI tool works here too.
+_FOREIGN = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
+# Groups of settings come from the file; of them only what differs from machine to machine, or is
+# a secret, has a variable too.
+_GROUPED = {
+    "MANUS_BROWSER_PATH": ("browser", "path"),
+    "MANUS_BROWSER_CDP_URL": ("browser", "cdp_url"),
+    "MANUS_SEARXNG_URL": ("search", "searxng_url"),
+    "TAVILY_API_KEY": ("search", "tavily_api_key"),
+    "BRAVE_API_KEY": ("search", "brave_api_key"),
+}
+_SECRET = "api_key"
+
+
+class Settings(ModelSettings):
+    """Everything that can be set. The model fields here are the `main` role's."""
+
+    workspace: str = "./workspace"
+    checkpoint: str | None = None
+    """A file or a `postgresql://` URL; default a file in the user's data folder."""
+    profile: str = "manus"
+    max_steps: int | None = Field(None, ge=1)
+    roles: dict[str, ModelSettings] = Field(default_factory=dict)
+    """Models by role: `summary`, `plan`, `extract`, `vision`; what one does not set is `main`'s."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Prices by model name, or by how it begins: `[prices."gpt-5"]`."""
+    context: ContextSettings = Field(default_factory=ContextSettings)
+    profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
+    """Agents of the user's own, by name."""
+    browser: BrowserSettings = Field(default_factory=BrowserSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    egress: EgressSettings = Field(default_factory=EgressSettings)
+    mcp: dict[str, McpServer] = Field(default_factory=dict)
+    """MCP servers by name; profiles with `mcp` among their tools get the tools of all of them."""
+
+    def for_role(self, role: str) -> ModelSettings:
+        """The endpoint of a role: what the role sets, over what `main` has.
+
+        A role of another provider does not get `main`'s address and key.
+        """
+        main = ModelSettings(**{name: getattr(self, name) for name in ModelSettings.model_fields})
+        own = self.roles.get(role)
+        return main if own is None else main.overlaid(own)
+
+    def price_of(self, model: str) -> Price | None:
+        """The price of a model: of its name, or of the longest beginning of it in the table."""
+        bare = model.partition(":")[2] if model.partition(":")[0] in PROVIDERS else model
+        fitting = [name for name in self.prices if bare.startswith(name) or model == name]
+        return self.prices[max(fitting, key=len)] if fitting else None
+
+
+_MODELS: dict[str, type[BaseModel]] = {
+    "browser": BrowserSettings,
+    "search": SearchSettings,
+    "egress": EgressSettings,
+}
+
+
+def load_settings(environment: Mapping[str, str], file: str | Path = FILE) -> Settings:
+    """Settings from the environment over those of a file, if it exists. Blocking.
+
+    Raises:
+        SettingsError: the file is not TOML, or a value is unknown or does not fit.
+    """
+    own = _from_environment(environment, Settings, _PREFIX)
+    values = _over(_from_file(Path(file)), own)
+    values = {**_from_others(environment, values), **values}
+    _add_grouped(values, environment)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(_explain(error.errors()[0], own, file)) from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as handle:
+            return tomllib.load(handle)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from None
+
+
+def _from_environment(
+    environment: Mapping[str, str], schema: type[BaseModel], prefix: str
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in schema.model_fields.items():
+        variable = prefix + name.upper()
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            value: Any = _from_environment(environment, inner, f"{variable}_")
+        else:
+            value = environment.get(variable, "").strip()
+        if value:
+            found[name] = value
+    return found
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """The values of two sources, table by table; `above` counts where both have one."""
+    merged = {**below, **above}
+    for name in below.keys() & above.keys():
+        if isinstance(below[name], dict) and isinstance(above[name], dict):
+            merged[name] = _over(below[name], above[name])
+    return merged
+
+
+def _from_others(environment: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, str]:
+    model = ours.get("model")
+    if provider_of(model if isinstance(model, str) else None) != "openai":
+        return {}  # another provider's server must not be sent OpenAI's key
+    found = {field: environment.get(name, "").strip() for name, field in _FOREIGN.items()}
+    return {field: value for field, value in found.items() if value}
+
+
+def _add_grouped(values: dict[str, Any], environment: Mapping[str, str]) -> None:
+    for name, (group, field) in _GROUPED.items():
+        given = values.get(group, {})
+        if (value := environment.get(name, "").strip()) and isinstance(given, dict):
+            values[group] = {**given, field: value}
+
+
+def _explain(error: ErrorDetails, environment: Mapping[str, Any], file: str | Path) -> str:
+    path = [str(part) for part in error["loc"]]
+    name = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        known = _fields_at(Settings, path[:-1])
+        return f"{file} sets `{name}`, which is not a setting{_hint(path[-1], known)}"
+    variable = _PREFIX + "_".join(path).upper()
+    source = variable if _holds(environment, path) else str(file)
+    secret = _SECRET in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
+    value = "" if secret else f" is {reprlib.repr(error['input'])}, which"
+    problem = error["msg"].removeprefix("Value error, ")
+    problem = problem[:1].lower() + problem[1:]
+    return f"{source}: `{name}`{value} does not fit: {problem}."
+
+
+def _holds(values: Any, path: Sequence[str]) -> bool:
+    for part in path:
+        if not isinstance(values, dict) or part not in values:
+            return False
+        values = values[part]
+    return True
+
+
+def _fields_at(schema: type[BaseModel], path: Sequence[str]) -> Iterable[str]:
+    """Names of what may be set at a place: the whole, a table of it, a role or a profile."""
+    if not path:
+        return schema.model_fields
+    field = schema.model_fields.get(path[0])
+    if path[0] == "profiles" and len(path) == 2:
+        return ProfileSettings.model_fields
+    inner = field.annotation if field is not None else None
+    if isinstance(inner, type) and issubclass(inner, BaseModel):
+        return _fields_at(inner, path[1:])
+    return McpServer.model_fields if path[0] == "mcp" else ModelSettings.model_fields
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), list(known), n=1)
+    meant = f"; did you mean `{near[0]}`?" if near else "."
+    return f"{meant} Known are: {', '.join(sorted(known))}."
