@@ -1,0 +1,43 @@
+"""`ask_human`: a question to the person, answered now or in a week."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.types import interrupt
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from tools.base import AgentTool, Arguments
+from tools.locks import Touch
+from tools.result import Observation
+
+
+class AskHumanArgs(Arguments):
+    """Arguments of `ask_human`."""
+
+    inquire: str = Field(description="The question, with all that is needed to answer it")
+
+
+class AskHuman(AgentTool):
+    """Asks the person; the run waits as long as it takes."""
+
+    name: str = "ask_human"
+    description: str = (
+        "Ask the person a question and wait for the answer. Use it when only they can decide or "
+        "know, not for what you can find out yourself."
+    )
+    args_schema: type[BaseModel] = AskHumanArgs
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset()
+
+    @override
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return True
+
+    @override
+    async def observe(self, inquire: str, **_: Any) -> Observation:
+        answer = interrupt({"kind": "question", "question": inquire})
+        return Observation(str(answer))

@@ -1,0 +1,91 @@
+"""The base of our tools: a LangChain tool that belongs to one session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+from typing_extensions import override
+
+from state.errors import ToolError
+from tools.locks import EVERYTHING, Touch
+from tools.result import Observation
+from tools.session import Session
+
+
+class Arguments(BaseModel):
+    """Base of argument schemas: an argument nobody knows is said to the model, not dropped.
+
+    A list or an object that comes as JSON in a string, as some models write it, is unpacked.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unpack(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: _unpacked(cls.model_fields.get(name), v) for name, v in given.items()}
+
+
+def _unpacked(field: FieldInfo | None, value: Any) -> Any:
+    if field is None or not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
+        return value
+    wanted = field.annotation
+    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    taken = {get_origin(kind) or kind for kind in kinds}
+    if taken & {str, Any} or not taken & {list, dict, tuple}:
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value  # the schema says what is wrong with it
+
+
+class AgentTool(BaseTool):
+    """A tool of one session.
+
+    A subclass gives `name`, `description` and `args_schema` (with a description for each argument)
+    and implements `observe`, which returns an `Observation` or raises `ToolError` with a sentence
+    that says what was wrong and what would be right.
+    """
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    session: Session = Field(exclude=True, repr=False)
+    special: ClassVar[bool] = False
+    """Whether a successful call may end the run."""
+    time_limit: ClassVar[float] = 900.0
+    """Seconds after which a call is cancelled from outside, whatever its own limit."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:  # noqa: ARG002 - for subclasses
+        """What a call touches; calls that touch the same do not run side by side."""
+        return frozenset({Touch(EVERYTHING)})
+
+    def repeatable(self, args: dict[str, Any]) -> bool:  # noqa: ARG002 - for subclasses
+        """Whether a call may be carried out again after a crash because it changes nothing."""
+        return False
+
+    async def observe(self, *_: Any, **arguments: Any) -> Observation:
+        """Carry out one call with validated arguments."""
+        raise NotImplementedError
+
+    @override
+    async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
+        observation = await self.observe(**arguments)
+        return observation.content(), observation
+
+    @override
+    def _run(self, **arguments: Any) -> tuple[Any, Observation]:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._arun(**arguments))
+        raise ToolError(f"`{self.name}` is asynchronous: use `ainvoke` inside an event loop.")

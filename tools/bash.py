@@ -1,0 +1,111 @@
+"""`bash`: one persistent shell a session."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from state.errors import ToolError
+from tools.base import AgentTool, Arguments
+from tools.locks import WORKSPACE, Touch
+from tools.process import exit_state, program_text
+from tools.result import Observation
+from tools.shell import Outcome, Shell
+from tools.workspace import Workspace
+
+_LONGEST = 3600.0
+
+_RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
+_FRESH = (
+    "[the shell had ended since the last command: this one ran in a fresh shell, without the "
+    "variables, functions and options set before]"
+)
+_EXITED = (
+    "[{how}; the shell itself ended, so variables, functions and options are gone; the next "
+    "command gets a fresh shell in {where}]"
+)
+_STOPPED = (
+    "[stopped: not done after {seconds:g} s; the command and all background jobs are ended, "
+    "variables, functions and options are gone, and the next command gets a fresh shell in "
+    "{where}. For what takes longer give a larger `timeout`, or start it in the background "
+    "(`nohup COMMAND > out.log 2>&1 &`) and look at its log later]"
+)
+
+
+class BashArgs(Arguments):
+    """Arguments of `bash`."""
+
+    command: str | None = Field(
+        None,
+        description="What to execute, one line or many; may be left out only with `restart`",
+    )
+    timeout: float = Field(
+        120.0,
+        gt=0,
+        le=_LONGEST,
+        description="Seconds after which the command is stopped, with all that the shell started",
+    )
+    restart: bool = Field(
+        False, description="Begin with a fresh shell in the workspace, ending all that runs in it"
+    )
+
+
+class Bash(AgentTool):
+    """The persistent shell."""
+
+    name: str = "bash"
+    description: str = (
+        "Execute commands in a bash shell that stays: directory, variables, functions and "
+        "background jobs are there in the next call. The answer is stdout and stderr in order, "
+        "and the exit code. Commands cannot be answered: stdin is empty, so use options like "
+        "`-y`. Start servers and other long work with `&`, output to a file: what a background "
+        "job prints later is not shown."
+    )
+    args_schema: type[BaseModel] = BashArgs
+    time_limit: ClassVar[float] = _LONGEST + 120
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        # nobody can tell from a command what it changes
+        return frozenset({Touch(WORKSPACE)})
+
+    @override
+    async def observe(self, **arguments: Any) -> Observation:
+        wanted = BashArgs.model_validate(arguments)
+        if wanted.command is None and not wanted.restart:
+            raise ToolError(
+                "`command` is missing; give the command to execute, or `restart`: true."
+            )
+        text = program_text("command", wanted.command or "")
+        shell = await self.session.obtain("shell", self._open)
+        if wanted.restart:
+            await shell.restart()
+        if wanted.command is None:
+            return Observation(_RESTARTED)
+        outcome = await shell.run(text, wanted.timeout)
+        said = describe(outcome, self.session.workspace, wanted.timeout)
+        if wanted.restart:
+            said = f"{_RESTARTED}\n{said}"
+        return Observation(said, is_error=outcome.ending.status != 0)
+
+    async def _open(self) -> Shell:
+        return await Shell.open(self.session.workspace)
+
+
+def describe(outcome: Outcome, workspace: Workspace, seconds: float) -> str:
+    """The observation of a command: what it printed, and how it ended."""
+    parts = [_FRESH] if outcome.fresh else []
+    if outcome.output:
+        parts.append(outcome.output.removesuffix("\n"))
+    where = workspace.show(outcome.directory)
+    where = "the workspace" if where == "." else f"`{where}`"
+    if outcome.ending.status is None:
+        parts.append(_STOPPED.format(seconds=seconds, where=where))
+    elif outcome.ending.exited:
+        parts.append(_EXITED.format(how=exit_state(outcome.ending.status), where=where))
+    else:
+        silent = "" if outcome.output else ", no output"
+        parts.append(f"[{exit_state(outcome.ending.status)}{silent}]")
+    return "\n".join(parts)

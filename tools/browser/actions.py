@@ -1,0 +1,100 @@
+"""Which function carries out which action."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from state.errors import ToolError
+from tools.browser.arguments import BrowserArgs
+from tools.browser.browser import Browser
+from tools.browser.dropdown import get_dropdown_options, select_dropdown_option
+from tools.browser.files import upload_file
+from tools.browser.keyboard import input_text, send_keys
+from tools.browser.navigate import go_back, go_to_url, refresh
+from tools.browser.pointer import click_at, click_element, drag, hover
+from tools.browser.reading import extract_content
+from tools.browser.screenshot import screenshot
+from tools.browser.scrolling import scroll, scroll_to_text
+from tools.browser.tab import Tab
+from tools.session import Session
+
+
+async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    """Do what was asked, and say what was done.
+
+    Raises:
+        ToolError: it cannot be done; the sentence says why.
+    """
+    given: Any = a  # what an action needs has been looked for before
+    match a.action:
+        case "go_to_url":
+            return await go_to_url(browser, tab, given.url)
+        case "go_back":
+            return await go_back(browser, tab)
+        case "refresh":
+            return await refresh(browser, tab)
+        case "scroll_down":
+            return await scroll(tab, 1, a.scroll_amount, a.index)
+        case "scroll_up":
+            return await scroll(tab, -1, a.scroll_amount, a.index)
+        case "scroll_to_text":
+            return await scroll_to_text(tab, given.text)
+        case "extract_content":
+            return await extract_content(session, tab, a.goal, a.page)
+        case "wait":
+            await asyncio.sleep(a.seconds or 3)
+            return f"Waited {a.seconds or 3:g} s."
+        case "screenshot":
+            return await screenshot(browser, tab, a.path, a.numbers)
+        case "switch_tab" | "open_tab" | "close_tab":
+            return await _tabs(browser, tab, a)
+        case _:
+            return await _aimed(browser, tab, a)
+
+
+async def _aimed(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    given: Any = a
+    match a.action:
+        case "click_element":
+            return await click_element(tab, given.index)
+        case "click_at":
+            return await click_at(tab, given.x, given.y)
+        case "hover":
+            return await hover(tab, given.index)
+        case "drag":
+            return await drag(tab, given.index, a.target, a.x, a.y)
+        case "input_text":
+            return await input_text(tab, given.index, given.text)
+        case "send_keys":
+            return await send_keys(tab, given.keys)
+        case "get_dropdown_options":
+            return await get_dropdown_options(tab, given.index)
+        case "select_dropdown_option":
+            return await select_dropdown_option(tab, given.index, given.text)
+        case "upload_file":
+            return await upload_file(browser, tab, given.index, given.path)
+        case _:
+            raise ToolError(f"There is no action `{a.action}`.")
+
+
+async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    if a.action == "open_tab":
+        if a.url:
+            from tools.browser.navigate import complete_url
+
+            browser.proxy.rules.check_url(complete_url(a.url))
+        fresh = await browser.open_tab()
+        said = f"Opened tab {fresh.id}."
+        return f"{said} {await go_to_url(browser, fresh, a.url)}" if a.url else said
+    wanted = tab.id if a.tab_id is None else a.tab_id
+    other = browser.tabs.get(wanted)
+    if other is None:
+        known = ", ".join(str(number) for number in browser.tabs)
+        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
+    if a.action == "switch_tab":
+        await browser.bring_to_front(other)
+        return f"Tab {other.id} is in front."
+    await browser.close_tab(other)
+    left = browser.active
+    return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")

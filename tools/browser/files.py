@@ -1,0 +1,63 @@
+"""Handing files of the workspace to pages."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+
+from playwright.async_api import ElementHandle, FilePayload
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+from state.errors import ToolError
+from tools.browser.browser import Browser
+from tools.browser.tab import Tab
+from tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+
+_MAX_BYTES = 50 * 1000 * 1000
+"""What Playwright takes over its wire."""
+
+
+async def upload_file(browser: Browser, tab: Tab, number: int, path: str) -> str:
+    """Give a file to a field for files, or to a button that asks for one.
+
+    Raises:
+        ToolError: the file is not in the workspace, or the element takes none.
+    """
+    file = await asyncio.to_thread(_file, browser, path)
+    target = await find_target(tab, number)
+    try:
+        field = await _field(target)
+        if field is not None:
+            await field.set_input_files(file, timeout=ACTION_MS)
+        else:
+            async with tab.page.expect_file_chooser(timeout=ACTION_MS) as choosing:
+                await target.element.click(timeout=ACTION_MS, no_wait_after=True)
+            await (await choosing.value).set_files(file)
+    except PlaywrightTimeoutError:
+        raise ToolError(f"Element {number} takes no file.") from None
+    except PlaywrightError as error:
+        raise explain_failure(number, error) from None
+    return f"Gave {path} to element {number}."
+
+
+async def _field(target: Target) -> ElementHandle | None:
+    if target.tag == "INPUT" and target.type == "file":
+        return target.element
+    handle = await target.element.evaluate_handle(
+        "e => (e.control && e.control.type === 'file' && e.control) || "
+        "e.querySelector('input[type=file]')"
+    )
+    return handle.as_element()
+
+
+def _file(browser: Browser, path: str) -> FilePayload:
+    """Name, type and content: given a path, Playwright would look at the disk on the event loop."""
+    place = browser.workspace.readable(path)
+    if not place.is_file():
+        raise ToolError(f"{path} is not a file in the workspace; only such can be uploaded.")
+    size = place.stat().st_size
+    if size > _MAX_BYTES:
+        raise ToolError(f"{path} is too large to be uploaded: {size:,} of {_MAX_BYTES:,} bytes.")
+    kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+    return FilePayload(name=place.name, mimeType=kind, buffer=place.read_bytes())

@@ -1,0 +1,183 @@
+"""One tab: its page, what it is loading, and what is known of its document."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+
+from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
+from playwright.async_api import Error as PlaywrightError
+
+from tools.browser.log import Log
+from tools.browser.numbering import Numbering
+from tools.browser.patience import PageStuckError, within
+from tools.browser.scripts import script
+
+_AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
+_ATTACH_SECONDS = 5.0
+ANSWER_SECONDS = 4.0
+"""How long a page may take over a question that a sound one answers at once."""
+
+
+class Tab:
+    """A page and what happens on it."""
+
+    def __init__(self, identity: int, page: Page, log: Log) -> None:
+        self.id = identity
+        self.page = page
+        self.numbering = Numbering()
+        self.known: set[int] = set()
+        """Numbers that the model has been shown."""
+        self.trouble = asyncio.Event()
+        """Set when the action under way cannot come to its end: crash, dialogs without end."""
+        self.crashed = False
+        self.dialogs = 0
+        """Dialogs since the last action began."""
+        self.status: int | None = None
+        self.content_type = ""
+        self.pdf: tuple[str, str] | None = None
+        """Address and text of the PDF that was read here last."""
+        self.navigation: Request | None = None
+        """The page that is being asked for and has not begun to arrive."""
+        self._arriving: tuple[int, str] | None = None
+        self._requests: dict[Request, float] = {}
+        self._log = log
+        self._cdp: CDPSession | None = None
+        self._listen()
+
+    def _listen(self) -> None:
+        page = self.page
+        page.on("request", self._on_request)
+        page.on("response", self._on_response)
+        page.on("requestfinished", self._on_end)
+        page.on("requestfailed", self._on_failure)
+        page.on("framenavigated", self._on_navigated)
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self._log.add("console", _first_line(str(error))))
+        page.on("crash", self._on_crash)
+
+    def _is_main(self, request: Request) -> bool:
+        try:
+            return request.is_navigation_request() and request.frame == self.page.main_frame
+        except PlaywrightError:  # a worker's, or of a frame that is not there yet
+            return False
+
+    def _on_request(self, request: Request) -> None:
+        if self._is_main(request):
+            self.navigation = request
+        if request.resource_type in _AWAITED:
+            self._requests[request] = time.monotonic()
+
+    def _on_response(self, response: Any) -> None:
+        if self._is_main(response.request):
+            kind = response.headers.get("content-type", "").partition(";")[0].strip()
+            self._arriving = (response.status, kind)
+
+    def _on_end(self, request: Request) -> None:
+        self._requests.pop(request, None)
+        if request == self.navigation:
+            self.navigation = None
+
+    def _on_failure(self, request: Request) -> None:
+        if request == self.navigation and request.failure and "ABORTED" not in request.failure:
+            self._log.add("navigation", f"{request.url} could not be loaded: {request.failure}")
+        self._on_end(request)
+
+    def _on_navigated(self, frame: Frame) -> None:
+        if frame == self.page.main_frame:
+            self.navigation = None
+            if self._arriving is not None:  # else it only moved within its document
+                self.status, self.content_type = self._arriving
+                self._arriving = None
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        # every server without an icon would be reported otherwise
+        icon = str(message.location.get("url", "")).endswith("/favicon.ico")
+        if message.type == "error" and not icon:
+            self._log.add("console", _first_line(message.text))
+
+    def _on_crash(self, _page: Page) -> None:
+        self.crashed = True
+        self.trouble.set()
+
+    def loading_since(self, moment: float) -> bool:
+        """Whether something that was asked for after a moment has not arrived yet."""
+        return any(begun >= moment for begun in self._requests.values())
+
+    @property
+    def is_pdf(self) -> bool:
+        """Whether it shows a PDF, which has no elements."""
+        return self.content_type == "application/pdf"
+
+    async def cdp(self) -> CDPSession | None:
+        """The wire to the page's inner workings; None if the page does not answer there either."""
+        if self._cdp is None:
+            with contextlib.suppress(PlaywrightError, PageStuckError):
+                attaching = self.page.context.new_cdp_session(self.page)
+                self._cdp = await within(_ATTACH_SECONDS, attaching)
+        return self._cdp
+
+    async def ask(self, name: str, argument: Any = None, frame: Frame | None = None) -> Any:
+        """Run one of our scripts in the page, or one of its frames.
+
+        Raises:
+            PageStuckError: it does not answer.
+            PlaywrightError: it is gone, or changes its document at this moment.
+        """
+        where = frame or self.page.main_frame
+        return await within(ANSWER_SECONDS, where.evaluate(script(name), argument))
+
+    async def element(self, number: int) -> ElementHandle | None:
+        """The element of a number, or None if it is not on the page any more."""
+        reference = self.numbering.find(number)
+        if reference is None or reference.frame.is_detached():
+            return None
+        place = {"token": reference.token, "id": reference.id}
+        try:
+            asking = reference.frame.evaluate_handle(script("element"), place)
+            handle = await within(ANSWER_SECONDS, asking)
+        except PlaywrightError:
+            return None
+        return handle.as_element()
+
+    async def token(self) -> str:
+        """The document that the tab shows now; empty while it changes."""
+        try:
+            return str((await self.ask("quiet"))["token"])
+        except PlaywrightError:
+            return ""
+
+    async def stop_loading(self) -> None:
+        """Give up on what is being loaded."""
+        cdp = await self.cdp()
+        if cdp is not None:
+            with contextlib.suppress(PlaywrightError, PageStuckError):
+                await within(ANSWER_SECONDS, cdp.send("Page.stopLoading"))
+        self.navigation = None
+        self._requests.clear()
+
+    async def revive(self) -> bool:
+        """End a script that runs for ever; whether the page answers then."""
+        cdp = await self.cdp()
+        if cdp is None:
+            return False
+        try:
+            await within(ANSWER_SECONDS, cdp.send("Runtime.terminateExecution"))
+            await within(ANSWER_SECONDS, self.page.evaluate("1"))
+        except (PlaywrightError, PageStuckError):
+            return False
+        return True
+
+    async def title(self) -> str:
+        """The page's title, or nothing if it does not tell in time."""
+        try:
+            return " ".join((await within(1.0, self.page.title())).split())[:200]
+        except (PlaywrightError, PageStuckError):
+            return ""
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n")[0]
+    return line if len(line) <= 200 else line[:199] + "…"

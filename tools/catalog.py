@@ -1,0 +1,224 @@
+"""The tools of one run: found by name in any letter case, added, described to the model."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as as_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from state.errors import SettingsError
+from tools.base import AgentTool
+from tools.call import observe_call
+from tools.own import is_own, load_own
+from tools.result import Observation
+from tools.session import Session
+
+log = logging.getLogger("manus")
+
+_SHOWN = 100
+"""Characters shown of a name that is not there."""
+
+
+class Catalog:
+    """A profile's tools, in order."""
+
+    def __init__(self, tools: Iterable[BaseTool] = ()) -> None:
+        self._tools: dict[str, BaseTool] = {}
+        self._schemas: list[dict[str, Any]] | None = None
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: BaseTool) -> bool:
+        """Add a tool. A second one of a name is refused with a warning; the first stays."""
+        if tool.name.lower() in self._tools:
+            log.warning("a tool named %s is there already; the second one is left out", tool.name)
+            return False
+        self._tools[tool.name.lower()] = tool
+        self._schemas = None
+        return True
+
+    def remove(self, name: str) -> None:
+        """Take a tool out; nothing if there is none of that name."""
+        self._tools.pop(name.lower(), None)
+        self._schemas = None
+
+    def find(self, name: str) -> BaseTool | None:
+        """The tool of that name, in any letter case."""
+        return self._tools.get(name.lower())
+
+    def names(self) -> list[str]:
+        """The names, in order."""
+        return [tool.name for tool in self]
+
+    def unknown(self, name: str) -> str:
+        """What to say of a name that is not there."""
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+        near = difflib.get_close_matches(shown.lower(), list(self._tools), n=1)
+        hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
+        known = ", ".join(self.names()) or "none"
+        return f"There is no tool `{shown}`.{hint} The tools are: {known}."
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """The tools as the model is told of them; computed once."""
+        if self._schemas is None:
+            self._schemas = [convert_to_openai_tool(tool) for tool in self]
+        return self._schemas
+
+    def is_special(self, name: str) -> bool:
+        """Whether a call of that name may end the run."""
+        tool = self.find(name)
+        return isinstance(tool, AgentTool) and tool.special
+
+    async def execute(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        config: RunnableConfig | None = None,
+    ) -> Observation:
+        """Execute one tool by name; an unknown name is an observation that lists the known ones.
+
+        For Python callers: it takes no locks and writes no journal (`tools.execute.execute`, which
+        the graph uses, does both).
+        """
+        tool = self.find(name)
+        if tool is None:
+            return Observation(self.unknown(name), is_error=True)
+        return await observe_call(tool, args or {}, config=config)
+
+    async def execute_all(
+        self,
+        args: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        config: RunnableConfig | None = None,
+    ) -> list[Observation]:
+        """Execute every tool, one after the other in order; `args` by the tools' names."""
+        given = {name.lower(): values for name, values in (args or {}).items()}
+        return [
+            await self.execute(name, given.get(name.lower()), config=config)
+            for name in self.names()
+        ]
+
+    def __iter__(self) -> Iterator[BaseTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+# Where the built-in tools are; a tool's module is imported when a profile has it.
+BUILT_IN = {
+    "ask_human": "tools.ask_human:AskHuman",
+    "bash": "tools.bash:Bash",
+    "browser_use": "tools.browser_use:BrowserUse",
+    "create_chat_completion": "tools.create_chat_completion:CreateChatCompletion",
+    "data_visualization": "tools.data_visualization:DataVisualization",
+    "planning": "tools.planning:Planning",
+    "python_execute": "tools.python_execute:PythonExecute",
+    "str_replace_editor": "tools.str_replace_editor:StrReplaceEditor",
+    "terminate": "tools.terminate:Terminate",
+    "web_search": "tools.web_search:WebSearch",
+}
+
+MCP = "mcp"
+
+
+def asks_for_mcp(entry: Any) -> bool:
+    """Whether an entry of a profile's tools stands for those of the MCP servers."""
+    return isinstance(entry, str) and entry.lower() == MCP
+
+
+def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
+    """The catalogue of a session.
+
+    An entry is the name of a built-in tool, a LangChain tool, a class of ours, a plain function
+    whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp` stands for
+    the tools of all configured MCP servers, which `tools.equip` adds when they are first needed.
+
+    Raises:
+        SettingsError: an entry is none of these.
+    """
+    return Catalog(_make(entry, session) for entry in entries if not asks_for_mcp(entry))
+
+
+def _make(entry: Any, session: Session) -> BaseTool:
+    if isinstance(entry, str):
+        entry = as_entry(entry)
+    if isinstance(entry, BaseTool):
+        return entry
+    if _is_tool_class(entry):
+        return _with_session(entry, session)
+    if inspect.isfunction(entry):
+        return _from_function(entry)
+    module, _, name = _place(entry).partition(":")
+    return _with_session(getattr(importlib.import_module(module), name), session)
+
+
+def as_entry(name: str) -> Any:
+    """The entry that a name in the configuration means: itself, or what `MODULE:NAME` names.
+
+    Raises:
+        SettingsError: there is no such tool, or it is none.
+    """
+    if asks_for_mcp(name):
+        return MCP
+    if asks_for_mcp(name):
+        return name
+    if not is_own(name):
+        _place(name)
+        return name
+    found = load_own(name)
+    if inspect.isfunction(found):
+        _from_function(found)
+    elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
+        raise SettingsError(
+            f"`{name}` is no tool but of the type `{type(found).__name__}`; "
+            "name a function, or a LangChain tool."
+        )
+    return found
+
+
+def entry_name(entry: Any) -> str:
+    """The name under which the model will know an entry's tool. Builds no tool."""
+    if isinstance(entry, BaseTool):
+        return entry.name
+    if _is_tool_class(entry):
+        return str(entry.model_fields["name"].default)
+    return str(getattr(entry, "__name__", entry))
+
+
+def _is_tool_class(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, AgentTool)
+
+
+def _place(entry: Any) -> str:
+    """Where the built-in tool of a name is."""
+    place = BUILT_IN.get(entry.lower()) if isinstance(entry, str) else None
+    if place is None:
+        near = difflib.get_close_matches(str(entry).lower(), BUILT_IN, n=1)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        known = ", ".join([*BUILT_IN, MCP])
+        raise SettingsError(f"There is no tool `{entry}`.{hint} Known are: {known}.")
+    return place
+
+
+def _with_session(make: Callable[..., BaseTool], session: Session) -> BaseTool:
+    return make(session=session)
+
+
+def _from_function(function: Callable[..., Any]) -> BaseTool:
+    try:
+        made: BaseTool = as_tool(function)
+    except ValueError as error:
+        raise SettingsError(
+            f"The function `{function.__name__}` cannot be a tool: {error}"
+        ) from None
+    return made

@@ -1,0 +1,1 @@
+"""Charts from data files: what is asked for, and the process that reads, computes and draws."""

@@ -1,0 +1,55 @@
+"""What a chart is: its type, and which column goes where."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from tools.base import Arguments
+
+TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
+Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]
+
+
+class Chart(Arguments):
+    """A chart, declared."""
+
+    # a text, so that a type that is not there is said in a sentence of its own
+    type: str = Field(description="The type of chart", json_schema_extra={"enum": list(TYPES)})
+    x: str | None = Field(None, description="Column along the bottom; for `pie` the categories")
+    y: str | None = Field(None, description="Column of numbers up the side; for `pie` the sizes")
+    color: str | None = Field(None, description="Column that divides the data into series")
+    value: str | None = Field(None, description="Only `heatmap`: column of numbers to colour by")
+    aggregate: Aggregate | None = Field(
+        None, description="What becomes of several rows of one `x`; `sum` for bars and pies"
+    )
+    stack: bool = Field(True, description="Whether series of `bar` and `area` are stacked")
+    bins: int = Field(30, ge=1, le=500, description="Only `histogram`: number of bars, about")
+    sort: Literal["x", "value"] = Field(
+        "x", description="Order of the categories: their own, or by value, the largest first"
+    )
+    top: int = Field(50, ge=1, le=200, description="Most categories or series that are shown")
+    title: str = Field("", max_length=300, description="Title above the chart")
+    x_title: str | None = Field(None, description="Label of `x` instead of the column's name")
+    y_title: str | None = Field(None, description="Label of `y` instead of the column's name")
+    width: int = Field(720, ge=100, le=2400, description="Pixels")
+    height: int = Field(420, ge=100, le=2400, description="Pixels")
+
+
+COLUMNS = ("x", "y", "color", "value")
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "line": ("x", "y"),
+    "bar": ("x",),
+    "area": ("x", "y"),
+    "scatter": ("x", "y"),
+    "histogram": ("x",),
+    "heatmap": ("x", "y"),
+    "box": ("y",),
+    "pie": ("x",),
+}
+
+
+def lacking(chart: Chart) -> list[str]:
+    """The columns that this type of chart needs and that are not named."""
+    return [name for name in REQUIRED[chart.type] if not getattr(chart, name)]

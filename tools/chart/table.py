@@ -1,0 +1,104 @@
+"""A data file as a table. Runs in the worker's process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from state.errors import ToolError
+
+KINDS = ".csv, .tsv, .json, .jsonl, .ndjson, .parquet, .xlsx"
+SAID = 30
+"""Names of columns that an error lists."""
+
+
+def read_table(path: Path, shown: str, sheet: str | None) -> Any:
+    """The file as a data frame whose columns are named by texts.
+
+    Raises:
+        ToolError: it is not tabular, or of another kind.
+    """
+    import pandas as pd
+
+    kind = path.suffix.lower()
+    try:
+        if kind in (".csv", ".txt"):
+            frame = pd.read_csv(path, sep=None if kind == ".txt" else ",", encoding="utf-8-sig")
+        elif kind == ".tsv":
+            frame = pd.read_csv(path, sep="\t", encoding="utf-8-sig")
+        elif kind == ".json":
+            frame = pd.read_json(path)
+        elif kind in (".jsonl", ".ndjson"):
+            frame = pd.read_json(path, lines=True)
+        elif kind == ".parquet":
+            frame = pd.read_parquet(path)
+        elif kind == ".xlsx":
+            frame = pd.read_excel(path, sheet_name=sheet or 0, engine="openpyxl")
+        else:
+            raise ToolError(f"{shown} is of a kind that is not known; there are: {KINDS}.")
+    except ToolError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise ToolError(
+            f"{shown} cannot be read as a table of rows and columns ({said}); bring it into that "
+            "form first, for example with `python_execute`."
+        ) from error
+    frame.columns = [str(column) for column in frame.columns]
+    if frame.empty:
+        raise ToolError(f"{shown} has no rows; a chart needs some.")
+    return frame
+
+
+def column(frame: Any, name: str, argument: str) -> Any:
+    """A column by its name, also in another letter case.
+
+    Raises:
+        ToolError: there is none; lists those there are.
+    """
+    names = list(frame.columns)
+    found = [name] if name in names else [n for n in names if n.strip().lower() == name.lower()]
+    if not found:
+        rest = f" and {len(names) - SAID} more" if len(names) > SAID else ""
+        raise ToolError(
+            f"There is no column `{name}` for `{argument}`; the columns are: "
+            f"{', '.join(names[:SAID])}{rest}."
+        )
+    chosen = frame[found[0]]
+    return chosen.iloc[:, 0] if chosen.ndim > 1 else chosen  # two columns of one name
+
+
+def numbers(values: Any, name: str, argument: str) -> Any:
+    """A column as numbers; a few cells that are none become missing.
+
+    Raises:
+        ToolError: it does not hold numbers.
+    """
+    import pandas as pd
+
+    found = pd.to_numeric(values, errors="coerce").astype(float)
+    if found.notna().sum() < max(1, 0.5 * values.notna().sum()):
+        example = next((str(v) for v in values.dropna().head(1)), "")[:40]
+        raise ToolError(
+            f"`{argument}` needs a column of numbers, and `{name}` holds text such as "
+            f"`{example}`; choose another, or clean it first."
+        )
+    return found.replace([float("inf"), float("-inf")], float("nan"))
+
+
+def scale(values: Any) -> tuple[Any, str]:
+    """A column as it goes along an axis, and its Vega-Lite type."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(values):
+        return values.astype(str), "nominal"
+    if pd.api.types.is_numeric_dtype(values):
+        return values.astype(float), "quantitative"
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return values, "temporal"
+    texts = values.dropna().astype(str)
+    if len(texts) and texts.head(200).str.match(r"\d{4}-\d{2}(-\d{2}|$)").all():
+        times = pd.to_datetime(values, errors="coerce", format="mixed", utc=True)
+        if times.notna().sum() == values.notna().sum():
+            return times.dt.tz_localize(None), "temporal"
+    return values.where(values.isna(), values.astype(str)), "nominal"

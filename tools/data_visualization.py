@@ -1,0 +1,163 @@
+"""`data_visualization`: a chart from a data file."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field, PrivateAttr
+from typing_extensions import override
+
+from prompts.data import CHART
+from state.errors import ToolError, ToolUnavailableError
+from tools.base import AgentTool, Arguments
+from tools.chart.spec import TYPES, Chart, lacking
+from tools.files import make_folders, replace_file
+from tools.locks import WORKSPACE, Touch
+from tools.process import exit_state, run
+from tools.process_tree import new_mark
+from tools.result import Image, Observation
+from tools.workspace import PRIVATE, Workspace
+
+MAX_BYTES = 200 * 2**20
+"""Size of the largest data file, in bytes."""
+_SECONDS = 180.0
+_FOLDER = f"{PRIVATE}/charts"
+_CODE = Path(__file__).resolve().parent.parent
+INSTALL = "install them with `make setup EXTRAS=data` or `pip install 'manus[data]'`"
+
+
+class DataVisualizationArgs(Arguments):
+    """Arguments of `data_visualization`."""
+
+    data: str = Field(description="Path of the data file in the workspace")
+    chart: Chart = Field(description="The chart")
+    output: str = Field(
+        "", description="Path of the PNG; the page is put beside it (default charts/NAME-TYPE.png)"
+    )
+    sheet: str | None = Field(None, description="Only Excel: name of the sheet (default the first)")
+
+
+class DataVisualization(AgentTool):
+    """Draws charts in a process of its own."""
+
+    name: str = "data_visualization"
+    description: str = CHART
+    args_schema: type[BaseModel] = DataVisualizationArgs
+    time_limit: ClassVar[float] = _SECONDS + 60
+    _mark: str = PrivateAttr(default_factory=new_mark)
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset({Touch(WORKSPACE)})
+
+    @override
+    async def observe(self, **arguments: Any) -> Observation:
+        wanted = DataVisualizationArgs.model_validate(arguments)
+        if wanted.chart.type not in TYPES:
+            known = ", ".join(TYPES)
+            raise ToolError(f"There is no chart type `{wanted.chart.type}`; there are: {known}.")
+        if names := lacking(wanted.chart):
+            needed = " and ".join(f"`{name}`" for name in names)
+            raise ToolError(f"A chart of the type `{wanted.chart.type}` needs {needed}: a column.")
+        workspace = self.session.workspace
+        folder = await asyncio.to_thread(_lay_down, wanted, workspace)
+        try:
+            finished = await run(
+                [sys.executable, "-P", "-m", "tools.chart.worker", str(folder)],
+                workspace=workspace,
+                mark=self._mark,
+                seconds=_SECONDS,
+                extra={"PYTHONPATH": str(_CODE)},
+            )
+            if finished.returncode is None:
+                raise ToolError(
+                    f"The chart was not done after {_SECONDS:g} s; use fewer rows or columns."
+                )
+            if finished.returncode != 0:
+                last = finished.output.strip().rpartition("\n")[2][:300]
+                state = exit_state(finished.returncode)
+                raise ToolError(f"The chart could not be drawn ({state}): {last}")
+            return await asyncio.to_thread(_put_in_place, wanted, folder, workspace)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _lay_down(wanted: DataVisualizationArgs, workspace: Workspace) -> Path:
+    """The job, in a folder of its own. Blocking."""
+    data = workspace.readable(wanted.data)
+    shown = workspace.show(data)
+    _check(data, shown)
+    for target in _targets(wanted, data, workspace):
+        if target == data:
+            raise ToolError(f"`output` is the data file {shown} itself; give another path.")
+    job = {
+        "data": str(data),
+        "shown": shown,
+        "sheet": wanted.sheet,
+        "chart": wanted.chart.model_dump(),
+    }
+    try:
+        parent = workspace.root / _FOLDER
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=parent))
+        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    except OSError as error:
+        raise ToolUnavailableError(
+            f"Nothing can be written to {_FOLDER} in the workspace ({error.strerror}); "
+            "free space there."
+        ) from None
+    return folder
+
+
+def _check(data: Path, shown: str) -> None:
+    try:
+        about = data.stat()
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolError(f"{shown} is no file; give the path of a data file.")
+    if about.st_size > MAX_BYTES:
+        raise ToolError(
+            f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read "
+            "for a chart; reduce it first with `python_execute`."
+        )
+
+
+def _targets(wanted: DataVisualizationArgs, data: Path, workspace: Workspace) -> tuple[Path, Path]:
+    given = wanted.output or f"charts/{data.stem}-{wanted.chart.type}.png"
+    stem = given[:-4] if given.lower().endswith(".png") else given.removesuffix(".html")
+    return workspace.writable(f"{stem}.png"), workspace.writable(f"{stem}.html")
+
+
+def _put_in_place(wanted: DataVisualizationArgs, folder: Path, workspace: Workspace) -> Observation:
+    """The files where they belong, and what to say of them. Blocking."""
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    if "missing" in result:
+        raise ToolUnavailableError(
+            f"Charts need packages that are not installed ({result['missing']}); {INSTALL}."
+        )
+    if "error" in result:
+        raise ToolError(result["error"])
+    picture, page = _targets(wanted, workspace.readable(wanted.data), workspace)
+    drawn = (folder / "chart.png").read_bytes()
+    try:
+        make_folders(picture.parent)
+        replace_file(picture, drawn)
+        replace_file(page, (folder / "chart.html").read_bytes())
+    except OSError as error:
+        shown = workspace.show(picture)
+        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
+    lines = [
+        f"A {wanted.chart.type} chart of {result['rows']:,} rows: {workspace.show(picture)}, and "
+        f"{workspace.show(page)}, which works offline.",
+        *result["notes"],
+    ]
+    return Observation("\n".join(lines), (Image(base64.b64encode(drawn).decode("ascii")),))

@@ -1,0 +1,140 @@
+"""The one place that executes a tool call. Whatever happens, there is a tool message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+
+from state.agent import ToolTask
+from tools.base import AgentTool
+from tools.call import observe_call
+from tools.catalog import Catalog
+from tools.clean import storable
+from tools.cut import cut_observation
+from tools.locks import EVERYTHING, Touch
+from tools.result import Observation
+from tools.session import Session
+
+UNKNOWN_EFFECT = (
+    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
+    "it was not executed again. Look at what is there before you decide to repeat it."
+)
+NOTHING = "(nothing came back)"
+
+# What asking a tool about arguments that do not fit its schema may raise.
+_UNFIT = (TypeError, ValueError, LookupError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A tool message, and what the call changes in the state beside it."""
+
+    message: ToolMessage
+    update: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def execute(
+    task: ToolTask,
+    *,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    max_observe: int,
+    config: RunnableConfig | None = None,
+) -> Outcome:
+    """Carry out one call under its locks, journalled under `key`.
+
+    Raises:
+        GraphBubbleUp: the tool interrupts the graph, to ask a person.
+        asyncio.CancelledError: the run itself is being cancelled.
+        StorageError: the journal cannot be written.
+    """
+    tool = catalog.find(task["name"])
+    if refusal := task.get("refusal"):
+        return _outcome(task, Observation(refusal, is_error=True))
+    if tool is None:
+        return _outcome(task, Observation(catalog.unknown(task["name"]), is_error=True))
+    async with session.locks.hold(_touches(tool, task["args"])):
+        return await _journalled(tool, task, session, key, max_observe, config)
+
+
+async def _journalled(
+    tool: BaseTool,
+    task: ToolTask,
+    session: Session,
+    key: str,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> Outcome:
+    if _repeatable(tool, task["args"]):
+        return await _carried_out(tool, task, session, max_observe, config)
+    entry = session.journal.look_up(key)
+    if entry is not None and entry.message is not None:
+        return Outcome(ToolMessage(**entry.message), entry.update or {})
+    if entry is not None:
+        return _outcome(task, Observation(UNKNOWN_EFFECT, is_error=True))
+    session.journal.begin(key, tool.name)
+    try:
+        outcome = await _carried_out(tool, task, session, max_observe, config)
+    except GraphBubbleUp:
+        session.journal.release(key)  # it asks first and will act after the answer
+        raise
+    said = outcome.message.model_dump(exclude={"artifact"}, exclude_unset=True)
+    session.journal.finish(key, said, outcome.update)
+    return outcome
+
+
+async def _carried_out(
+    tool: BaseTool,
+    task: ToolTask,
+    session: Session,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> Outcome:
+    args = {**task["args"], **task.get("injected", {})}
+    observation = await observe_call(tool, args, call_id=task["id"], config=config)
+    if len(observation.text) > max_observe:
+        text = await asyncio.to_thread(
+            lambda: cut_observation(storable(observation.text), max_observe, session.workspace)
+        )
+        observation = replace(observation, text=text)
+    return _outcome(task, observation)
+
+
+def _touches(tool: BaseTool, args: dict[str, Any]) -> frozenset[Touch]:
+    if not isinstance(tool, AgentTool):
+        return frozenset({Touch(EVERYTHING)})
+    try:
+        return tool.touches(args)
+    except _UNFIT:  # arguments not validated yet: what they touch cannot be told
+        return frozenset({Touch(EVERYTHING)})
+
+
+def _repeatable(tool: BaseTool, args: dict[str, Any]) -> bool:
+    if not isinstance(tool, AgentTool):
+        return False
+    try:
+        return tool.repeatable(args)
+    except _UNFIT:  # as above: when in doubt it has an effect
+        return False
+
+
+def _outcome(task: ToolTask, observation: Observation) -> Outcome:
+    text = storable(observation.text)
+    if not (text or observation.images):
+        text = NOTHING  # some providers refuse a message without content
+    observation = replace(observation, text=text)
+    message = ToolMessage(
+        content=observation.content(),
+        tool_call_id=task["id"],
+        name=task["name"],
+        status="error" if observation.is_error else "success",
+    )
+    return Outcome(message, observation.update)

@@ -1,0 +1,194 @@
+"""What was begun and what came of it, written around each effect.
+
+A checkpoint tells which nodes have finished. It cannot tell whether a tool call that was under
+way when the process died had taken effect; so a claim is written before the effect and the result
+after it. On a resume a call with a result is answered from here, and one with a claim alone is
+never silently executed again.
+
+Keys are LangGraph task ids: the same when a crashed superstep runs again, others in a fork, which
+repeats effects on purpose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+from langchain_core.messages import ToolMessage
+
+from state.errors import StorageError
+
+log = logging.getLogger("manus")
+
+# Only the calls of the last superstep can be asked for again; the rest is kept as a trail.
+_KEEP = 200
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Entry(NamedTuple):
+    """The last word on a call: only begun, or done with the message that came of it."""
+
+    state: Literal["begun", "done"]
+    message: dict[str, Any] | None
+    update: dict[str, Any] | None = None
+    """What the call changed in the state beside its message."""
+
+
+class Journal:
+    """The effects of one thread, in memory and, given a path, in a file of JSON lines.
+
+    Writes are handed to the operating system at once: they survive the death of the process, not
+    the loss of power. What cannot be written is a `StorageError`.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._file: IO[bytes] | None = None
+        self._path = path
+        self._torn = False
+        """The file does not end with a whole line."""
+
+    @staticmethod
+    def path_for(private: Path, thread_id: str) -> Path:
+        """Where the journal of a thread is kept, below the workspace's private directory."""
+        name = _SAFE.sub("_", thread_id)[:100]
+        if name != thread_id:  # two threads must not meet in one file
+            name += "-" + hashlib.sha256(thread_id.encode("utf-8", "replace")).hexdigest()[:12]
+        return private / "journal" / f"{name}.jsonl"
+
+    def open(self) -> None:
+        """Read what is there and go on behind it. Blocking.
+
+        Raises:
+            StorageError: the file cannot be read or written.
+        """
+        if self._path is None or self._file is not None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            held = self._path.read_bytes() if self._path.exists() else b""
+            lines = held.decode("utf-8", "replace").split("\n")
+            for line in lines:
+                self._recall(line)
+            if len(lines) > 2 * _KEEP:
+                self._shorten(self._path)
+            self._torn = len(lines) <= 2 * _KEEP and bool(lines[-1])
+            # unbuffered: a line that was refused must not stay behind and be written later
+            self._file = self._path.open("ab", buffering=0)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _recall(self, line: str) -> None:
+        try:
+            record = json.loads(line)
+            key, state = record["key"], record["state"]
+        except (ValueError, KeyError, TypeError):
+            return  # the line under way when the process died
+        if state == "released":
+            self._entries.pop(key, None)
+        elif state in ("begun", "done"):
+            self._remember(key, Entry(state, record.get("message"), record.get("update")))
+
+    def _shorten(self, path: Path) -> None:
+        """Write the last word on each of the newest calls in place of all that was said."""
+        self._forget()
+        fresh = path.with_suffix(".tmp")
+        fresh.write_bytes(b"".join(self._lines()))
+        fresh.replace(path)
+
+    def _lines(self) -> Iterable[bytes]:
+        for key, (state, message, update) in self._entries.items():
+            yield _line({"key": key, "state": state, "message": message, "update": update})
+
+    def look_up(self, key: str) -> Entry | None:
+        """The last word on a call, or None if it never began."""
+        return self._entries.get(key)
+
+    def answer_to(self, call_id: str) -> ToolMessage | None:
+        """The message that came of a call, by the call's id; None if it had not ended."""
+        for entry in reversed(self._entries.values()):
+            if entry.message is not None and entry.message.get("tool_call_id") == call_id:
+                return ToolMessage(**entry.message)
+        return None
+
+    def begin(self, key: str, tool: str) -> None:
+        """Claim a call, before its effect.
+
+        Raises:
+            StorageError: the claim cannot be written, so the effect must not begin.
+        """
+        self._write({"key": key, "state": "begun", "tool": tool})
+        self._remember(key, Entry("begun", None))
+
+    def finish(
+        self, key: str, message: dict[str, Any], update: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record what came of a call, after its effect. What is no JSON in `update` is left out.
+
+        Raises:
+            StorageError: it cannot be written; on a resume the effect counts as unknown.
+        """
+        kept = _json_able(update or {})
+        more = {"update": kept} if kept else {}
+        self._write({"key": key, "state": "done", "message": message, **more})
+        self._remember(key, Entry("done", message, kept or None))
+
+    def release(self, key: str) -> None:
+        """Take a claim back: the call stopped before it had any effect."""
+        self._write({"key": key, "state": "released"})
+        self._entries.pop(key, None)
+
+    def _remember(self, key: str, entry: Entry) -> None:
+        self._entries.pop(key, None)  # so that the newest word stands last
+        self._entries[key] = entry
+        if len(self._entries) > 2 * _KEEP:
+            self._forget()
+
+    def _forget(self) -> None:
+        for key in list(self._entries)[:-_KEEP]:
+            del self._entries[key]
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        line = (b"\n" if self._torn else b"") + _line(record)
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise self._unusable(error) from None
+        self._torn = written != len(line)
+        if self._torn:
+            raise self._unusable(OSError(0, "only a part of a line was written"))
+
+    def _unusable(self, error: OSError) -> StorageError:
+        return StorageError(
+            f"The journal {self._path} cannot be written ({error.strerror}), and without it a "
+            "call could be repeated by a resume; make room or mend its permissions, then resume."
+        )
+
+    def close(self) -> None:
+        """Close the file. Nothing is recorded any more until it is opened again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record).encode("ascii") + b"\n"
+
+
+def _json_able(update: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {}
+    for name, value in update.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            log.warning("the change of `%s` cannot be journalled: it is no JSON", name)
+        else:
+            kept[name] = value
+    return kept

@@ -1,0 +1,72 @@
+"""What a server gave back, as an observation: text, pictures and errors of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import json
+import mimetypes
+from pathlib import Path
+
+from mcp import types
+
+from tools.result import Image, Observation
+from tools.workspace import OBSERVATIONS, Workspace
+
+_NO_WORDS = "The tool failed without saying why."
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What models can see; other pictures are kept as files."""
+
+
+async def to_observation(result: types.CallToolResult, workspace: Workspace) -> Observation:
+    """The observation of a reply. What is neither text nor a picture is kept in a file."""
+    texts: list[str] = []
+    images: list[Image] = []
+    for block in result.content:
+        said = await _taken(block, images, workspace)
+        if said:
+            texts.append(said)
+    if not result.content and result.structuredContent is not None:
+        texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
+    text = "\n".join(texts)
+    if result.isError and not text:
+        text = _NO_WORDS
+    return Observation(text, tuple(images), bool(result.isError))
+
+
+async def _taken(block: types.ContentBlock, images: list[Image], workspace: Workspace) -> str:
+    """The text of one part; a picture goes to `images`."""
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.ResourceLink):
+        kind = f" ({block.mimeType})" if block.mimeType else ""
+        return f"[resource {block.name}{kind}: {block.uri}]"
+    if isinstance(block, types.EmbeddedResource):
+        resource = block.resource
+        if isinstance(resource, types.TextResourceContents):
+            return f"[resource {resource.uri}]\n{resource.text}"
+        data, kind = resource.blob, resource.mimeType or "application/octet-stream"
+    else:
+        data, kind = block.data, block.mimeType
+    if kind in _PICTURES:
+        images.append(Image(data, kind))
+        return ""
+    return await asyncio.to_thread(_keep, data, kind, workspace.root)
+
+
+def _keep(data: str, kind: str, root: Path) -> str:
+    """Write to a file that is named by what is in it. Blocking."""
+    try:
+        content = base64.b64decode(data, validate=True)
+    except binascii.Error:
+        return f"[{kind}, which is not valid base64]"
+    suffix = mimetypes.guess_extension(kind) or ".bin"
+    name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
+    try:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    except OSError as error:
+        return f"[{kind}, {len(content):,} bytes, which could not be kept: {error.strerror}]"
+    return f"[{kind}, {len(content):,} bytes, in {name}]"

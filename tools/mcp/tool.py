@@ -1,0 +1,57 @@
+"""A tool of an MCP server as a tool of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp import types
+from pydantic import Field
+from typing_extensions import override
+
+from tools.base import AgentTool
+from tools.locks import EVERYTHING, Touch
+from tools.mcp.content import to_observation
+from tools.mcp.server import Server
+from tools.result import Observation
+from tools.session import Session
+
+_LONGEST_DESCRIPTION = 4_000
+
+
+class McpTool(AgentTool):
+    """Calls a tool of a server; the server checks the arguments."""
+
+    server: Any = Field(exclude=True, repr=False)
+    told: types.Tool = Field(exclude=True, repr=False)
+    """What the server says of it."""
+    is_read_only: bool = False
+    """Whether the server says that a call changes nothing."""
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset({Touch(EVERYTHING, write=not self.is_read_only)})
+
+    @override
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return self.is_read_only
+
+    @override
+    async def observe(self, *_: Any, **arguments: Any) -> Observation:
+        result = await self.server.call(self.told.name, arguments)
+        return await to_observation(result, self.session.workspace)
+
+
+def to_tool(told: types.Tool, name: str, server: Server, session: Session) -> McpTool:
+    """The tool that a server told of, under its name for the model."""
+    about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
+    schema = {key: value for key, value in told.inputSchema.items() if key != "$schema"}
+    hints = told.annotations
+    return McpTool(
+        name=name,
+        description=about[:_LONGEST_DESCRIPTION],
+        args_schema={"properties": {}, **schema, "type": "object"},
+        session=session,
+        server=server,
+        told=told,
+        is_read_only=bool(hints is not None and hints.readOnlyHint),
+    )

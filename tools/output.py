@@ -1,0 +1,137 @@
+"""What a process prints, read as it comes: bounded in memory, and never blocking."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import contextlib
+import fcntl
+import os
+import re
+import termios
+
+HEAD = 4 * 2**20
+TAIL = 2 * 2**20
+"""Bytes kept of the beginning and of the end of an output; what lies between is only counted."""
+
+_CHUNK = 2**18
+_PAUSE = 0.005
+"""Seconds between two chunks of what nobody will see: a process that prints for ever must neither
+be held up nor take the event loop for itself."""
+
+# Colours and cursor movements of a terminal, and window titles.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - set(b"\t\n\r"), "\ufffd")
+
+
+class Capture:
+    """The first `HEAD` and the last `TAIL` bytes of a stream."""
+
+    def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
+        self._room = head
+        self._keep = tail
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._trimmed = 0
+
+    @property
+    def dropped(self) -> int:
+        """Bytes that are not kept."""
+        return self._trimmed + max(0, len(self._tail) - self._keep)
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece of the stream."""
+        room = self._room - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room < len(data) else b""
+        if len(self._tail) > 2 * self._keep:  # trimmed now and then, so that each byte moves once
+            excess = len(self._tail) - self._keep
+            del self._tail[:excess]
+            self._trimmed += excess
+
+    def text(self) -> str:
+        """What is kept, as text; what cannot be shown as such becomes a replacement character."""
+        if not self.dropped:
+            return _readable(bytes(self._head + self._tail))
+        tail = bytes(self._tail[-self._keep :]).lstrip(bytes(range(0x80, 0xC0)))
+        note = f"[… {self.dropped:,} bytes left out …]"
+        return f"{_readable(bytes(self._head))}\n{note}\n{_readable(tail)}"
+
+
+def _readable(data: bytes) -> str:
+    return _ESCAPE.sub("", data.decode("utf-8", "replace")).translate(_CONTROL)
+
+
+class PipeReader:
+    """Reads a pipe to its end: keeps what comes until `take`, then throws away what still comes.
+
+    It goes on reading after `take` because a background job that holds the other end would else
+    be blocked, or killed by SIGPIPE. Belongs to the running event loop, and owns the descriptor.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._capture = Capture()
+        self._taken = False
+        self._end = asyncio.Event()
+        self._pause: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self._on_readable)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody can write any more, or `close` was called."""
+        return self._end.is_set()
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until nobody can write any more, but no longer than that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._end.wait()
+
+    def take(self) -> Capture:
+        """What was written until now, all of it; from here on nothing is kept."""
+        waiting = array.array("i", [0])
+        if not self.closed:
+            fcntl.ioctl(self._descriptor, termios.FIONREAD, waiting)
+        left = waiting[0]
+        while left > 0 and (data := self._read(min(left, _CHUNK))):
+            self._capture.add(data)
+            left -= len(data)
+        self._taken = True
+        taken, self._capture = self._capture, Capture()
+        return taken
+
+    def close(self) -> None:
+        """Stop reading. Whoever still writes gets SIGPIPE."""
+        if self.closed:
+            return
+        self._end.set()
+        self._loop.remove_reader(self._descriptor)
+        if self._pause is not None:
+            self._pause.cancel()
+        os.close(self._descriptor)
+
+    def _on_readable(self) -> None:
+        data = self._read(_CHUNK)
+        if data is None:
+            return
+        if not data:
+            self.close()
+        elif not self._taken:
+            self._capture.add(data)
+        if not self.closed and (self._taken or self._capture.dropped):
+            self._loop.remove_reader(self._descriptor)
+            self._pause = self._loop.call_later(_PAUSE, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._descriptor, self._on_readable)
+
+    def _read(self, size: int) -> bytes | None:
+        """Up to `size` bytes; none at the end, None when there is nothing at present."""
+        try:
+            return os.read(self._descriptor, size)
+        except (BlockingIOError, InterruptedError):
+            return None

@@ -1,0 +1,260 @@
+"""`planning`: plans that live in the state; a call is given them and gives them back changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from langchain_core.tools import InjectedToolArg
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from typing_extensions import override
+
+from state.agent import ToolTask
+from state.errors import PlanError
+from state.plan import Plan, StepStatus, as_text, plans_as_list
+from state.plan_changes import NewStep, create, mark, update
+from tools.base import AgentTool, Arguments
+from tools.locks import Touch
+from tools.result import Observation
+
+NAME = "planning"
+_NO_PLANS = "There are no plans yet; make one with the command `create`."
+_NO_ID = re.compile(r"[^a-z0-9]+")
+_NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s+")
+
+Command = Literal["create", "update", "list", "get", "set_active", "mark_step", "delete"]
+
+
+class Shelf(NamedTuple):
+    """The plans there are, by id, and the id of the one that is meant when none is named."""
+
+    plans: Mapping[str, Plan]
+    active: str | None
+
+
+class Change(NamedTuple):
+    """What a call says, and what it changes: plans by id (None: deleted) and the active one."""
+
+    text: str
+    plans: Mapping[str, Plan | None]
+    active: str | None
+
+
+class StepArgs(BaseModel):
+    """A step that is more than a text."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = Field(description="What is to be done")
+    executor: str = Field("", description="Who does it, if there is more than one executor")
+    depends_on: list[int] | None = Field(
+        None,
+        description="Numbers (from 0) of the steps that must be completed before it; [] for none. "
+        "Left out: the step before it",
+    )
+
+
+class PlanningArgs(Arguments):
+    """Arguments of `planning`."""
+
+    command: Command = Field(
+        description="create, update, list, get, set_active, mark_step or delete a plan"
+    )
+    plan_id: str | None = Field(
+        None, description="Id of the plan; for create a new one. Left out: the active plan"
+    )
+    title: str | None = Field(None, description="Title of the plan, for create and update")
+    steps: list[str | StepArgs] | None = Field(
+        None,
+        description="All steps in order, for create and update: texts, or objects for steps that "
+        "do not depend on just the one before them",
+    )
+    depends_on: list[list[int] | None] | None = Field(
+        None,
+        description="For create and update, one list for each step: numbers (from 0) of the steps "
+        "it depends on. Left out: each depends on the one before it",
+    )
+    step_index: int | None = Field(None, description="Number of the step, from 0, for mark_step")
+    step_status: StepStatus | None = Field(None, description="New status, for mark_step")
+    step_notes: str | None = Field(None, description="New notes, for mark_step")
+    plans: Annotated[dict[str, Any] | None, InjectedToolArg] = None
+    active: Annotated[str | None, InjectedToolArg] = None
+
+    @field_validator("steps", mode="before")
+    @classmethod
+    def _as_list(cls, steps: Any) -> Any:
+        """Models send a list as a JSON string, or as numbered lines."""
+        if not isinstance(steps, str):
+            return steps
+        try:
+            return json.loads(steps)
+        except ValueError:
+            return [_NUMBER.sub("", line) for line in steps.splitlines() if line.strip()]
+
+    def wanted(self) -> list[NewStep] | None:
+        """The steps that the call asks for; None if it says nothing of steps."""
+        if self.steps is None:
+            return None
+        if self.depends_on is not None and len(self.depends_on) != len(self.steps):
+            raise PlanError(
+                f"`depends_on` has {len(self.depends_on)} entries for {len(self.steps)} steps; "
+                "give one list for each step, or leave it out."
+            )
+        wanted = []
+        for index, step in enumerate(self.steps):
+            said = StepArgs(text=step) if isinstance(step, str) else step
+            new = NewStep(text=said.text, executor=said.executor, depends_on=said.depends_on)
+            if self.depends_on is not None and new["depends_on"] is None:
+                new["depends_on"] = self.depends_on[index]
+            wanted.append(new)
+        return wanted
+
+
+class Planning(AgentTool):
+    """Makes and keeps plans."""
+
+    name: str = NAME
+    description: str = (
+        "Make a plan for a task of several steps and keep it up to date: create it, mark steps "
+        "as you begin and end them (mark_step), change steps when you learn more (update keeps "
+        "the status and notes of steps whose text stays the same)."
+    )
+    args_schema: type[BaseModel] = PlanningArgs
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset()
+
+    @override
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return True
+
+    @override
+    async def observe(
+        self, plans: dict[str, Plan] | None = None, active: str | None = None, **arguments: Any
+    ) -> Observation:
+        change = carry_out(PlanningArgs(**arguments), Shelf(plans or {}, active))
+        if not change.plans and change.active == active:
+            return Observation(change.text)
+        return Observation(
+            change.text, update={"plans": dict(change.plans), "active_plan": change.active}
+        )
+
+
+def carry_out(args: PlanningArgs, shelf: Shelf) -> Change:
+    """What a call says and changes; a pure function.
+
+    Raises:
+        PlanError: it does not fit the plans there are.
+    """
+    return _COMMANDS[args.command](args, shelf)
+
+
+def _create(args: PlanningArgs, shelf: Shelf) -> Change:
+    title = args.title or args.plan_id
+    if not title:
+        raise PlanError("`create` needs a `title`.")
+    plan_id = args.plan_id or _NO_ID.sub("_", title.lower()).strip("_")[:40] or "plan"
+    if plan_id in shelf.plans:
+        raise PlanError(
+            f"There is a plan `{plan_id}` already; change it with `update`, or create one with "
+            "another `plan_id`."
+        )
+    plan = create(plan_id, title, args.wanted() or [])
+    return Change(f"Plan created.\n\n{as_text(plan)}", {plan_id: plan}, plan_id)
+
+
+def _update(args: PlanningArgs, shelf: Shelf) -> Change:
+    plan = _named(args, shelf)
+    if not args.title and args.steps is None:
+        raise PlanError("`update` needs a `title`, `steps`, or both.")
+    plan = update(plan, args.title, args.wanted())
+    return Change(f"Plan updated.\n\n{as_text(plan)}", {plan["id"]: plan}, shelf.active)
+
+
+def _list(_: PlanningArgs, shelf: Shelf) -> Change:
+    said = "\n".join(plans_as_list(shelf.plans, shelf.active)) or _NO_PLANS
+    return Change(said, {}, shelf.active)
+
+
+def _get(args: PlanningArgs, shelf: Shelf) -> Change:
+    return Change(as_text(_named(args, shelf)), {}, shelf.active)
+
+
+def _set_active(args: PlanningArgs, shelf: Shelf) -> Change:
+    _require_id(args, shelf)
+    plan = _named(args, shelf)
+    return Change(f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}", {}, plan["id"])
+
+
+def _mark_step(args: PlanningArgs, shelf: Shelf) -> Change:
+    plan = _named(args, shelf)
+    if args.step_index is None:
+        raise PlanError(f"`mark_step` needs a `step_index`, 0 to {len(plan['steps']) - 1}.")
+    if args.step_status is None and args.step_notes is None:
+        raise PlanError("`mark_step` needs a `step_status`, `step_notes`, or both.")
+    plan = mark(plan, args.step_index, args.step_status, args.step_notes)
+    said = f"Step {args.step_index} changed.\n\n{as_text(plan)}"
+    return Change(said, {plan["id"]: plan}, shelf.active)
+
+
+def _delete(args: PlanningArgs, shelf: Shelf) -> Change:
+    _require_id(args, shelf)
+    plan_id = _named(args, shelf)["id"]
+    active = None if shelf.active == plan_id else shelf.active
+    return Change(f"Plan `{plan_id}` deleted.", {plan_id: None}, active)
+
+
+_COMMANDS: dict[Command, Callable[[PlanningArgs, Shelf], Change]] = {
+    "create": _create,
+    "update": _update,
+    "list": _list,
+    "get": _get,
+    "set_active": _set_active,
+    "mark_step": _mark_step,
+    "delete": _delete,
+}
+
+
+def _require_id(args: PlanningArgs, shelf: Shelf) -> None:
+    if not args.plan_id:
+        raise PlanError(f"`{args.command}` needs a `plan_id`. {_known(shelf)}")
+
+
+def _named(args: PlanningArgs, shelf: Shelf) -> Plan:
+    plan_id = args.plan_id or shelf.active
+    if plan_id is None:
+        raise PlanError(f"No plan is active: name one with `plan_id`. {_known(shelf)}")
+    if plan_id not in shelf.plans:
+        raise PlanError(f"There is no plan `{plan_id}`. {_known(shelf)}")
+    return shelf.plans[plan_id]
+
+
+def _known(shelf: Shelf) -> str:
+    return f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
+
+
+def with_plans(tasks: Iterable[ToolTask], shelf: Shelf) -> list[ToolTask]:
+    """The tasks of one message; a planning call is given the plans as the calls before leave them.
+
+    So that each is a pure function of what it is given: two calls in one message both count, also
+    when a crash lets only the second be carried out again.
+    """
+    given: list[ToolTask] = []
+    for task in tasks:
+        if task["name"].lower() == NAME and "refusal" not in task:
+            task = {**task, "injected": {"plans": dict(shelf.plans), "active": shelf.active}}
+            shelf = _after(task["args"], shelf)
+        given.append(task)
+    return given
+
+
+def _after(arguments: Mapping[str, Any], shelf: Shelf) -> Shelf:
+    try:
+        change = carry_out(PlanningArgs.model_validate(dict(arguments)), shelf)
+    except (PlanError, ValidationError):
+        return shelf  # the call will say so itself
+    plans = {**shelf.plans, **change.plans}
+    return Shelf({k: v for k, v in plans.items() if v is not None}, change.active)

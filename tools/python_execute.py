@@ -1,0 +1,117 @@
+"""`python_execute`: Python code in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field, PrivateAttr
+from typing_extensions import override
+
+from state.errors import ToolError, ToolUnavailableError
+from tools.base import AgentTool, Arguments
+from tools.locks import WORKSPACE, Touch
+from tools.process import Finished, exit_state, program_text, run
+from tools.process_tree import new_mark
+from tools.result import Observation
+from tools.workspace import PRIVATE, Workspace
+
+_LONGEST = 3600.0
+_FOLDER = f"{PRIVATE}/python"
+
+_STOPPED = (
+    "[stopped: not done after {seconds:g} s, and all that it had started is ended; make it "
+    "quicker, do less at a time, or give a larger `timeout`]"
+)
+
+
+class PythonExecuteArgs(Arguments):
+    """Arguments of `python_execute`."""
+
+    code: str = Field(description="Python code; only what it prints is seen")
+    timeout: float = Field(
+        60.0,
+        gt=0,
+        le=_LONGEST,
+        description="Seconds after which the code is stopped, with all that it has started",
+    )
+
+
+class PythonExecute(AgentTool):
+    """Python in a process of its own, in the workspace."""
+
+    name: str = "python_execute"
+    description: str = (
+        "Execute Python code in a fresh process in the workspace, whose modules can be imported. "
+        "The answer is what it prints (stdout and stderr in order) and how it ended; the value of "
+        "a last expression is not shown, so print it. No variables stay for the next call, and "
+        "processes that the code starts end with it. `input()` finds no input."
+    )
+    args_schema: type[BaseModel] = PythonExecuteArgs
+    time_limit: ClassVar[float] = _LONGEST + 120
+    _mark: str = PrivateAttr(default_factory=new_mark)
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        # nobody can tell from code what it changes
+        return frozenset({Touch(WORKSPACE)})
+
+    @override
+    async def observe(self, **arguments: Any) -> Observation:
+        wanted = PythonExecuteArgs.model_validate(arguments)
+        if not wanted.code.strip():
+            raise ToolError("`code` is empty; give the Python code to execute.")
+        if not sys.executable:
+            raise ToolUnavailableError("Python's own program is not known here; use another tool.")
+        workspace = self.session.workspace
+        code = program_text("code", wanted.code)
+        script = await asyncio.to_thread(_lay_down, code, workspace)
+        finished = await run(
+            [sys.executable, str(script)],
+            workspace=workspace,
+            mark=self._mark,
+            seconds=wanted.timeout,
+            extra={"PYTHONPATH": str(workspace.root)},
+        )
+        # Tracebacks name the file as it is found from the workspace, the same on every machine.
+        output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
+        said = describe(output.replace(self._mark, "…"), finished, wanted.timeout)
+        return Observation(said, is_error=finished.returncode != 0)
+
+
+def _lay_down(code: bytes, workspace: Workspace) -> Path:
+    """The code in a file named by its content. Blocking.
+
+    A file, so that tracebacks show the line and `multiprocessing` finds the main module; written
+    aside and moved there, since another session may be executing the same code.
+    """
+    folder = workspace.root / _FOLDER
+    path = folder / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(code)
+        Path(fresh).replace(path)
+    except OSError as error:
+        raise ToolUnavailableError(
+            f"The code cannot be written to {_FOLDER} in the workspace ({error.strerror}); "
+            "free space there, or use another tool."
+        ) from None
+    return path
+
+
+def describe(output: str, finished: Finished, seconds: float) -> str:
+    """The observation of an execution: what it printed, and how it ended."""
+    parts = [output.removesuffix("\n")] if output else []
+    if finished.returncode is None:
+        parts.append(_STOPPED.format(seconds=seconds))
+    else:
+        silent = "" if output else ", nothing was printed"
+        parts.append(f"[{exit_state(finished.returncode)}{silent}]")
+    return "\n".join(parts)

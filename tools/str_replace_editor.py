@@ -1,0 +1,141 @@
+"""`str_replace_editor`: look at files and folders, write files, change a part of one, undo it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, PrivateAttr
+from typing_extensions import override
+
+from state.errors import ToolError
+from tools.base import AgentTool, Arguments
+from tools.editor import Editor
+from tools.locks import Touch
+from tools.result import Observation
+
+_DEFAULT_ROOM = 10_000
+_TITLE = 600
+"""Characters of an answer beside the lines it shows."""
+
+# command: (what it must have, what it may have)
+_TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "view": ((), ("view_range",)),
+    "create": (("file_text",), ()),
+    "str_replace": (("old_str",), ("new_str",)),
+    "insert": (("insert_line", "new_str"), ()),
+    "undo_edit": ((), ()),
+}
+_MEANING = {
+    "file_text": "the whole text of the file",
+    "old_str": "the text to replace",
+    "new_str": "the lines to put in",
+    "insert_line": "the number of the line to insert after (0 for the top)",
+}
+
+
+class StrReplaceEditorArgs(Arguments):
+    """Arguments of `str_replace_editor`."""
+
+    command: Literal["view", "create", "str_replace", "insert", "undo_edit"] = Field(
+        description="What to do"
+    )
+    path: str = Field(description="File or folder, best relative to the workspace")
+    file_text: str | None = Field(None, description="`create`: the whole text of the file")
+    old_str: str | None = Field(
+        None,
+        description="`str_replace`: the text to replace, exactly as it stands in the file, with "
+        "enough lines around it to be there only once",
+    )
+    new_str: str | None = Field(
+        None,
+        description="`str_replace`: what comes in its place (nothing if left out); `insert`: the "
+        "lines to put in",
+    )
+    insert_line: int | None = Field(
+        None, description="`insert`: number of the line to insert after; 0 for the top"
+    )
+    view_range: list[int] | None = Field(
+        None, description="`view` of a file: first and last line, such as [1, 50]; -1 for the end"
+    )
+
+
+class StrReplaceEditor(AgentTool):
+    """The editor."""
+
+    name: str = "str_replace_editor"
+    description: str = (
+        "View and edit files of the workspace. `view` shows a file with line numbers, a picture, "
+        "or a folder two levels deep; `create` writes a file anew; `str_replace` replaces a text "
+        "that is in the file exactly once; `insert` puts lines in after a line; `undo_edit` "
+        "undoes the last edit of a file. Line numbers are not part of the file."
+    )
+    args_schema: type[BaseModel] = StrReplaceEditorArgs
+    # two names of one file (a link and its target) have locks of their own, but one history
+    _writing: asyncio.Lock = PrivateAttr(default_factory=asyncio.Lock)
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        resource = self.session.workspace.resource(args["path"])
+        return frozenset({Touch(resource, write=args["command"] != "view")})
+
+    @override
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return bool(args["command"] == "view")
+
+    @override
+    async def observe(self, **arguments: Any) -> Observation:
+        wanted = StrReplaceEditorArgs.model_validate(arguments)
+        _check(wanted)
+        if wanted.command == "view":
+            return await asyncio.to_thread(self._carry_out, wanted)
+        async with self._writing:
+            return await asyncio.to_thread(self._carry_out, wanted)
+
+    def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
+        editor = Editor(self.session.workspace, self._room())
+        try:
+            return _run(editor, wanted)
+        except OSError as error:
+            raise ToolError(
+                f"{wanted.path} cannot be {'read' if wanted.command == 'view' else 'changed'}: "
+                f"{error.strerror or type(error).__name__}."
+            ) from None
+
+    def _room(self) -> int:
+        """Characters of lines in an answer, so that nothing has to be cut from it later."""
+        profile, context = self.session.profile, self.session.context
+        limit = context.max_observe or (profile.max_observe if profile else _DEFAULT_ROOM)
+        return max(limit - _TITLE, 200)
+
+
+def _run(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
+    match wanted.command:
+        case "view":
+            return editor.view(wanted.path, wanted.view_range)
+        case "create":
+            return editor.create(wanted.path, wanted.file_text or "")
+        case "str_replace":
+            return editor.replace(wanted.path, wanted.old_str or "", wanted.new_str or "")
+        case "insert":
+            return editor.insert(wanted.path, wanted.insert_line or 0, wanted.new_str or "")
+        case "undo_edit":
+            return editor.undo(wanted.path)
+
+
+def _check(wanted: StrReplaceEditorArgs) -> None:
+    """Refuse what a command lacks, and what it does not take.
+
+    Raises:
+        ToolError: says which argument of which command.
+    """
+    needed, allowed = _TAKES[wanted.command]
+    given = wanted.model_dump(exclude={"command", "path"}, exclude_none=True)
+    if missing := [name for name in needed if name not in given]:
+        raise ToolError(f"`{wanted.command}` needs `{missing[0]}`, {_MEANING[missing[0]]}.")
+    # some models fill in every argument: an empty one says nothing
+    if foreign := [name for name, value in given.items() if value and name not in needed + allowed]:
+        takes = ", ".join(f"`{name}`" for name in ("path", *needed, *allowed))
+        raise ToolError(
+            f"`{wanted.command}` does not take `{foreign[0]}`; it takes {takes}. Nothing was done."
+        )

@@ -1,0 +1,101 @@
+"""The one place that resolves a path: the workspace, the one directory a run may write to."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from state.errors import ToolError, UsageError
+from tools.locks import WORKSPACE
+
+PRIVATE = ".manus"
+OBSERVATIONS = f"{PRIVATE}/observations"
+
+
+class Workspace:
+    """A directory, and the paths inside it.
+
+    Paths that the model names are relative to the root, or absolute below it. Symbolic links are
+    followed before the check, since code that the model wrote may have made them. `.manus` in the
+    root is ours: readable, never written through `writable`.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(os.path.realpath(Path(root).expanduser()))
+        self.private = self.root / PRIVATE
+
+    def prepare(self) -> None:
+        """Make the directory. Blocking.
+
+        Raises:
+            UsageError: it cannot be made or written to.
+        """
+        try:
+            self.private.mkdir(parents=True, exist_ok=True)
+            ignore = self.private / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise UsageError(_unusable(self.root, error.strerror)) from None
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise UsageError(_unusable(self.root, os.strerror(errno.EACCES)))
+
+    def readable(self, path: str) -> Path:
+        """The real path that a name of the model's means. Blocking (follows links).
+
+        Raises:
+            ToolError: it is empty, cannot be a path, or leads out of the workspace.
+        """
+        if not path.strip():
+            raise ToolError("`path` is empty; give a path in the workspace.")
+        try:
+            real = Path(os.path.realpath(self.root / path))
+        except ValueError:  # a NUL, or a lone surrogate that no file system can hold
+            raise ToolError(
+                f"`path` {path[:200]!r} holds a character that a path cannot hold; "
+                "give a path in the workspace."
+            ) from None
+        if not real.is_relative_to(self.root):
+            raise ToolError(
+                f"{path} is outside the workspace; only paths below {self.root} can be used, "
+                "best written relative to it."
+            )
+        return real
+
+    def writable(self, path: str) -> Path:
+        """As `readable`, for a file that is going to be changed.
+
+        Raises:
+            ToolError: as there, and for the agent's own records in `.manus`.
+        """
+        real = self.readable(path)
+        if real.is_relative_to(self.private):
+            raise ToolError(
+                f"{path} belongs to the agent's own records and cannot be changed; "
+                f"choose a path outside {PRIVATE}."
+            )
+        return real
+
+    def resource(self, path: str) -> str:
+        """What a call on that path touches: `workspace/<relative path>`. Asks no file system.
+
+        A name whose meaning only the file system knows (`..`, another name of the root) stands
+        for the whole workspace, so that no two calls on one file ever run side by side.
+        """
+        name = path.removeprefix(f"{self.root}/")
+        if name.startswith("/") or ".." in name.split("/"):
+            return WORKSPACE
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        return "/".join((WORKSPACE, *parts))
+
+    def show(self, path: Path) -> str:
+        """A path as the model sees it: relative to the root, so that it is the same everywhere."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+
+def _unusable(root: Path, why: str | None) -> str:
+    return (
+        f"The workspace {root} cannot be written to ({why}); "
+        "choose another with --workspace or MANUS_WORKSPACE."
+    )
