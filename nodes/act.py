@@ -1,0 +1,55 @@
+"""act: carry out one call of the last assistant message; one task a call."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import Runtime
+
+from nodes.running import running_of
+from state.agent import ToolTask
+from state.context import Context
+from state.events import CallEvent, ObservationEvent
+from state.messages import text_of
+from tools.equip import equip
+from tools.execute import execute
+
+
+async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
+    """Execute one call and append its tool message."""
+    running = running_of(config)
+    if running.catalog.find(task["name"]) is None:
+        await equip(running.catalog, running.session)  # the run was resumed in the midst of a step
+    tell = runtime.stream_writer
+    tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
+    began = time.monotonic()
+    info = runtime.execution_info
+    key = info.task_id if info is not None else task["id"]
+    try:
+        outcome = await execute(
+            task,
+            session=running.session,
+            catalog=running.catalog,
+            key=key,
+            max_observe=running.max_observe,
+            config=config,
+        )
+    except GraphBubbleUp:
+        running.session.waiting = True
+        raise
+    message = outcome.message
+    message.id = key  # the same when this task runs again, so that it replaces and never doubles
+    tell(
+        ObservationEvent(
+            type="observation",
+            id=task["id"],
+            name=task["name"],
+            text=text_of(message),
+            is_error=message.status == "error",
+            seconds=time.monotonic() - began,
+        )
+    )
+    return {**outcome.update, "messages": [message]}

@@ -1,0 +1,44 @@
+"""Marks for providers that keep the beginning of a request in a cache only where they are told to.
+
+Two marks: one after the system prompt (and the tools, which come before it), which holds for all
+runs of a profile; one after the history, which moves on with it. The last message of a request is
+made anew at each step and stays outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from nodes.recording import is_ephemeral
+
+MARK = {"type": "ephemeral"}
+PROVIDERS = frozenset({"anthropic"})
+
+
+def with_cache_marks(request: Sequence[BaseMessage], provider: str) -> list[BaseMessage]:
+    """The request with its marks; itself for a provider that wants none."""
+    made = list(request)
+    if provider not in PROVIDERS:
+        return made
+    last = next((i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i])), 0)
+    for place in {0, last} if made else set():
+        if place or isinstance(made[0], SystemMessage):
+            made[place] = _marked(made[place])
+    return made
+
+
+def _marked(message: BaseMessage) -> BaseMessage:
+    content = message.content
+    if isinstance(content, str):
+        if not content.strip():
+            return message  # a block without text would be refused
+        blocks: list[Any] = [{"type": "text", "text": content}]
+    else:
+        blocks = list(content)
+    if not blocks or not isinstance(blocks[-1], dict):
+        return message
+    blocks[-1] = {**blocks[-1], "cache_control": MARK}
+    return message.model_copy(update={"content": blocks})

@@ -1,0 +1,76 @@
+"""From the calls of an assistant message to the tasks of `act`."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
+
+from nodes.malformed import arguments_of
+from prompts import agent as prompts
+from state.agent import Circle, ToolTask
+from state.messages import calls_of
+
+_SHOWN = 300
+
+
+def to_tasks(
+    message: AIMessage, special: tuple[str, ...], circle: Circle | None = None
+) -> list[ToolTask]:
+    """One task a call, in call order: those to execute and those to refuse.
+
+    Refused are malformed calls, calls after a special tool, and calls that go round in circles
+    once a hint has not helped.
+    """
+    tasks: list[ToolTask] = []
+    ending = False
+    for index, call in enumerate(calls_of(message)):
+        name, args = call["name"] or "", call["args"]
+        task = ToolTask(
+            index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
+        )
+        refusal = prompts.AFTER_TERMINATE if ending else refused_by(circle, call)
+        if refusal is not None:
+            task["refusal"] = refusal
+        ending = ending or name.lower() in special
+        tasks.append(task)
+    return tasks
+
+
+def refused_by(circle: Circle | None, call: ToolCall | InvalidToolCall) -> str | None:
+    """Why a call must not be carried out, for itself or for the circle it belongs to."""
+    name, args = call["name"] or "", call["args"]
+    if not isinstance(args, dict):
+        return explain_malformed(cast(InvalidToolCall, call))
+    if circle is None or circle["measure"] != "refuse":
+        return None
+    if comparable(name, args) not in circle["calls"]:
+        return None
+    return prompts.circle_refused(circle["what"])
+
+
+def explain_malformed(call: InvalidToolCall) -> str:
+    """What is wrong with arguments that are not a JSON object, and what would be right."""
+    raw = call["args"] or ""
+    try:
+        arguments_of(raw)
+        problem = "they are incomplete"
+    except ValueError as error:
+        problem = str(error)
+    shown = raw if len(raw) <= _SHOWN else f"{raw[:_SHOWN]}…"
+    return (
+        f"Not executed: the arguments of `{call['name']}` cannot be read: {problem}. They must be "
+        f'one JSON object such as {{"name": "value"}}, complete and escaped. Received: {shown}'
+    )
+
+
+def comparable(name: str, args: Any) -> dict[str, Any]:
+    """A call as circles compare it: the name in lower case, arguments in any order of keys."""
+    return {"name": name.lower(), "args": args}
+
+
+def comparable_calls(message: AnyMessage | None) -> list[dict[str, Any]]:
+    """The calls of a message, malformed ones too, as circles compare them."""
+    if not isinstance(message, AIMessage):
+        return []
+    return [comparable(call["name"] or "", call["args"]) for call in calls_of(message)]

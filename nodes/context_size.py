@@ -1,0 +1,54 @@
+"""How large the next request will be, without counting again what was counted before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+
+from state.agent import Compaction
+
+TOKENS = "tokens"
+"""In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
+where the server reports none."""
+_IMAGE = 2_000
+_AROUND = 40
+
+
+def counted_at(message: AnyMessage) -> int | None:
+    """The tokens of the request that a message answered, and its own."""
+    if not isinstance(message, AIMessage):
+        return None
+    usage = message.usage_metadata
+    if usage is not None and usage["input_tokens"]:
+        return usage["input_tokens"] + usage["output_tokens"]
+    return message.additional_kwargs.get(TOKENS)
+
+
+def next_size(
+    history: Sequence[AnyMessage],
+    compaction: Compaction | None,
+    size: Callable[[BaseMessage], float],
+) -> float:
+    """Tokens of the next request: of the last one, and of what has come since.
+
+    `size` tells the tokens of one message; it is asked for the newest ones only.
+    """
+    total = 0.0
+    for message in reversed(history):
+        if compaction is not None and message.id == compaction["at"]:
+            return total + compaction["size"]
+        counted = counted_at(message)
+        if counted is not None:
+            return total + counted
+        total += size(message)
+    return total
+
+
+def most(message: BaseMessage) -> float:
+    """More tokens than a message can reasonably have, told at once."""
+    content = message.content
+    if isinstance(content, str):
+        return len(content) + _AROUND
+    blocks = (len(str(b.get("text", ""))) if isinstance(b, dict) else len(b) for b in content)
+    return sum(blocks) + _IMAGE * len(content) + _AROUND

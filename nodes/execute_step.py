@@ -1,0 +1,123 @@
+"""execute_step: take the ready steps, then carry each out by the agent graph of its executor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.batches import choose_batch, room_for, share_of
+from nodes.carry_out import carry_out
+from nodes.ending import budget_used_up
+from nodes.files_made import mark_now
+from nodes.running import Running, running_of
+from state.context import Context
+from state.errors import PlanError
+from state.events import PlanEvent, PlanStepEvent, StatusEvent
+from state.flow import Batch, FlowState, StepTask
+from state.plan import Plan, executor_for
+from state.plan_changes import StepChange, as_edited
+
+Update = dict[str, Any]
+
+
+async def execute_step(
+    given: FlowState | StepTask,
+    runtime: Runtime[Context],
+    config: RunnableConfig,
+    *,
+    executors: Mapping[str, Any],
+    exclusive: Collection[str] = (),
+) -> Update:
+    """With the state: mark the steps that can begin. With one step: carry it out.
+
+    `executors` are the agent graphs by name, `exclusive` those of whom one is at work at a time.
+    """
+    running = running_of(config)
+    if "step" in given:
+        task = cast(StepTask, given)
+        return await carry_out(task, running, executors[task["executor"]], runtime, config)
+    began = await asyncio.to_thread(mark_now, running.session.workspace.private)
+    return take_steps(given, running, exclusive, began, runtime.stream_writer)
+
+
+def take_steps(
+    state: FlowState, running: Running, exclusive: Collection[str], began: int, tell: Any
+) -> Update:
+    """The next batch: the ready steps, marked as in progress.
+
+    It is empty if a step is to be planned anew, if the budget is used up, or if none can begin.
+    """
+    context, usage = running.context, state["usage"]
+    seconds = running.session.lap()
+    usage = {**usage, "seconds": usage["seconds"] + seconds}
+    plan = with_edits(state, running, tell)
+    batch = Batch(steps=[], began=began, failed=newly_blocked(state))
+    if over := budget_used_up(context.budget, usage):
+        batch["over"] = over
+    elif not (batch["failed"] and state["run"]["replans_left"] > 0):
+        most = room_for(context.budget, usage, context.max_parallel_steps)
+        batch["steps"] = choose_batch(plan, most, exclusive)
+        batch["share"] = share_of(context.budget, usage, max(1, len(batch["steps"])))
+    if batch["steps"]:
+        tell(StatusEvent(type="status", status="executing", stop_reason=None))
+    # a change of a step is stored as such: the whole plan anew would grow with its square
+    changes: list[Any] = [] if plan is state["plan"] else [plan]
+    changes += begin_steps(plan, batch["steps"], state["run"]["executors"], tell)
+    update: Update = {"batch": batch, "usage": {"seconds": seconds}}
+    if changes:
+        update["plan"] = changes
+    return {**update, "status": "executing"} if batch["steps"] else update
+
+
+def newly_blocked(state: FlowState) -> list[int]:
+    """Of the steps that were at work last: those that were blocked."""
+    steps = state["plan"]["steps"]
+    batch = state["batch"]["steps"]
+    return [i for i in batch if i < len(steps) and steps[i]["status"] == "blocked"]
+
+
+def begin_steps(plan: Plan, chosen: list[int], names: list[str], tell: Any) -> list[StepChange]:
+    """The changes that put the chosen steps in progress, each with an executor."""
+    changes = []
+    for index in chosen:
+        step = plan["steps"][index]
+        executor = executor_for(step, names)
+        changes.append(StepChange(step=index, status="in_progress", executor=executor))
+        told = PlanStepEvent(
+            type="plan_step",
+            step=index,
+            status="in_progress",
+            notes=step["notes"],
+            executor=executor,
+        )
+        tell(told)
+    return changes
+
+
+def with_edits(state: FlowState, running: Running, tell: Any) -> Plan:
+    """The plan with what a person changed in it while the last steps were at work."""
+    plan = state["plan"]
+    edits, running.edits = running.edits, []
+    for edit in edits:
+        try:
+            plan = settled(as_edited(plan, edit), plan, state["batch"]["steps"])
+        except PlanError:
+            continue  # it was right when it came, and what it changed is gone: the plan stands
+        tell(PlanEvent(type="plan", why="edited", plan=plan))
+    return plan
+
+
+def settled(edited: Plan, present: Plan, ended: list[int]) -> Plan:
+    """The edited plan, with what came of the steps that have ended since it was read."""
+    known = {present["steps"][i]["text"]: present["steps"][i] for i in ended}
+    steps = [
+        {**step, **{name: known[step["text"]][name] for name in ("status", "notes", "result")}}
+        if step["text"] in known and step["status"] in ("in_progress", "not_started")
+        else step
+        for step in edited["steps"]
+    ]
+    return {**edited, "steps": steps}  # type: ignore[typeddict-item]

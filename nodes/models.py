@@ -1,0 +1,169 @@
+"""The chat model of a role, from the settings. Providers' packages are imported when used."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from langchain_core.language_models import BaseChatModel
+
+from state.collector import paused_collector
+from state.errors import SettingsError
+from state.model_settings import ModelSettings
+
+DEFAULT_MODEL = "gpt-5"
+"""Where a key is set and no model is named."""
+REPLAY = "replay:"
+_CONNECT_TIMEOUT = 15.0
+"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
+
+# provider: (package to install, module, class)
+_EXTRAS = {
+    "anthropic": ("langchain-anthropic", "langchain_anthropic", "ChatAnthropic"),
+    "google": ("langchain-google-genai", "langchain_google_genai", "ChatGoogleGenerativeAI"),
+    "bedrock": ("langchain-aws", "langchain_aws", "ChatBedrockConverse"),
+}
+_PROVIDERS = ("openai", "azure", *_EXTRAS)
+
+NOT_CONFIGURED = (
+    "No model is configured: set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL for any "
+    "compatible server (for Ollama on this machine: MANUS_BASE_URL=http://localhost:11434/v1)."
+)
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
+    provider, colon, name = spec.partition(":")
+    if colon and provider.lower() in _PROVIDERS and name:
+        return provider.lower(), name
+    return "openai", spec
+
+
+def is_configured(settings: ModelSettings) -> bool:
+    """Whether there is enough to ask a model."""
+    return bool(settings.model or settings.api_key)
+
+
+def address_of(settings: ModelSettings) -> str:
+    """Where the model is asked, for messages."""
+    provider, _ = split_spec(settings.model or DEFAULT_MODEL)
+    return settings.base_url or f"{provider}'s own address"
+
+
+async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
+    """The chat model that the settings name.
+
+    Raises:
+        SettingsError: none is configured, a recording cannot be read, or a package is missing.
+    """
+    if not is_configured(settings):
+        raise SettingsError(NOT_CONFIGURED)
+    spec = settings.model or DEFAULT_MODEL
+    if spec.startswith(REPLAY):
+        return await asyncio.to_thread(_replay, spec.removeprefix(REPLAY), workspace)
+    known = _clients.setdefault(asyncio.get_running_loop(), {})
+    if settings not in known:
+        # imports take a second and read files: not on the event loop
+        known[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
+    return known[settings]
+
+
+# A client holds connections, so runs of one event loop share it; it holds nothing of a run.
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ModelSettings, BaseChatModel]] = (
+    WeakKeyDictionary()
+)
+
+
+def _replay(path: str, workspace: Path) -> BaseChatModel:
+    from nodes.replay import ReplayModel
+
+    return ReplayModel.load(path, str(workspace))
+
+
+def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
+    if provider == "openai":
+        with paused_collector():
+            return _openai(settings, name)
+    if provider == "azure":
+        return _azure(settings, name)
+    package, module, cls = _EXTRAS[provider]
+    try:
+        model_class = getattr(importlib.import_module(module), cls)
+    except ImportError:
+        raise SettingsError(
+            f"The provider `{provider}` needs a package that is not installed: "
+            f"pip install {package}."
+        ) from None
+    waits = _waits(settings, provider)
+    model: BaseChatModel = model_class(model=name, max_retries=0, **waits, **_common(settings))
+    return model
+
+
+def _waits(settings: ModelSettings, provider: str) -> dict[str, Any]:
+    """The time limit in the provider's own terms; none of them has one by itself."""
+    if provider != "bedrock":
+        return {"timeout": settings.timeout}
+    make = importlib.import_module("botocore.config").Config
+    connect = min(settings.timeout, _CONNECT_TIMEOUT)
+    return {"config": make(read_timeout=settings.timeout, connect_timeout=connect)}
+
+
+def _common(settings: ModelSettings) -> dict[str, Any]:
+    chosen = {
+        "temperature": settings.temperature,
+        "max_tokens": settings.max_tokens,
+        "api_key": settings.api_key,
+        "base_url": settings.base_url,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
+    from nodes.wire import LeanChatOpenAI
+
+    if settings.api_key is None and settings.base_url is None:
+        raise SettingsError(NOT_CONFIGURED)
+    values = _common(settings)
+    # a local server wants no key, the client wants one; given as a function, it keeps the client
+    # from being built a second time for synchronous use
+    key = settings.api_key.get_secret_value() if settings.api_key else "none"
+    values["api_key"] = partial(_later, key)
+    if settings.base_url is not None:
+        # a compatible server knows chat completions, whatever the model is called
+        values["use_responses_api"] = False
+    if settings.reasoning_effort is not None:
+        values["reasoning_effort"] = settings.reasoning_effort
+    values["send_reasoning"] = settings.send_reasoning
+    return LeanChatOpenAI(**values, **_protocol(settings, model=name))
+
+
+def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
+    from openai import Timeout
+
+    connect = min(settings.timeout, _CONNECT_TIMEOUT)
+    timeout = Timeout(settings.timeout, connect=connect)
+    # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
+    return {"timeout": timeout, "max_retries": 0, "stream_usage": True, **more}
+
+
+async def _later(key: str) -> str:
+    return key
+
+
+def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
+    from langchain_openai import AzureChatOpenAI
+
+    if settings.base_url is None:
+        raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
+    values = _common(settings)
+    values.pop("base_url")
+    azure = {
+        "azure_deployment": name,
+        "azure_endpoint": settings.base_url,
+        "api_version": settings.api_version or "2024-10-21",
+    }
+    return AzureChatOpenAI(**values, **_protocol(settings, **azure))

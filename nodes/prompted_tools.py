@@ -1,0 +1,106 @@
+"""Tools for models that cannot call them: described in the system prompt, read from the reply.
+
+Nothing of it is in the history, which holds calls and tool messages as for any other model; so a
+thread can go on with another model at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from nodes.malformed import with_calls
+from prompts import tools as prompts
+from state.messages import calls_of, text_of
+
+_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
+_NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
+_NO_TOOLS = re.compile(
+    r"not support (?:tool|function)|(?:tools?|function)[- ](?:use|calls?|calling) (?:is|are) not"
+    r"|support tool use|enable-auto-tool-choice|unsupported.{0,30}\btools?\b"
+    r"|\btools?\b.{0,40}(?:not supported|unsupported)",
+    re.IGNORECASE,
+)
+
+
+def has_no_tools(error: BaseException) -> bool:
+    """Whether a server has refused a request because its model cannot call tools."""
+    return bool(_NO_TOOLS.search(f"{error} {error.__cause__ or ''}"))
+
+
+def prompted(request: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> list[BaseMessage]:
+    """The request in words alone: tools in the system prompt, calls and results as text."""
+    described = prompts.describe(
+        [json.dumps(tool["function"], ensure_ascii=False) for tool in tools]
+    )
+    made: list[BaseMessage] = []
+    for message in request:
+        shown = _in_words(message)
+        if isinstance(shown, SystemMessage) and not made:
+            shown = SystemMessage(f"{text_of(shown)}\n\n{described}")
+        if isinstance(shown, HumanMessage) and made and isinstance(made[-1], HumanMessage):
+            # several servers insist that user and assistant take turns
+            made[-1] = HumanMessage(_joined(made[-1].content, shown.content))
+        else:
+            made.append(shown)
+    return made
+
+
+def _in_words(message: BaseMessage) -> BaseMessage:
+    if isinstance(message, ToolMessage):
+        head = prompts.result_of(message.name or "tool", failed=message.status == "error")
+        return HumanMessage(_joined(head, message.content))
+    if isinstance(message, AIMessage):
+        calls = [_written(call["name"] or "", call["args"]) for call in calls_of(message)]
+        return AIMessage("\n".join(part for part in (text_of(message), *calls) if part))
+    return message
+
+
+def _written(name: str, args: Any) -> str:
+    if not isinstance(args, dict):
+        return prompts.call(f'{{"name": {json.dumps(name)}, "arguments": {args}}}')
+    return prompts.call(json.dumps({"name": name, "arguments": args}, ensure_ascii=False))
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_blocks(first), *_blocks(second)]
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
+def with_prompted_calls(message: AIMessage) -> AIMessage:
+    """The reply with the calls that stand in its text; what cannot be read is malformed.
+
+    Calls are left where they come from a server that has tools after all.
+    """
+    text = text_of(message)
+    found = _CALL.findall(text)
+    if not found or message.tool_calls or message.invalid_tool_calls:
+        return message
+    message.content = _CALL.sub("", text).strip()
+    return with_calls(message, [_read(body.strip()) for body in found])
+
+
+def _read(body: str) -> dict[str, Any]:
+    try:
+        said = json.loads(body, strict=False)
+        name, args = said["name"], said.get("arguments", said.get("parameters", {}))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        name = _NAME.search(body)
+        return {"id": None, "name": name[1] if name else "unknown", "args": body or "…"}
+    text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+    return {"id": None, "name": str(name), "args": text}

@@ -1,0 +1,102 @@
+"""A model's reply with its figures: tokens, time and money."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from nodes.context_size import TOKENS
+from nodes.running import Running
+from nodes.tokens import Calibration, estimate_message, estimate_request
+from state.agent import RoleUsage, Usage
+from state.model_settings import ModelSettings, provider_of
+
+AGENT_ROLE = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's reply and what it used."""
+
+    message: AIMessage
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    estimated: bool
+    seconds: float
+    cost: float | None = None
+    """None where no price is known."""
+    role: str = AGENT_ROLE
+    calls: int = 1
+
+    def added_to(self, usage: Usage) -> Usage:
+        """A run's usage with this call counted."""
+        total = Usage(**usage)
+        total["input_tokens"] += self.input_tokens
+        total["output_tokens"] += self.output_tokens
+        total["cached_tokens"] += self.cached_tokens
+        total["model_calls"] += self.calls
+        if self.cost is not None:
+            total["cost"] = total.get("cost", 0.0) + self.cost
+        if self.estimated:
+            total["estimated"] = True
+        if self.role != AGENT_ROLE:
+            roles = total.get("roles", {})
+            total["roles"] = {**roles, self.role: self._added_to_role(roles.get(self.role))}
+        return total
+
+    def _added_to_role(self, known: RoleUsage | None) -> RoleUsage:
+        before = known or RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
+        after = RoleUsage(
+            input_tokens=before["input_tokens"] + self.input_tokens,
+            output_tokens=before["output_tokens"] + self.output_tokens,
+            cached_tokens=before["cached_tokens"] + self.cached_tokens,
+            model_calls=before["model_calls"] + self.calls,
+        )
+        if self.cost is not None or "cost" in before:
+            after["cost"] = before.get("cost", 0.0) + (self.cost or 0.0)
+        return after
+
+    def after(self, first: Reply) -> Reply:
+        """This reply with the figures of one that was asked for before it and thrown away."""
+        costs = [cost for cost in (first.cost, self.cost) if cost is not None]
+        return replace(
+            self,
+            input_tokens=first.input_tokens + self.input_tokens,
+            output_tokens=first.output_tokens + self.output_tokens,
+            cached_tokens=first.cached_tokens + self.cached_tokens,
+            estimated=first.estimated or self.estimated,
+            seconds=first.seconds + self.seconds,
+            cost=sum(costs) if costs else None,
+            calls=first.calls + self.calls,
+        )
+
+
+def with_figures(
+    running: Running,
+    settings: ModelSettings,
+    role: str,
+    message: AIMessage,
+    request: Sequence[BaseMessage],
+    tools: Sequence[dict[str, Any]] | None,
+    seconds: float,
+) -> Reply:
+    """The reply with the server's figures, or with estimates where it gives none."""
+    model, provider = settings.model or "", provider_of(settings.model)
+    calibration = running.calibration.setdefault(model, Calibration())
+    usage = message.usage_metadata
+    if usage is None:
+        given = calibration(estimate_request(request, tools, provider))
+        said, cached = calibration(estimate_message(message, provider)), 0
+        message.additional_kwargs[TOKENS] = given + said
+    else:
+        given, said = usage["input_tokens"], usage["output_tokens"]
+        cached = int((usage.get("input_token_details") or {}).get("cache_read") or 0)
+        if calibration.is_due():
+            calibration.learn(estimate_request(request, tools, provider), given)
+    price = running.settings.price_of(model)
+    cost = price.cost(given, said, cached) if price is not None else None
+    return Reply(message, given, said, cached, usage is None, seconds, cost, role)

@@ -1,0 +1,84 @@
+"""Another plan in place of one that met an obstacle, or that a person did not approve."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from nodes.planner import Executors, ask_planner, planner_request, revised_plan, with_executors
+from nodes.running import Running
+from nodes.summary import without_model
+from prompts import flow as prompts
+from state.errors import ManusError
+from state.events import PlanEvent, StatusEvent
+from state.flow import FlowRun, FlowState, no_batch
+from state.messages import last_request, text_of
+from state.plan import as_text, shown_result
+
+Update = dict[str, Any]
+
+
+async def revise_plan(
+    state: FlowState, running: Running, executors: Executors, tell: Any
+) -> Update:
+    """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
+    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
+    present = state["plan"]
+    update: Update = {
+        "run": run_after(state["run"], approve=running.context.approve_plan),
+        "batch": no_batch(),
+        "status": "running",
+    }
+    request = planner_request(state, running, executors, HumanMessage(_question(state)))
+    try:
+        revised, usage = await ask_planner(
+            running, request, "update", partial(revised_plan, plan=present), tell
+        )
+    except ManusError as error:
+        tell(StatusEvent(type="status", status="error", stop_reason="error"))
+        said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
+        return {**update, **failed(said)}
+    usage["seconds"] = running.session.lap()
+    chosen = with_executors(revised or present, executors)
+    tell(PlanEvent(type="plan", why="kept" if revised is None else "revised", plan=chosen))
+    return {**update, "plan": chosen, "usage": usage}
+
+
+def run_after(run: FlowRun, *, approve: bool) -> FlowRun:
+    """The run with this revision counted: as asked for by a person, or by a blocked step."""
+    after = run.copy()
+    if run["approval"] == "rejected":
+        after["rejections"] += 1
+    else:
+        after["replans"] += 1
+        after["replans_left"] -= 1
+    wanted = approve or run["approval"] == "rejected"
+    after["approval"] = "wanted" if wanted else "not_needed"
+    after["reason"] = ""
+    return after
+
+
+def _question(state: FlowState) -> str:
+    run, present = state["run"], state["plan"]
+    request = last_request(state["messages"])
+    steps = present["steps"]
+    if run["approval"] == "rejected":
+        why = prompts.rejected(run["reason"])
+    else:
+        failures = [
+            f"{i}. {steps[i]['text']}: {steps[i]['notes']}" for i in state["batch"]["failed"]
+        ]
+        why = prompts.blocked(failures)
+    return prompts.revise(
+        text_of(request) if request is not None else "",
+        as_text(present),
+        [shown_result(index, step) for index, step in enumerate(steps) if step["result"]],
+        why,
+    )
+
+
+def failed(said: str) -> Update:
+    """The end of a run whose model could not be asked."""
+    return {"status": "error", "stop_reason": "error", "success": False, "output": said}

@@ -1,0 +1,81 @@
+"""Whether the next request has room in the model's window, and making room if it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+
+from nodes.compact import Compacted, Compactor
+from nodes.context_size import most, next_size
+from nodes.request import to_request
+from nodes.running import Running
+from nodes.tokens import estimate_request
+from nodes.windows import said_window
+from state.agent import Compaction, Run, Usage
+from state.errors import ContextOverflowError
+from state.events import CompactionEvent
+from tools.recall import NAME, Recall
+
+
+async def make_room(
+    running: Running,
+    history: Sequence[AnyMessage],
+    compaction: Compaction | None,
+    run: Run,
+    usage: Usage,
+    tell: Any,
+    *,
+    done: int,
+    tight: bool = False,
+) -> Compacted | None:
+    """The history made shorter if the next request would be too large.
+
+    None if it would not be, or if there is nothing to take out. `tight`: it was too large already.
+    """
+    compactor = Compactor(running, usage, tell)
+    if not tight and not _is_large(running, history, compaction, compactor):
+        return None
+    frame = to_request([], running.profile, run["workspace"], [])
+    fixed = estimate_request(frame, running.catalog.schemas())
+    made = await compactor.compact(
+        history, compaction, run["request_id"], fixed=fixed, done=done, tight=tight
+    )
+    if made is None:
+        return None
+    offer_recall(running)
+    tell(
+        CompactionEvent(
+            type="compaction",
+            evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
+            size=made.compaction["size"],
+            window=compactor.window,
+        )
+    )
+    return made
+
+
+def _is_large(
+    running: Running,
+    history: Sequence[AnyMessage],
+    compaction: Compaction | None,
+    compactor: Compactor,
+) -> bool:
+    limit = running.settings.context.compact_at * compactor.window
+    if next_size(history, compaction, most) < limit:
+        return False
+    return next_size(history, compaction, compactor.size) >= limit
+
+
+def offer_recall(running: Running) -> None:
+    """Give the agent the tool that looks into the archive, once there is something in it."""
+    if running.catalog.find(NAME) is None:
+        running.catalog.add(Recall(session=running.session))
+
+
+def learn_window(running: Running, error: ContextOverflowError) -> None:
+    """Remember the window that a server named when it refused a request."""
+    model = running.model_settings(running.profile.role).model or ""
+    if (size := said_window(str(error))) is not None:
+        running.windows[model] = size

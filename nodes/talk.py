@@ -1,0 +1,139 @@
+"""One exchange with the agent's model: the request has room, and there is a reply to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage
+
+from nodes.compact import Compacted
+from nodes.complete import Reply, complete
+from nodes.recording import ephemeral
+from nodes.request import to_request
+from nodes.results import results_of
+from nodes.room import learn_window, make_room, offer_recall
+from nodes.running import Running
+from prompts import agent as prompts
+from state.agent import AgentState, Run, Usage
+from state.context import ToolChoice
+from state.errors import ContextOverflowError, ModelRefusedError
+from state.messages import has_calls, since
+from tools.result import Image
+
+REQUIRED_TRIES = 3
+
+
+class Talk:
+    """The exchange of one step.
+
+    Attributes:
+        history: The history as the model was asked with it.
+        writes: The writes that make it so from what it was.
+        update: What changes beside it: `compaction` and `earlier`.
+    """
+
+    def __init__(
+        self,
+        running: Running,
+        history: Sequence[AnyMessage],
+        run: Run,
+        usage: Usage,
+        tell: Any,
+        state: AgentState,
+    ) -> None:
+        self.history = list(history)
+        self.writes: list[Any] = []
+        self.update: dict[str, Any] = {}
+        self._running = running
+        self._run = run
+        self._usage = usage
+        self._tell = tell
+        self._images: Sequence[Image] = ()
+        self._compaction = state.get("compaction")
+        self._earlier = state.get("earlier", []) if run["step"] > 1 else []
+        if self._compaction is not None:
+            offer_recall(running)
+
+    async def ask(
+        self, notes: Sequence[str], choice: ToolChoice, images: Sequence[Image] = ()
+    ) -> Reply:
+        """The model's reply. A request that is too large is made shorter and sent once more.
+
+        `notes` and `images` are what is true only now.
+
+        Raises:
+            ModelError: there is none to go on with.
+        """
+        self._images = images
+        await self._make_room()
+        try:
+            return await self._ask(self._request(notes), choice)
+        except ContextOverflowError as error:
+            learn_window(self._running, error)
+            if not await self._make_room(tight=True):
+                raise
+            return await self._ask(self._request(notes), choice)
+
+    def results(self) -> list[str]:
+        """One line for each step of the run so far."""
+        lines = [*self._earlier, *self.update.get("earlier", [])]
+        own = since(self.history, self._run["request_id"])
+        return [*lines, *results_of(own, len(lines) + 1)]
+
+    async def _make_room(self, *, tight: bool = False) -> bool:
+        done = len(self._earlier) + len(self.update.get("earlier", []))
+        made = await make_room(
+            self._running,
+            self.history,
+            self._compaction,
+            self._run,
+            self._usage,
+            self._tell,
+            done=done,
+            tight=tight,
+        )
+        if made is not None:
+            self._take(made)
+        return made is not None
+
+    def _take(self, made: Compacted) -> None:
+        self.history = made.history
+        self.writes += made.writes
+        self._compaction = made.compaction
+        self.update["compaction"] = made.compaction
+        if made.lines:
+            self.update["earlier"] = [*self.update.get("earlier", []), *made.lines]
+
+    def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
+        running = self._running
+        return to_request(
+            self.history,
+            running.profile,
+            self._run["workspace"],
+            notes,
+            vision=running.model_settings(running.profile.role).vision,
+            instructions=self._compaction["instructions"] if self._compaction else (),
+            images=[image.as_block() for image in self._images],
+        )
+
+    async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
+        """The reply; where a call is required, asked again at most twice.
+
+        Each call is counted in `usage`, also when there is no reply to go on with in the end.
+        """
+        running, usage = self._running, self._usage
+        role = running.profile.role
+        tools = None if choice == "none" else running.catalog.schemas()
+        for _ in range(REQUIRED_TRIES):
+            reply = await complete(
+                running, role, request, tools=tools, tool_choice=choice, tell=self._tell
+            )
+            usage.update(reply.added_to(usage))
+            if choice != "required" or has_calls(reply.message):
+                return reply
+            request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
+        raise ModelRefusedError(
+            f"The model answered without a tool call {REQUIRED_TRIES} times although tool choice "
+            "is `required`; use `auto`, or a model that can call tools."
+        )

@@ -1,0 +1,110 @@
+"""think: compose the request, ask the model, append its message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.beginning import begin_step
+from nodes.closing import last_call, nearly_used_up
+from nodes.complete import Reply
+from nodes.looking import look
+from nodes.mending import mend, replacing
+from nodes.own_plan import plan_notes
+from nodes.reply import prepared
+from nodes.request import notes_for
+from nodes.running import Running, running_of
+from nodes.talk import Talk
+from prompts import agent as prompts
+from state.agent import AgentState, Run, Usage
+from state.context import Context, ToolChoice
+from state.errors import ManusError
+from state.events import StatusEvent, StepEvent, ThoughtEvent
+from state.messages import calls_of, has_calls, text_of
+from tools.equip import equip
+
+Update = dict[str, Any]
+
+
+async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
+    """Ask the model for the next step."""
+    running = running_of(config)
+    await equip(running.catalog, running.session)
+    begun = begin_step(state, running)
+    run, usage = begun["run"], begun["usage"]
+    tell = runtime.stream_writer
+    _tell_beginning(run, tell)
+    mended = mend(state.get("messages", []), running.session.journal.answer_to)
+    history = mended or state.get("messages", [])
+    plan_note, begun_plan = plan_notes(state, running.profile)
+    circle = begun.get("circle", state.get("circle"))
+    choice, budget_note = closing_choice(running, run, usage, history)
+    seen, images = await look(running, history)
+    told = notes_for(run, circle, running.context.tool_choice)
+    notes = [*seen, *plan_note, *budget_note, *told]
+    talk = Talk(running, history, run, usage, tell, state)
+    writes = replacing(state.get("messages", []), mended)
+    try:
+        reply = await talk.ask(notes, choice, images)
+    except ManusError as error:
+        tell(StatusEvent(type="status", status="error", stop_reason="error"))
+        ended = {**begun, **failed(error), "results": talk.results()}
+        return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
+    finally:
+        usage["seconds"] += running.session.lap()
+    message = prepared(reply.message, talk.history, run, choice)
+    tell(_thought(run, message, reply))
+    if has_calls(message):
+        tell(StatusEvent(type="status", status="executing", stop_reason=None))
+    status = "executing" if has_calls(message) else "thinking"
+    written = [*writes, *talk.writes, message]
+    return {**begun, **begun_plan, **talk.update, "messages": written, "status": status}
+
+
+def closing_choice(
+    running: Running, run: Run, usage: Usage, history: Sequence[AnyMessage]
+) -> tuple[ToolChoice, list[str]]:
+    """The tool choice of this step, and a note on the budget.
+
+    The last call that a budget allows is noted in the run, and has no tools.
+    """
+    budget, choice = running.context.budget, running.context.tool_choice
+    if over := last_call(budget, usage, history):
+        run["closing"] = over
+        return "none", [prompts.last_call(over)]
+    nearly = nearly_used_up(budget, usage)
+    return choice, [prompts.budget_nearly_used_up(nearly)] if nearly else []
+
+
+def failed(error: ManusError) -> Update:
+    """The end of a run whose model could not be asked."""
+    return {
+        "status": "error",
+        "stop_reason": "error",
+        "success": False,
+        "output": str(error),
+    }
+
+
+def _tell_beginning(run: Run, tell: Any) -> None:
+    if run["step"] == 1:
+        tell(StatusEvent(type="status", status="running", stop_reason=None))
+    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
+    tell(StepEvent(type="step", step=run["step"], max_steps=run["max_steps"]))
+
+
+def _thought(run: Run, message: AIMessage, reply: Reply) -> ThoughtEvent:
+    return ThoughtEvent(
+        type="thought",
+        step=run["step"],
+        text=text_of(message),
+        calls=[{"id": c["id"], "name": c["name"], "args": c["args"]} for c in calls_of(message)],
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        cached_tokens=reply.cached_tokens,
+        seconds=reply.seconds,
+    )

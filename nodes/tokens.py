@@ -1,0 +1,207 @@
+"""How many tokens a request has, told without a tokenizer's tables.
+
+A text is taken apart the way the tokenizers of today's models do before they look anything up:
+into words, runs of digits, signs and space, and scripts. What such a piece costs on average was
+fitted by least squares to the vocabulary `o200k_base` over code, data, logs and prose of some
+thirty languages. Other vocabularies differ by a factor that hardly changes within a run, so a
+`Calibration` learns it from the figures that the server itself reports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from nodes.image_tokens import image_tokens
+
+_LATIN = "À-ɏḀ-ỿ"
+_OPAQUE = 24
+"""Letters and digits in a row, mixed, of which no vocabulary knows a longer part."""
+_LONG = re.compile(rf"[A-Za-z\d+/]{{{_OPAQUE},}}={{0,2}}")
+_ACCENTED = re.compile(f"[A-Za-z{_LATIN}]*[{_LATIN}][A-Za-z{_LATIN}]*")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_DIGITS = re.compile(r"\d+")
+_MARKS = r"!-/:-@\[-`{-~"
+# A tokenizer joins a single sign to the letters behind it, and a line's end to the signs before it.
+_BEFORE_LETTER = re.compile(rf"[{_MARKS}]+(?=[A-Za-z])")
+_BEFORE_DIGIT = re.compile(rf"[{_MARKS}]+(?=\d)")
+_BEFORE_OTHER = re.compile(rf"[{_MARKS}]+(?![A-Za-z\d{_MARKS}])")
+_GAP = re.compile("  +|\t\t+")
+_SPACE_DIGIT = re.compile(r"[ \t](?=\d)")
+_WORD_COSTS = ((3, 0.90), (7, 1.03), (10, 1.38), (14, 2.16))
+"""Up to so many letters, tokens a word; each letter more costs `_MORE_LETTERS`."""
+_MORE_LETTERS = 0.4
+_OTHER_LANGUAGE = 0.06
+"""More for each plain word in a text that has accented ones too: vocabularies know English best."""
+_SCRIPTS = (
+    (re.compile("[Ѐ-ԯ]+"), 0.31),  # Cyrillic
+    (re.compile("[Ͱ-Ͽ]+"), 0.44),  # Greek
+    (re.compile("[\u0590-\u05ff]+"), 0.51),  # Hebrew
+    (re.compile("[\u0600-\u06ff]+"), 0.42),  # Arabic
+    (re.compile("[\u0900-\u097f]+"), 0.41),  # Devanagari
+    (re.compile("[\u0980-\u0dff]+"), 0.47),  # Bengali to Sinhala
+    (re.compile("[\u0e00-\u0eff]+"), 0.47),  # Thai, Lao
+    (re.compile("[\u3040-\u30ff]+"), 0.72),  # Kana
+    (re.compile("[\u3400-\u9fff\uf900-\ufaff]+"), 0.78),  # Han
+    (re.compile("[\uac00-\ud7af]+"), 0.75),  # Hangul
+    (re.compile("[\u3000-\u303f\uff00-\uffef]+"), 0.05),  # their punctuation
+    (re.compile("[\u2000-\u2bff]+"), 0.59),  # signs, arrows, boxes
+    (re.compile("[\U00010000-\U0010ffff]+"), 3.1),  # emoji and what is rare
+)
+_MESSAGE = 4
+"""Tokens around each message, for its role and its ends."""
+_CALL = 9
+"""Tokens around each tool call."""
+_SAMPLED = 24_000
+"""Characters of a text that are looked at; of a longer one `_PARTS` parts are taken."""
+_PARTS = 8
+
+
+def estimate_text(text: str) -> float:
+    """About how many tokens a text has."""
+    if len(text) > _SAMPLED:
+        return _sampled(text)
+    total = 0.0
+    if max(map(len, text.split()), default=0) >= _OPAQUE:
+        for run in _LONG.findall(text):
+            if not run.isalpha() and not run.isdigit():  # base64, a digest
+                total += 0.62 * len(run)
+                text = text.replace(run, " ", 1)
+    latin, accented = text, 0
+    if not text.isascii():
+        words = _ACCENTED.findall(text)
+        accented = len(words)
+        total += 0.40 * sum(map(len, words))
+        total += sum(cost * sum(map(len, script.findall(text))) for script, cost in _SCRIPTS)
+        latin = _ACCENTED.sub("一", text) if words else text
+    total += _words(latin, accented) + _signs(text)
+    total += 1.1 * sum((len(run) + 2) // 3 for run in _DIGITS.findall(text))
+    total += 1.1 * sum(line[-1:].isalnum() for line in text.splitlines())
+    total += 1.05 * len(_GAP.findall(text))
+    total += 1.1 * len(_SPACE_DIGIT.findall(text))
+    return max(total, 1.0) if text else 0.0
+
+
+def _sampled(text: str) -> float:
+    """The estimate of a long text, from parts of it that are spread evenly."""
+    step = len(text) // _PARTS
+    parts = [text[i * step : i * step + _SAMPLED // _PARTS] for i in range(_PARTS)]
+    return sum(map(estimate_text, parts)) * len(text) / sum(map(len, parts))
+
+
+def _words(text: str, accented: int) -> float:
+    sizes = Counter(map(len, _WORD.findall(text)))
+    count = sizes.total()
+    more = _OTHER_LANGUAGE * count if accented > 0.02 * count + 0.5 else 0.0
+    return more + sum(n * _word_cost(size) for size, n in sizes.items())
+
+
+def _word_cost(letters: int) -> float:
+    longest, cost = next((c for c in _WORD_COSTS if letters <= c[0]), _WORD_COSTS[-1])
+    return cost + _MORE_LETTERS * max(0, letters - longest)
+
+
+def _signs(text: str) -> float:
+    costs = ((_BEFORE_LETTER, 0.40, 0.97), (_BEFORE_DIGIT, 0.94, 1.8), (_BEFORE_OTHER, 0.82, 1.44))
+    return sum(
+        n * (one if size == 1 else several + 0.1 * max(0, size - 3))
+        for runs, one, several in costs
+        for size, n in Counter(map(len, runs.findall(text))).items()
+    )
+
+
+def estimate_message(message: BaseMessage, provider: str = "openai") -> float:
+    """About how many tokens a message has in a request, its calls and images included."""
+    key = id(message)
+    known = _known.get(key)
+    if known is not None and known[0]() is message and known[1] == provider:
+        return known[2]
+    total = _MESSAGE + _content(message.content, provider)
+    if isinstance(message, AIMessage):
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            args = call["args"]
+            text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+            total += _CALL + estimate_text(f"{call['name']} {text}")
+    elif isinstance(message, ToolMessage):
+        total += 3
+    gone = weakref.ref(message, lambda _: _known.pop(key, None))
+    _known[key] = (gone, provider, total)
+    return total
+
+
+# A message is written once and stands in every later request.
+_known: dict[int, tuple[weakref.ref[BaseMessage], str, float]] = {}
+
+
+def _content(content: str | Sequence[Any], provider: str) -> float:
+    if isinstance(content, str):
+        return estimate_text(content)
+    return sum(_block(block, provider) for block in content)
+
+
+def _block(block: Any, provider: str) -> float:
+    if isinstance(block, str):
+        return estimate_text(block)
+    if not isinstance(block, Mapping):
+        return 0.0
+    if block.get("type") in ("image", "image_url"):
+        return image_tokens(block, provider)
+    text = block.get("text") or block.get("thinking") or block.get("reasoning") or ""
+    return estimate_text(str(text))
+
+
+def estimate_tools(tools: Sequence[Mapping[str, Any]] | None) -> float:
+    """About how many tokens the descriptions of tools have in a request."""
+    return sum(0.75 * estimate_text(json.dumps(tool)) for tool in tools or ())
+
+
+def estimate_request(
+    messages: Sequence[BaseMessage],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    provider: str = "openai",
+) -> float:
+    """About how many tokens a whole request has."""
+    return 3 + estimate_tools(tools) + sum(estimate_message(m, provider) for m in messages)
+
+
+class Calibration:
+    """What an estimate must be multiplied by, learned from a server's own figures."""
+
+    LOW, HIGH = 0.4, 3.0
+    """Beyond these a server counts something else: its figures are not learned from."""
+    _MEMORY = 0.7
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self._known = False
+        self._calls = 0
+
+    def is_due(self) -> bool:
+        """Whether this call is one to learn from: the 1st, 2nd, 4th, 8th and so on.
+
+        The factor hardly changes within a run, and an estimate costs time.
+        """
+        self._calls += 1
+        return self._calls & (self._calls - 1) == 0
+
+    def learn(self, estimated: float, counted: int) -> None:
+        """One more pair of an estimate without the factor and the server's count."""
+        if estimated < 1 or counted < 1:
+            return
+        seen = counted / estimated
+        if not self.LOW <= seen <= self.HIGH:
+            return
+        self.factor = (
+            self._MEMORY * self.factor + (1 - self._MEMORY) * seen if self._known else seen
+        )
+        self._known = True
+
+    def __call__(self, estimated: float) -> int:
+        """The estimate, calibrated."""
+        return max(0, round(self.factor * estimated))

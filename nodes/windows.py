@@ -1,0 +1,55 @@
+"""How large a model's context window is: as set, as the server said, or as its name says."""
+
+from __future__ import annotations
+
+import re
+
+from nodes.running import Running
+from state.model_settings import ModelSettings
+
+DEFAULT = 128_000
+_KNOWN = (
+    ("gpt-5", 400_000),
+    ("gpt-4.1", 1_000_000),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-4o", 128_000),
+    ("gpt-4-32k", 32_768),
+    ("gpt-4", 8_192),
+    ("gpt-3.5", 16_385),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4", 200_000),
+    ("claude", 200_000),
+    ("gemini", 1_000_000),
+    ("deepseek", 64_000),
+    ("qwen2.5", 32_768),
+    ("qwen3", 40_960),
+    ("llama3:", 8_192),
+    ("llama3.", 128_000),
+    ("mistral", 32_768),
+)
+_SAID = re.compile(
+    r"(?:context|maximum|limit|window|n_ctx)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.IGNORECASE
+)
+
+
+def window_of(settings: ModelSettings, running: Running) -> int:
+    """The context window of a model in tokens."""
+    if settings.context_window is not None:
+        return settings.context_window
+    name = settings.model or ""
+    if name in running.windows:
+        return running.windows[name]
+    bare = name.rpartition("/")[2].lower()
+    bare = bare.partition(":")[2] if bare.partition(":")[0] in _PREFIXES else bare
+    return next((size for begin, size in _KNOWN if bare.startswith(begin)), DEFAULT)
+
+
+_PREFIXES = ("openai", "azure", "anthropic", "google", "bedrock")
+
+
+def said_window(text: str) -> int | None:
+    """The window that a server names when it refuses a request as too large."""
+    found = _SAID.search(text)
+    size = int(found[1].replace(",", "")) if found else 0
+    return size if size >= 1_000 else None

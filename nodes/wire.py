@@ -1,0 +1,254 @@
+"""ChatOpenAI without the cost that grows with the history.
+
+The openai SDK walks every message of a request to transform typed parameters and encodes all of
+them anew, on each call: most of an agent's own time in a long run. Here each message is brought
+into its wire form once, and a request is those forms joined.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_openai import ChatOpenAI
+from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
+from langchain_openai.chat_models.base import _convert_message_to_dict
+
+from nodes.malformed import told_apart
+from nodes.replies import CUT_OFF
+from state.messages import calls_of
+
+REASONING = "reasoning_content"
+"""In a message's `additional_kwargs`: what the model thought before it answered."""
+_REASONING_NAMES = ("reasoning_content", "reasoning")
+IMAGE_FOLLOWS = "[The image follows in the next message.]"
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON in UTF-8; half surrogate pairs, which UTF-8 has no bytes for, escaped."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+class WireForm:
+    """A message as the chat completions protocol has it, and its JSON."""
+
+    __slots__ = ("encoded", "form")
+
+    def __init__(self, form: dict[str, Any]) -> None:
+        self.form = form
+        self.encoded = encode(form)
+
+
+class WireForms:
+    """The wire form of each message, kept as long as the message lives."""
+
+    def __init__(self, *, send_reasoning: bool = False) -> None:
+        self._send_reasoning = send_reasoning
+        self._forms: dict[int, tuple[weakref.ref[BaseMessage], WireForm]] = {}
+
+    def of(self, message: BaseMessage) -> WireForm:
+        """The wire form of a message; the same object each time."""
+        key = id(message)
+        known = self._forms.get(key)
+        if known is not None and known[0]() is message:
+            return known[1]
+        plain = wire_form(message)
+        if self._send_reasoning and (thought := message.additional_kwargs.get(REASONING)):
+            plain[REASONING] = thought
+        form = WireForm(plain)
+        self._forms[key] = (weakref.ref(message, lambda _: self._forms.pop(key, None)), form)
+        return form
+
+
+def wire_form(message: BaseMessage) -> dict[str, Any]:
+    """A message as the chat completions protocol has it.
+
+    Arguments that are not JSON are wrapped: several servers parse them again when they fill in
+    their prompt template, and refuse the whole history for one malformed call.
+    """
+    if isinstance(message, AIMessage):
+        message = _convert_from_v1_to_chat_completions(message)
+    form: dict[str, Any] = _convert_message_to_dict(message)
+    if isinstance(message, AIMessage) and message.invalid_tool_calls:
+        for call in form["tool_calls"][len(message.tool_calls) :]:
+            raw = call["function"]["arguments"]
+            call["function"]["arguments"] = json.dumps({"malformed_arguments": raw})
+        kinds = [*message.tool_calls, *message.invalid_tool_calls]
+        places = [next(i for i, c in enumerate(kinds) if c is call) for call in calls_of(message)]
+        form["tool_calls"] = [form["tool_calls"][place] for place in places]
+    if isinstance(message, ToolMessage) and isinstance(message.content, list):
+        form["content"] = f"{message.text}\n{IMAGE_FOLLOWS}"
+    return form
+
+
+def image_message(batch: list[ToolMessage]) -> dict[str, Any] | None:
+    """The images of a batch of tool messages as a user message, which is where they may stand."""
+    images = [
+        block
+        for message in batch
+        if isinstance(message.content, list)
+        for block in message.content
+        if isinstance(block, dict) and block.get("type") == "image_url"
+    ]
+    return {"role": "user", "content": images} if images else None
+
+
+def wire_messages(messages: list[BaseMessage], forms: WireForms) -> list[WireForm]:
+    """A request's messages on the wire; images of tool messages follow their batch."""
+    wire: list[WireForm] = []
+    batch: list[ToolMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            batch.append(message)
+        elif batch:
+            _add_images(wire, batch)
+        wire.append(forms.of(message))
+    _add_images(wire, batch)
+    return wire
+
+
+def _add_images(wire: list[WireForm], batch: list[ToolMessage]) -> None:
+    images = image_message(batch)
+    if images is not None:
+        wire.append(WireForm(images))
+    batch.clear()
+
+
+class LeanChatOpenAI(ChatOpenAI):
+    """ChatOpenAI that hands the SDK a body it has neither to walk nor to encode."""
+
+    send_reasoning: bool = False
+    """Whether what the model thought goes back to the server with the history."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Make room for the wire forms, which are no field of the model."""
+        super().model_post_init(context)
+        self._forms = WireForms(send_reasoning=self.send_reasoning)
+
+    def _parts(self, input_: LanguageModelInput, **kwargs: Any) -> tuple[Any, list[WireForm]]:
+        messages = self._convert_input(input_).to_messages()
+        payload = super()._get_request_payload([], **kwargs)
+        payload.pop("messages")
+        return payload, wire_messages(messages, self._forms)
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        if self._use_responses_api({**self._default_params, **kwargs}):
+            return super()._get_request_payload(input_, stop=stop, **kwargs)
+        payload, wire = self._parts(input_, stop=stop, **kwargs)
+        extra = dict(payload.get("extra_body") or {})
+        extra["messages"] = [message.form for message in wire]
+        if "tools" in payload:
+            extra["tools"] = payload.pop("tools")
+        # the SDK wants `messages` to be there; `extra_body` is merged over it without a walk
+        return {**payload, "messages": [], "extra_body": extra}
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        by_responses = self._use_responses_api({**self._default_params, **kwargs})
+        if by_responses or "response_format" in kwargs:
+            return await super()._agenerate(messages, stop, run_manager, **kwargs)
+        payload, wire = self._parts(messages, stop=stop, **kwargs)
+        payload.pop("stream", None)
+        answer = await self.root_async_client.post(
+            "/chat/completions",
+            cast_to=httpx2.Response,
+            content=body_of(payload, wire),
+            options={"headers": {"Content-Type": "application/json"}},
+        )
+        said = answer.json()
+        apart = take_calls_apart(said)
+        result = self._create_chat_result(said)
+        kept = result.generations[0].message.additional_kwargs
+        kept.update(apart)
+        if thought := reasoning_of(said["choices"][0].get("message")):
+            kept[REASONING] = thought
+        return result
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        raw: dict[Any, dict[str, Any]] = {}
+        begun = ended = False
+        async for part in super()._astream(*args, **kwargs):
+            if isinstance(part.message, AIMessageChunk):
+                for piece in part.message.tool_call_chunks:
+                    _gather(raw, dict(piece))
+            begun, ended = True, ended or _says_why_it_ended(part)
+            yield part
+        apart = told_apart(list(raw.values()))
+        if begun and not ended:
+            apart[CUT_OFF] = True
+        if apart:
+            told = AIMessageChunk(content="", additional_kwargs=apart)
+            yield ChatGenerationChunk(message=told)
+
+    def _convert_chunk_to_generation_chunk(
+        self, chunk: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> ChatGenerationChunk | None:
+        part = super()._convert_chunk_to_generation_chunk(chunk, *args, **kwargs)
+        choices = chunk.get("choices") or ()
+        thought = reasoning_of(choices[0].get("delta")) if choices else ""
+        if part is not None and thought:
+            part.message.additional_kwargs[REASONING] = thought
+        return part
+
+
+def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
+    """The body of a request: the messages first, so that a request begins as the one before it."""
+    extra = payload.pop("extra_body", None) or {}
+    rest = encode({**payload, **extra})
+    joined = b",".join(message.encoded for message in wire)
+    return b'{"messages":[' + joined + b"]," + rest[1:]
+
+
+def take_calls_apart(said: Any) -> dict[str, Any]:
+    """What `told_apart` says of a whole reply, which then keeps only what LangChain can read."""
+    try:
+        message = said["choices"][0]["message"]
+        calls = [(call, call["function"]) for call in message.get("tool_calls") or ()]
+        raw = [
+            {"id": call.get("id"), "name": function["name"], "args": function["arguments"] or ""}
+            for call, function in calls
+        ]
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return {}  # of another shape: what is wrong with it is said by whoever reads it
+    apart = told_apart(raw)
+    if apart:
+        message["tool_calls"] = []
+    for _, function in calls:
+        if not function["arguments"].strip():
+            function["arguments"] = "{}"
+    return apart
+
+
+def reasoning_of(said: Any) -> str:
+    """What a compatible server says of the model's thinking, in a reply or a piece of one."""
+    found = (said.get(name) for name in _REASONING_NAMES) if isinstance(said, dict) else ()
+    return next((text for text in found if isinstance(text, str) and text), "")
+
+
+def _says_why_it_ended(part: ChatGenerationChunk) -> bool:
+    info = part.generation_info or {}
+    return bool(info.get("finish_reason") or part.message.response_metadata.get("finish_reason"))
+
+
+def _gather(raw: dict[Any, dict[str, Any]], piece: dict[str, Any]) -> None:
+    call = raw.setdefault(piece.get("index"), {"id": None, "name": None, "args": ""})
+    call["id"] = call["id"] or piece.get("id")
+    call["name"] = call["name"] or piece.get("name")
+    call["args"] += piece.get("args") or ""
