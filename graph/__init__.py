@@ -1,0 +1,24 @@
+"""The graphs, compiled: `from graph import build_agent, build_flow`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from state.collector import paused_collector
+
+with paused_collector():
+    from graph.agent import build_agent
+
+if TYPE_CHECKING:
+    from graph.flow import build_flow
+
+__all__ = ["build_agent", "build_flow"]
+
+
+def __getattr__(name: str) -> Any:
+    """`build_flow`, imported when it is first asked for: most runs are of the agent alone."""
+    if name != "build_flow":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from graph.flow import build_flow
+
+    return build_flow

@@ -1,0 +1,64 @@
+"""The agent graph: think, act, stuck_check."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Checkpointer
+
+from graph.inline import inline
+from graph.profiles import profile_named
+from graph.routing import route_after_stuck_check, route_after_think
+from graph.run_graph import RunGraph
+from nodes.act import act
+from nodes.stuck_check import stuck_check
+from nodes.think import think
+from state.agent import AgentOutput, AgentStart, AgentState
+from state.context import Context
+from state.profile import Profile
+
+_AFTER_THINK: dict[Hashable, str] = {"call": "act", "no_call": "stuck_check", "error": END}
+_AFTER_STUCK_CHECK: dict[Hashable, str] = {
+    "next_step": "think",
+    "terminated": END,
+    "answered": END,
+    "max_steps": END,
+    "budget": END,
+    "stuck": END,
+    "error": END,
+}
+
+
+def build_agent(profile: str | Profile = "manus", *, checkpointer: Checkpointer = None) -> RunGraph:
+    """The compiled agent graph of a profile.
+
+    With a checkpointer and a `thread_id` in the configuration, runs are persisted and can be
+    resumed; without one a run lives as long as its process.
+
+    Raises:
+        SettingsError: there is no profile of that name.
+    """
+    chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+    builder = StateGraph(
+        AgentState, context_schema=Context, input_schema=AgentStart, output_schema=AgentOutput
+    )
+    # LangGraph gives a node state, runtime and configuration; its types know only two of the three
+    nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "think")
+    after_think = inline(
+        partial(route_after_think, special=chosen.special_tools), "route_after_think"
+    )
+    builder.add_conditional_edges("think", after_think, _AFTER_THINK)
+    builder.add_edge("act", "stuck_check")
+    after_check = inline(route_after_stuck_check, "route_after_stuck_check")
+    builder.add_conditional_edges("stuck_check", after_check, _AFTER_STUCK_CHECK)
+    compiled = builder.compile(checkpointer=checkpointer, name=chosen.name)
+    return RunGraph.of(compiled, chosen)
+
+
+agent = build_agent()

@@ -1,0 +1,7 @@
+"""The graph of the profile `browser`."""
+
+from __future__ import annotations
+
+from graph.agent import build_agent
+
+browser = build_agent("browser")

@@ -1,0 +1,7 @@
+"""The graph of the profile `data_analysis`."""
+
+from __future__ import annotations
+
+from graph.agent import build_agent
+
+data_analysis = build_agent("data_analysis")

@@ -1,0 +1,185 @@
+"""The flow graph: plan, execute_step, summarize."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.pregel.protocol import PregelProtocol
+from langgraph.types import Checkpointer
+from typing_extensions import override
+
+from graph.agent import build_agent
+from graph.inline import inline
+from graph.profiles import all_executors, profile_named
+from graph.routing import route_after_execute_step, route_after_plan
+from graph.run_graph import RunGraph
+from nodes import running
+from nodes.execute_step import execute_step
+from nodes.plan import plan
+from nodes.summarize import summarize
+from state.context import Context
+from state.errors import UsageError
+from state.flow import FlowInput, FlowOutput, FlowState
+from state.plan_changes import as_edited
+from state.profile import Profile
+
+_AFTER_PLAN: dict[Hashable, str] = {
+    "ready": "execute_step",
+    "to_approve": "plan",
+    "rejected": "plan",
+    "cancelled": END,
+    "error": END,
+}
+_AFTER_EXECUTE_STEP: dict[Hashable, str] = {
+    "ready_steps": "execute_step",
+    "ended": "execute_step",
+    "blocked": "plan",
+    "complete": "summarize",
+}
+_NODE = "execute_step"
+_BROWSER = "browser"
+
+FLOW = Profile(
+    name="flow",
+    description="Plans first, then has each step carried out.",
+    tools=("planning",),
+    system_prompt="",
+    next_step_prompt="",
+    role="plan",
+)
+
+
+class FlowGraph(RunGraph):
+    """The flow graph over its executors.
+
+    Each step is a run of an executor's graph in a checkpoint namespace of its own, which the
+    step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
+    """
+
+    def __init__(self, *, executors: dict[str, RunGraph] | None = None, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.executors = executors or {}
+
+    @override
+    def supersteps(self, max_steps: int) -> int:
+        """Two for each step of the longest plan, as often as it may be revised, and some more."""
+        return 10_000
+
+    @override
+    def get_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, PregelProtocol[Any, Any, Any, Any]]]:
+        """The executor's graph, by the name of the node that runs it; all have one form."""
+        graph = next(iter(self.executors.values()), None)
+        own = namespace in (None, _NODE)
+        if graph is None or not (own or str(namespace).startswith(f"{_NODE}|")):
+            return
+        if own:
+            yield _NODE, graph
+        if recurse:
+            inner = None if namespace is None else str(namespace).partition("|")[2] or None
+            for name, found in graph.get_subgraphs(namespace=inner, recurse=True):
+                yield f"{_NODE}|{name}", found
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, PregelProtocol[Any, Any, Any, Any]]]:
+        """As `get_subgraphs`."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
+
+    async def aupdate_state(
+        self,
+        config: RunnableConfig,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> RunnableConfig:
+        """As `CompiledStateGraph.aupdate_state`; during a run, a change of the plan waits its turn.
+
+        It is taken up as soon as the steps that are at work have ended.
+
+        Raises:
+            PlanError: the plan does not fit.
+            UsageError: the run is being summed up, or something else than the plan was changed.
+        """
+        live = self._at_work(config)
+        if live is None or as_node is not None:
+            return await super().aupdate_state(config, values, as_node, task_id)
+        if not isinstance(values, dict) or set(values) != {"plan"} or not live.takes_edits:
+            raise UsageError(
+                "The run is at work: only its plan can be changed now, and only until it is "
+                "summed up; wait for it to end."
+            )
+        snapshot = await self.aget_state(config)
+        as_edited(snapshot.values["plan"], values["plan"])
+        live.edits.append(values["plan"])
+        return config
+
+    def _at_work(self, config: RunnableConfig) -> running.Running | None:
+        configurable = config.get("configurable", {})
+        if configurable.get("checkpoint_id") or configurable.get("checkpoint_ns"):
+            return None
+        return running.at_work(f"{configurable.get('thread_id')}:")
+
+
+def build_flow(
+    executors: Sequence[str | Profile] = ("manus",), *, checkpointer: Checkpointer = None
+) -> RunGraph:
+    """The compiled flow graph: it plans, and has each step carried out by one of the executors.
+
+    A step names its executor in brackets, `[browser] …`; without one, or with an unknown one, it is
+    the first.
+
+    Raises:
+        SettingsError: there is no profile of that name.
+        UsageError: there is no executor, or two have one name.
+    """
+    profiles = _by_name(executors)
+    graphs = {name: build_agent(profile) for name, profile in profiles.items()}
+    builder = StateGraph(
+        FlowState, context_schema=Context, input_schema=FlowInput, output_schema=FlowOutput
+    )
+    step = partial(execute_step, executors=graphs, exclusive=_with_browser(profiles))
+    # LangGraph gives a node state, runtime and configuration; its types know only two of the three
+    nodes: dict[str, Any] = {
+        "plan": partial(plan, executors=profiles),
+        _NODE: step,
+        "summarize": summarize,
+    }
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "plan")
+    after_plan = inline(route_after_plan, "route_after_plan")
+    builder.add_conditional_edges("plan", after_plan, _AFTER_PLAN)
+    after_step = inline(route_after_execute_step, "route_after_execute_step")
+    builder.add_conditional_edges(_NODE, after_step, _AFTER_EXECUTE_STEP)
+    builder.add_edge("summarize", END)
+    compiled = builder.compile(checkpointer=checkpointer, name="flow")
+    flow_graph = FlowGraph.of(compiled, FLOW)
+    flow_graph.executors = graphs
+    return flow_graph
+
+
+def _by_name(executors: Sequence[str | Profile]) -> dict[str, Profile]:
+    profiles: dict[str, Profile] = {}
+    for given in executors:
+        profile = given if isinstance(given, Profile) else profile_named(given)
+        if profile.name.lower() in map(str.lower, profiles):
+            raise UsageError(f"Two executors are named `{profile.name}`; each needs its own name.")
+        profiles[profile.name] = profile
+    if not profiles:
+        raise UsageError("A flow needs at least one executor.")
+    return profiles
+
+
+def _with_browser(profiles: dict[str, Profile]) -> frozenset[str]:
+    """Executors that work in the browser: of those one is at work at a time."""
+    return frozenset(name for name in profiles if name.lower() == _BROWSER)
+
+
+flow = build_flow(all_executors())

@@ -1,0 +1,75 @@
+"""What a caller gives to a run, brought into the form in which the graph takes it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from pydantic import ValidationError
+
+from state.context import Context
+from state.errors import UsageError
+from state.messages import append_messages
+from tools.clean import storable, storable_all
+
+NO_REQUEST = (
+    "There is no request: give a text in `request`, or messages of which one is the user's."
+)
+
+
+def to_input(given: Any) -> Any:
+    """The graph's input, with a request in words as a message of the user.
+
+    Raises:
+        UsageError: it holds no request.
+    """
+    if not isinstance(given, dict):
+        return given
+    values = {**given, "status": "running"}
+    request = values.pop("request", None)
+    messages = values.get("messages")
+    if request is not None:
+        if not isinstance(request, str) or not request.strip():
+            raise UsageError(NO_REQUEST)
+        before = messages if isinstance(messages, list) else []
+        said = HumanMessage(storable(request), id=str(uuid.uuid4()))
+        values["messages"] = [*map(_storable, before), said]
+    elif not messages or not any(map(_asks_for_something, append_messages([], [messages]))):
+        raise UsageError(NO_REQUEST)
+    else:
+        values["messages"] = _storable(messages)
+    return values
+
+
+def _storable(given: Any) -> Any:
+    """Messages in any form, with text that every store can hold."""
+    if isinstance(given, BaseMessage):
+        return given.model_copy(update={"content": storable_all(given.content)})
+    return [*map(_storable, given)] if isinstance(given, list) else storable_all(given)
+
+
+def _asks_for_something(message: AnyMessage) -> bool:
+    if not isinstance(message, HumanMessage):
+        return False
+    return bool(message.content.strip() if isinstance(message.content, str) else message.content)
+
+
+def to_context(given: Any) -> Context:
+    """The run's context from what the caller chose.
+
+    Raises:
+        UsageError: a choice is unknown or does not fit.
+    """
+    if isinstance(given, Context):
+        return given
+    try:
+        return Context.model_validate(given or {})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(str(part) for part in problem["loc"]) or "context"
+        known = ", ".join(Context.model_fields)
+        raise UsageError(
+            f"The run's `{name}` does not fit: {problem['msg'][:1].lower()}{problem['msg'][1:]}. "
+            f"There are: {known}."
+        ) from None

@@ -1,0 +1,76 @@
+"""What came of a run, read from a snapshot of its thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.types import Interrupt, StateSnapshot
+
+from state.agent import RunStatus, StopReason, Usage, no_usage
+
+_USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run's end, or the question it waits with."""
+
+    thread_id: str
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool
+    output: str
+    results: list[str]
+    usage: Usage
+    questions: tuple[Interrupt, ...] = ()
+    plan: dict[str, Any] | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as the command line prints it with `--json`."""
+        usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}
+        usage["seconds"] = round(usage["seconds"], 3)
+        for name in ("cached_tokens", "cost", "estimated"):
+            if self.usage.get(name):
+                usage[name] = self.usage.get(name)
+        shown = {
+            "thread_id": self.thread_id,
+            "status": self.status,
+            "stop_reason": self.stop_reason,
+            "success": self.success,
+            "output": self.output,
+            "results": self.results,
+            "usage": usage,
+        }
+        return shown if self.plan is None else {**shown, "plan": self.plan}
+
+
+def outcome_of(snapshot: StateSnapshot) -> Outcome:
+    """The outcome of the newest run of a thread.
+
+    A run that waits for a person has the stop reason `interrupted` and its questions as output;
+    one that broke off before its end has none.
+    """
+    values: dict[str, Any] = snapshot.values or {}
+    questions = tuple(snapshot.interrupts)
+    ended = not snapshot.next
+    return Outcome(
+        thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
+        status=values.get("status", "idle"),
+        stop_reason="interrupted" if questions else values.get("stop_reason") if ended else None,
+        success=bool(values.get("success")) and ended,
+        output="\n".join(map(question_of, questions)) if questions else values.get("output", ""),
+        results=values.get("results", []),
+        usage=values.get("usage") or no_usage(),
+        questions=questions,
+        plan=values.get("plan"),
+    )
+
+
+def question_of(interrupt: Interrupt) -> str:
+    """The question of an interrupt in words."""
+    value = interrupt.value
+    if isinstance(value, dict):
+        return str(value.get("question") or value.get("inquire") or value)
+    return str(value)

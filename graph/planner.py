@@ -1,0 +1,7 @@
+"""The graph of the profile `planner`."""
+
+from __future__ import annotations
+
+from graph.agent import build_agent
+
+planner = build_agent("planner")

@@ -1,0 +1,7 @@
+"""The graph of the profile `swe`."""
+
+from __future__ import annotations
+
+from graph.agent import build_agent
+
+swe = build_agent("swe")
