@@ -1,0 +1,39 @@
+"""The commands by name. Each is a module with these four names; only its `execute` imports much."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Protocol, cast
+
+from manus.commands import doctor, flow, graph, mcp, profiles, resume, run, show, threads
+
+
+class Command(Protocol):
+    """One command."""
+
+    SUMMARY: str
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether it can be used here; else it is not shown."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Declare its arguments."""
+
+    @staticmethod
+    def execute(args: argparse.Namespace) -> int:
+        """Carry it out and give the exit code."""
+
+
+COMMANDS = {
+    "run": cast(Command, run),
+    "flow": cast(Command, flow),
+    "resume": cast(Command, resume),
+    "threads": cast(Command, threads),
+    "show": cast(Command, show),
+    "profiles": cast(Command, profiles),
+    "graph": cast(Command, graph),
+    "mcp": cast(Command, mcp),
+    "doctor": cast(Command, doctor),
+}

@@ -1,0 +1,187 @@
+"""A run from its beginning to its report: what `run`, `flow` and `resume` share."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.types import Command
+
+from graph.outcome import Outcome, outcome_of
+from manus.checkpoint import Store, open_store
+from manus.progress import Progress
+from manus.questions import ask_all
+from manus.report import exit_code, how_to_go_on, print_json, print_output, print_summary
+from manus.screen import Screen
+from manus.stopping import Stopping
+from state.agent import Usage, no_usage
+from state.context import Context
+from state.settings import Settings
+
+REQUEST_SHOWN = 100
+"""Characters of the request that each checkpoint carries, for the list of threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be worked on."""
+
+    thread_id: str
+    kind: str
+    """`agent` or `flow`."""
+    profile: str
+    context: Context
+    request: str
+    """In words; for a run that is resumed, as far as it is known."""
+    graph: Any
+    """Compiled, with the saver of the open store."""
+    given: Any
+    """The graph's input: a request, a command, or None to go on."""
+    pending: Outcome | None = None
+    """Where the run waits with questions that are to be asked first."""
+
+    def config(self) -> dict[str, Any]:
+        """The configuration of the run.
+
+        Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even
+        if it died before its first node was done.
+        """
+        chosen = {
+            "model": self.context.model,
+            "max_steps": self.context.max_steps,
+            "approve_plan": self.context.approve_plan or None,
+        }
+        return {
+            "configurable": {"thread_id": self.thread_id},
+            "metadata": {
+                "graph": self.kind,
+                "profile": self.profile,
+                "workspace": self.context.workspace,
+                "request": self.request[:REQUEST_SHOWN],
+                **{name: value for name, value in chosen.items() if value is not None},
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """There is nothing to be worked on: the run as it stands."""
+
+    outcome: Outcome
+    workspace: str
+
+
+Prepare = Callable[[Store], Awaitable[Job | Nothing]]
+"""Finds out what is to be done, once the store is open and the thread is ours."""
+
+
+class Conductor:
+    """Works on one thread for one call of the program."""
+
+    def __init__(self, args: argparse.Namespace, settings: Settings, thread_id: str) -> None:
+        self._args = args
+        self._settings = settings
+        self._thread_id = thread_id
+        self._screen = Screen(quiet=args.quiet)
+        self._progress = Progress(self._screen)
+        self._stopping = Stopping(self._announce_stop)
+        self._workspace = ""
+
+    async def work(self, prepare: Prepare) -> int:
+        """Do the job, report on it, and give the exit code."""
+        with self._stopping:
+            try:
+                outcome = await self._outcome(prepare)
+            except asyncio.CancelledError:
+                if not self._stopping.swallow():
+                    raise
+                return self._stopping.exit_code or 1
+            except Exception as error:
+                if self._progress.has_begun:
+                    self._report_failure(str(error))
+                raise
+            if self._args.json:
+                print_json(outcome.as_json())
+            else:
+                self._set_off()
+                print_output(outcome.output)
+                self._set_off()
+            steps = max(len(outcome.results), self._progress.steps)
+            print_summary(outcome, self._screen, steps, self._workspace)
+            return self._stopping.exit_code or exit_code(outcome)
+
+    async def _outcome(self, prepare: Prepare) -> Outcome:
+        async with open_store(self._settings) as store, store.hold(self._thread_id):
+            found = await prepare(store)
+            if isinstance(found, Nothing):
+                self._workspace = found.workspace
+                return found.outcome
+            self._workspace = str(found.context.workspace)
+            async with _closing_what_waits():
+                return await self._conduct(found)
+
+    async def _conduct(self, job: Job) -> Outcome:
+        """Stream the run, and stream on after each answer, until there is nothing more to do."""
+        given, asking, outcome = job.given, job.context.interactive, job.pending
+        graph, config = job.graph, job.config()
+        if job.kind == "flow":
+            self._progress.plan.know((await graph.aget_state(config)).values.get("plan"))
+        try:
+            while True:
+                if outcome is not None:
+                    if not (outcome.questions and asking):
+                        return outcome
+                    answers, asking = await ask_all(self._screen, outcome.questions)
+                    if not answers:
+                        return outcome
+                    given = Command(resume=answers)
+                await self._stream(graph, given, config, job.context)
+                outcome = outcome_of(await graph.aget_state(config))
+        except asyncio.CancelledError:
+            if not self._stopping.swallow():
+                raise
+            return outcome_of(await graph.aget_state(config))
+
+    async def _stream(self, graph: Any, given: Any, config: Any, context: Context) -> None:
+        modes = self._progress.stream_mode
+        # A flow's steps are graphs inside a graph: what happens in them is shown alike.
+        async for _, mode, data in graph.astream(
+            given, config, context=context, stream_mode=modes, subgraphs=True, durability="sync"
+        ):
+            self._progress.show(mode, data)
+        self._screen.end_text()
+
+    def _set_off(self) -> None:
+        """An empty line between progress and results, where both are seen together."""
+        if self._screen.is_terminal and sys.stdout.isatty():
+            self._screen.paragraph("")
+
+    def _announce_stop(self) -> None:
+        self._screen.end_text()
+        self._screen.paragraph("\nStopping (once more ends it at once) …", always=True)
+
+    def _report_failure(self, said: str) -> None:
+        """The outcome of a run that broke off, from what is known without its state."""
+        usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
+        outcome = Outcome(self._thread_id, "error", "error", False, said, [], usage)
+        if self._args.json:
+            print_json(outcome.as_json())
+        self._screen.end_text()
+        pending = Outcome(self._thread_id, "error", None, False, said, [], usage)
+        self._screen.paragraph(how_to_go_on(pending), always=True)
+
+
+@asynccontextmanager
+async def _closing_what_waits() -> AsyncIterator[None]:
+    """Close what a run that waits for a person keeps open: this process will not go on with it."""
+    from nodes.running import close_waiting
+
+    try:
+        yield
+    finally:
+        await close_waiting()

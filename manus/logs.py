@@ -1,0 +1,61 @@
+"""Where the program's log goes: everything to a file, warnings of ours to stderr too."""
+
+from __future__ import annotations
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from manus.text import flat
+
+_LARGEST = 2_000_000
+"""Bytes of a log file before a new one is begun; one old one is kept."""
+_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+
+
+def is_debug() -> bool:
+    """Whether tracebacks are wanted on stderr."""
+    return os.environ.get("MANUS_DEBUG", "") not in ("", "0")
+
+
+class _ForPeople(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"manus: {record.levelname.lower()}: {flat(record.getMessage())}"
+
+
+def set_up_logging() -> None:
+    """Send records to their places, once a process."""
+    ours, root = logging.getLogger("manus"), logging.getLogger()
+    if ours.handlers:
+        return
+    ours.setLevel(logging.INFO)
+    logging.raiseExceptions = False  # a full disk must not fill stderr with tracebacks
+    root.addHandler(_file_handler() or logging.NullHandler())
+    to_people = logging.StreamHandler()
+    to_people.setFormatter(_ForPeople())
+    to_people.setLevel(logging.WARNING)
+    ours.addHandler(to_people)
+    logging.captureWarnings(capture=True)
+
+
+def log_file() -> Path | None:
+    """The log file, or None where none can be written."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, RotatingFileHandler):
+            return Path(handler.baseFilename)
+    return None
+
+
+def _file_handler() -> RotatingFileHandler | None:
+    from platformdirs import user_log_path
+
+    path = user_log_path("manus", appauthor=False) / "manus.log"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        handler = RotatingFileHandler(path, maxBytes=_LARGEST, backupCount=1, encoding="utf-8")
+    except OSError:
+        return None
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    return handler

@@ -1,0 +1,98 @@
+"""What one client of ours is served with: tools of a profile in a session of its own, and runs."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from mcp import types
+
+from graph.profiles import profile_named
+from manus.mcp.runs import RUNS, RunArguments, work
+from state.agent import ToolTask
+from state.settings import Settings
+from tools.catalog import Catalog, asks_for_mcp, build_catalog
+from tools.execute import execute
+from tools.session import Session
+from tools.workspace import Workspace
+
+Tell = Callable[[str], Awaitable[None]]
+
+_NOT_SERVED = frozenset({"ask_human", "terminate", "planning"})
+"""They only have a meaning within a run."""
+
+
+class Desk:
+    """Serves one client; closed when it goes."""
+
+    def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
+        self._settings = settings
+        self._profile = profile_named(profile)
+        self._workspace = workspace
+        self._session = Session(workspace, profile=self._profile, settings=settings)
+        entries = [e for e in self._profile.tools if e not in _NOT_SERVED and not asks_for_mcp(e)]
+        self._catalog: Catalog = build_catalog(entries, self._session)
+
+    def tools(self) -> list[types.Tool]:
+        """What is offered."""
+        offered = [
+            types.Tool(name=kind, description=about, inputSchema=RunArguments.model_json_schema())
+            for kind, about in RUNS.items()
+        ]
+        for tool in self._catalog:
+            function = convert_to_openai_tool(tool)["function"]
+            told = types.Tool(
+                name=tool.name,
+                description=function["description"],
+                inputSchema=function["parameters"],
+            )
+            offered.append(told)
+        return offered
+
+    async def call(self, name: str, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
+        """Carry out a call. A cancelled one clears up after itself while others are served."""
+        task = asyncio.create_task(self._call(name, arguments, tell))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # apart from the client's own scope, which would cancel each line of the clearing up
+            task.cancel()
+            raise
+
+    async def _call(self, name: str, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
+        if name in RUNS:
+            return await work(
+                name, arguments, tell, self._settings, self._profile.name, self._workspace
+            )
+        call = secrets.token_hex(8)
+        outcome = await execute(
+            ToolTask(index=0, id=call, name=name, args=arguments),
+            session=self._session,
+            catalog=self._catalog,
+            key=call,
+            max_observe=self._profile.max_observe,
+        )
+        message = outcome.message
+        return types.CallToolResult(
+            content=_blocks(message.content), isError=message.status == "error"
+        )
+
+    async def close(self) -> None:
+        """End what the client's calls have left open."""
+        await self._session.close()
+
+
+def _blocks(content: Any) -> list[types.ContentBlock]:
+    if isinstance(content, str):
+        return [types.TextContent(type="text", text=content)]
+    return [_block(part) for part in content]
+
+
+def _block(part: dict[str, Any]) -> types.ContentBlock:
+    if part["type"] == "text":
+        return types.TextContent(type="text", text=part["text"])
+    kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
+    return types.ImageContent(type="image", data=data, mimeType=kind)

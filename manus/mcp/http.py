@@ -1,0 +1,97 @@
+"""Our MCP server over streamable HTTP: for this machine, or with a token."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from state.errors import UsageError
+
+TOKEN = "MANUS_MCP_TOKEN"
+PATH = "/mcp"
+_GRACE = 3
+"""Seconds for requests under way when the server is told to end."""
+
+
+class Door:
+    """Lets in who bears the token, if there is one."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, token: str) -> None:
+        self._manager = manager
+        self._expected = f"Bearer {token}".encode() if token else b""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        given = Request(scope).headers.get("authorization", "").encode()
+        if self._expected and not secrets.compare_digest(given, self._expected):
+            refusal = PlainTextResponse(f"A bearer token is needed: that of {TOKEN}.", 401)
+            await refusal(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, receive, send)
+
+
+async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
+    """Serve until a signal says so; the exit code.
+
+    Raises:
+        UsageError: the address cannot be used, or is open to others without a token.
+    """
+    token = os.environ.get(TOKEN, "").strip()
+    here = is_loopback(host)
+    if not (here or token):
+        raise UsageError(
+            f"Who reaches {host} could run commands here: set {TOKEN} to a secret that clients "
+            "must bear, or serve 127.0.0.1."
+        )
+    listener = _listen(host, port)
+    names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
+    # a web page that a person here looks at must not reach it by a name of its own
+    safety = TransportSecuritySettings(
+        enable_dns_rebinding_protection=here,
+        allowed_hosts=names,
+        allowed_origins=[f"http://{name}" for name in names],
+    )
+    manager = StreamableHTTPSessionManager(server, security_settings=safety)
+    route = Route(PATH, endpoint=Door(manager, token))
+    app = Starlette(routes=[route], lifespan=lambda _: manager.run())
+    shown = f"[{host}]" if ":" in host else host
+    sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}{PATH}\n")
+    sys.stderr.flush()
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
+    await uvicorn.Server(config).serve([listener])
+    return 0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"{host}:{port} cannot be served: {error.strerror}.") from None
+    return listener

@@ -1,0 +1,64 @@
+"""The configured MCP servers, connected to see what they offer."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from typing import Any
+
+from manus.report import print_json
+from manus.text import flat
+from state.profile import Profile
+from state.settings import FILE, Settings
+from tools.catalog import MCP, Catalog
+from tools.mcp.servers import update
+from tools.mcp.tool import McpTool
+from tools.session import Session
+from tools.workspace import Workspace
+
+_ASKING = Profile("mcp", "Looks at the servers.", (MCP,), "", "")
+
+
+async def list_servers(settings: Settings, *, as_json: bool) -> int:
+    """Print the servers and their tools; 1 if one cannot be used."""
+    if not settings.mcp:
+        sys.stderr.write(f"No MCP server is configured; `[mcp.NAME]` in {FILE} names one.\n")
+    with tempfile.TemporaryDirectory() as folder:  # nothing of the user's is touched to look
+        session = Session(Workspace(folder), profile=_ASKING, settings=settings)
+        try:
+            found = await _look(session)
+        finally:
+            await session.close()
+    if as_json:
+        print_json(found)
+    else:
+        for server in found:
+            _print(server)
+    return 1 if any(server["problem"] for server in found) else 0
+
+
+async def _look(session: Session) -> list[dict[str, Any]]:
+    catalog = Catalog()
+    known = {server.name: server for server in await update(catalog, session)}
+    found = []
+    for name, settings in session.settings.mcp.items():
+        server = known.get(name)
+        tools = [t for t in catalog if isinstance(t, McpTool) and t.server is server]
+        found.append(
+            {
+                "name": name,
+                "transport": settings.kind,
+                "place": settings.place,
+                "enabled": settings.enabled,
+                "problem": server.problem if server is not None else None,
+                "tools": [{"name": t.name, "description": t.description} for t in tools],
+            }
+        )
+    return found
+
+
+def _print(server: dict[str, Any]) -> None:
+    state = "off" if not server["enabled"] else "not available" if server["problem"] else "ready"
+    head = f"{server['name']}  {server['transport']}  {server['place']}  {state}"
+    lines = [head, *(f"  {t['name']}  {flat(t['description'])[:100]}" for t in server["tools"])]
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,101 @@
+"""This program as an MCP server: over stdin and stdout, or streamable HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import Server
+
+from manus import __version__
+from manus.mcp.desk import Desk
+from state.errors import UsageError
+from state.settings import Settings
+from tools.mcp.wire import over_pipes
+from tools.workspace import Workspace
+
+INSTRUCTIONS = (
+    "`agent` and `flow` work on a whole task in the workspace and tell their progress; "
+    "the other tools do one thing each, in the same workspace."
+)
+
+
+async def serve(settings: Settings, args: argparse.Namespace) -> int:
+    """Serve until the client goes, or a signal says so; the exit code."""
+    workspace = Workspace(args.workspace or settings.workspace)
+    await asyncio.to_thread(workspace.prepare)
+    server = build_server(settings, args.profile or settings.profile, workspace)
+    if args.http:
+        from manus.mcp.http import serve_http
+
+        return await serve_http(server, args.host, args.port)
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await _serve_pipes(server)
+    except asyncio.CancelledError:
+        return 0
+    return 0
+
+
+async def _serve_pipes(server: Server[Desk, Any]) -> None:
+    reading, writing = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # whatever else is printed must not come among the messages
+    try:
+        async with over_pipes(reading, writing) as wire:
+            await server.run(wire.read, wire.write, server.create_initialization_options())
+    except ValueError as error:
+        raise UsageError(f"stdin and stdout cannot be served: {error}; use pipes.") from None
+
+
+def build_server(settings: Settings, profile: str, workspace: Workspace) -> Server[Desk, Any]:
+    """A server that has a desk for each client."""
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Desk, Any]) -> AsyncIterator[Desk]:
+        desk = await asyncio.to_thread(Desk, settings, profile, workspace)
+        try:
+            yield desk
+        finally:
+            closing = asyncio.ensure_future(desk.close())
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({closing})
+
+    server: Server[Desk, Any] = Server("manus", __version__, INSTRUCTIONS, lifespan=lifespan)
+
+    async def list_tools() -> list[types.Tool]:
+        return server.request_context.lifespan_context.tools()
+
+    async def call_tool(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        tell = teller(server.request_context)
+        return await server.request_context.lifespan_context.call(name, arguments, tell)
+
+    server.list_tools()(list_tools)  # type: ignore[no-untyped-call]
+    # a tool of ours explains better what is wrong with its arguments
+    server.call_tool(validate_input=False)(call_tool)
+    return server
+
+
+def teller(request: Any) -> Any:
+    """Sends lines as progress of a request, if its client wants to know."""
+    token = request.meta.progressToken if request.meta is not None else None
+    told = 0
+
+    async def tell(line: str) -> None:
+        nonlocal told
+        if token is not None:
+            told += 1
+            await request.session.send_progress_notification(
+                token, float(told), message=line, related_request_id=str(request.request_id)
+            )
+
+    return tell

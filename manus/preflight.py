@@ -1,0 +1,55 @@
+"""What can be told to be wrong before a run begins, so that nothing is begun in vain."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from state.context import Context
+from state.errors import SettingsError
+from state.model_settings import ModelSettings
+from state.settings import Settings
+
+
+def main_model(settings: Settings, context: Context) -> ModelSettings:
+    """The endpoint of the main role, with what the context chooses."""
+    chosen = settings.for_role("main")
+    own = {"model": context.model, "base_url": context.base_url}
+    return chosen.model_copy(update={name: v for name, v in own.items() if v is not None})
+
+
+def check_model(settings: Settings, context: Context) -> None:
+    """Check that a model can be asked at all; nothing is sent.
+
+    Raises:
+        SettingsError: none is configured, a package is missing, or there is no such recording.
+    """
+    from nodes.models import NOT_CONFIGURED, REPLAY, is_configured
+
+    model = main_model(settings, context)
+    if not is_configured(model):
+        raise SettingsError(NOT_CONFIGURED)
+    spec = model.model or ""
+    if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
+        raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
+
+
+def check_workspace(settings: Settings, context: Context) -> Path:
+    """Make the workspace, and give its place.
+
+    Raises:
+        UsageError: it cannot be made or written to.
+    """
+    from tools.workspace import Workspace
+
+    workspace = Workspace(context.workspace or settings.workspace)
+    workspace.prepare()
+    return workspace.root
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module could be imported; a top-level one is not imported to find out."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,58 @@
+"""The SQLite saver with one trip to the database's thread for each thing it stores."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from manus.compact import CompactSerializer
+
+
+class Saver(AsyncSqliteSaver):
+    """`AsyncSqliteSaver` that stores as its synchronous twin does, in the thread of the connection.
+
+    The base goes there three times for each write: for the statement, the commit and the cursor.
+    With many runs at once these trips, not SQLite, are what a step waits for.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        super().__init__(connection, serde=CompactSerializer())
+        self._in_its_thread: Callable[..., Awaitable[Any]] = cast(Any, connection)._execute
+
+    def _twin(self) -> SqliteSaver:
+        twin = SqliteSaver(self.conn._conn, serde=self.serde)
+        twin.is_setup = True
+        return twin
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint."""
+        await self.setup()
+        async with self.lock:
+            stored: RunnableConfig = await self._in_its_thread(
+                self._twin().put, config, checkpoint, metadata, new_versions
+            )
+        return stored
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task has written."""
+        await self.setup()
+        async with self.lock:
+            await self._in_its_thread(self._twin().put_writes, config, writes, task_id, task_path)

@@ -1,0 +1,83 @@
+"""One run at a time on a thread: two at once would fork its history."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from state.errors import StorageError, ThreadBusyError
+
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+# Whoever lists the threads holds each for a moment, to see whether it can be held.
+ATTEMPTS = 4
+PAUSE = 0.05
+"""Seconds between two attempts."""
+
+
+def busy(thread_id: str, holder: str = "another process") -> ThreadBusyError:
+    """The error of a second run on a thread."""
+    return ThreadBusyError(
+        f"The thread {thread_id} is being worked on by {holder}; wait for it to end, or stop it."
+    )
+
+
+@contextmanager
+def hold_file(folder: Path, thread_id: str) -> Iterator[None]:
+    """Hold a thread by a locked file in a folder, which is made.
+
+    The lock goes with the process, however it ends; the file is removed by whoever lets go.
+
+    Raises:
+        ThreadBusyError: another process holds it.
+        StorageError: the folder cannot be written.
+    """
+    path = folder / _file_name(thread_id)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = _acquire(path, thread_id)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _file_name(thread_id: str) -> str:
+    digest = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{_SAFE.sub('_', thread_id)[:40]}-{digest}.lock"
+
+
+def _acquire(path: Path, thread_id: str) -> int:
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(PAUSE)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
+            os.close(handle)
+            continue
+        if _is_still(path, handle):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            return handle
+        os.close(handle)  # its last holder has just removed it: what is locked is no one's
+        holder = ""
+    raise busy(thread_id, f"another process (pid {holder})" if holder else "another process")
+
+
+def _is_still(path: Path, handle: int) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(handle).st_ino
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,141 @@
+"""What is known of a thread from its newest checkpoint alone, without reading its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from state.errors import ThreadBusyError, UsageError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import CheckpointTuple
+
+    from manus.checkpoint import Store
+
+_INTERRUPT = "__interrupt__"
+_RESUME = "__resume__"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread as its newest checkpoint has it."""
+
+    thread_id: str
+    kind: str
+    profile: str | None
+    workspace: str | None
+    model: str | None
+    """Only what was chosen by a flag; else the settings count."""
+    max_steps: int | None
+    """As for `model`."""
+    approve_plan: bool
+    request: str
+    steps: int
+    status: str
+    """In a word or two: how its last run ended, or that it waits, or has not finished."""
+    updated: datetime
+    """When it was last worked on."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As `threads --json` prints it."""
+        return {
+            "thread_id": self.thread_id,
+            "status": self.status,
+            "request": self.request,
+            "steps": self.steps,
+            "updated": self.updated.isoformat(timespec="seconds"),
+            "graph": self.kind,
+            "profile": self.profile,
+            "workspace": self.workspace,
+        }
+
+
+def config_of(thread_id: str) -> Any:
+    """The configuration that names a thread."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+
+
+async def read_thread(store: Store, thread_id: str) -> Thread | None:
+    """The thread, or None if there is none of that id."""
+    found = await store.saver.aget_tuple(config_of(thread_id))
+    return None if found is None else _thread(thread_id, found)
+
+
+async def get_thread(store: Store, thread_id: str) -> Thread:
+    """The thread.
+
+    Raises:
+        UsageError: there is none of that id.
+    """
+    thread = await read_thread(store, thread_id)
+    if thread is None:
+        raise UsageError(
+            f"There is no thread {thread_id} in {store.place}; `manus threads` lists what there is."
+        )
+    return thread
+
+
+async def is_being_worked_on(store: Store, thread_id: str) -> bool:
+    """Whether a process is at work on it."""
+    try:
+        async with store.hold(thread_id):
+            return False
+    except ThreadBusyError:
+        return True
+
+
+def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
+    values = found.checkpoint["channel_values"]
+    metadata: dict[str, Any] = dict(found.metadata)
+    run: dict[str, Any] = values.get("run") or {}
+    ours = "graph" in metadata
+    source = metadata if ours else run
+    return Thread(
+        thread_id=thread_id,
+        kind=metadata.get("graph", "agent"),
+        profile=source.get("profile"),
+        workspace=source.get("workspace"),
+        model=metadata.get("model"),
+        max_steps=source.get("max_steps"),
+        approve_plan=bool(metadata.get("approve_plan")),
+        request=str(metadata.get("request", "")),
+        steps=int(run.get("step", 0)) or len(values.get("results") or []),
+        status=_status(found, values),
+        updated=_time(found.checkpoint["ts"]),
+    )
+
+
+def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
+    if _waits(found):
+        return "waiting"
+    # Before the first node of a run is done, the channels still tell of the run before it.
+    is_new = found.metadata.get("source") == "input"
+    reason = None if is_new else values.get("stop_reason")
+    if reason is None:
+        return "unfinished"
+    if reason in ("terminated", "answered", "completed"):
+        return "finished" if values.get("success") else "no success"
+    return {"max_steps": "step limit", "plan_incomplete": "incomplete"}.get(reason, str(reason))
+
+
+def _waits(found: CheckpointTuple) -> bool:
+    """Whether a question of its newest superstep has no answer yet."""
+    writes = found.pending_writes or []
+    asked = {task for task, channel, _ in writes if channel == _INTERRUPT}
+    answered = {task for task, channel, _ in writes if channel == _RESUME}
+    return bool(asked - answered)
+
+
+def _time(stamp: str) -> datetime:
+    time = datetime.fromisoformat(stamp)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago, in the largest unit that fits."""
+    seconds = max(int((now - since).total_seconds()), 0)
+    for name, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {name}"
+    return f"{seconds} s"
