@@ -1,0 +1,89 @@
+"""A browser as the model has it: calls, and the state that it is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tools.browser import browser_state
+from tools.browser.browser import NAME, Browser
+from tools.browser_use import BrowserUse
+from tools.call import observe_call
+from tools.result import Observation
+from tools.session import Session
+
+
+class Driver:
+    """Drives one session's browser through the tool alone."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.tool = BrowserUse(session=session)
+        self.text = ""
+        """The state as it was last looked at."""
+
+    async def do(self, action: str, **arguments: Any) -> Observation:
+        return await observe_call(self.tool, {"action": action, **arguments})
+
+    async def say(self, action: str, **arguments: Any) -> str:
+        """Do something that must not fail, and tell what was said."""
+        observation = await self.do(action, **arguments)
+        assert not observation.is_error, observation.text
+        return observation.text
+
+    async def fail(self, action: str, **arguments: Any) -> str:
+        """Do something that must fail, and tell what was said."""
+        observation = await self.do(action, **arguments)
+        assert observation.is_error, observation.text
+        return observation.text
+
+    async def look(self) -> str:
+        state = await browser_state(self.session)
+        assert state is not None
+        self.text = state.text
+        return self.text
+
+    async def open(self, url: str) -> str:
+        await self.say("go_to_url", url=url)
+        return await self.look()
+
+    def number(self, what: str) -> int:
+        """The number of the one element whose line begins like that: `button "Save"`."""
+        found = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(what)}", self.text)
+        assert len(found) == 1, f"{what!r} is there {len(found)} times in:\n{self.text}"
+        return int(found[0])
+
+    def line(self, what: str) -> str:
+        """The line of an element, without its number."""
+        number = self.number(what)
+        found = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
+        assert found is not None
+        return found[1]
+
+    async def click(self, what: str) -> str:
+        said = await self.say("click_element", index=self.number(what))
+        await self.look()
+        return said
+
+    async def write(self, what: str, text: str) -> str:
+        said = await self.say("input_text", index=self.number(what), text=text)
+        await self.look()
+        return said
+
+    @property
+    def browser(self) -> Browser:
+        browser = self.session.peek(NAME)
+        assert isinstance(browser, Browser)
+        return browser
+
+    async def fresh(self) -> None:
+        """Leave nothing of an earlier test but the started browser."""
+        browser = self.session.peek(NAME)
+        if browser is None or browser.dead:
+            return
+        old = list(browser.tabs.values())
+        await browser.open_tab()
+        for tab in old:
+            await browser.close_tab(tab)
+        await browser.engine.context.clear_cookies()
+        browser.seen, browser.last_error = (0, ""), ""

@@ -1,0 +1,111 @@
+"""Web sites for the tests, served on loopback: one for each test, with the pages it wants."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Request:
+    path: str
+    query: str
+    method: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Answer:
+    body: str | bytes = ""
+    status: int = 200
+    type: str = "text/html; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    hold: threading.Event | None = None
+    """Wait for it before anything is sent: a server that does not answer."""
+    trickle: bool = False
+    """Send the body and never end: a page that never finishes loading."""
+
+
+Page = str | bytes | Answer | Callable[[Request], Answer]
+
+
+class Site:
+    """A server. `pages` maps paths to what is there."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.pages: dict[str, Page] = {}
+        self.requests: list[Request] = []
+        self.ended = threading.Event()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                site._serve(self)
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+            def handle_error(self, *_: Any) -> None:
+                pass  # a browser that goes away in the middle is no fault
+
+        self._server = Server((host, 0), Handler)
+        self.port = self._server.server_port
+        name = f"[{host}]" if ":" in host else host
+        self.place = f"{name}:{self.port}"
+        self.base = f"http://{self.place}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self.ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def paths(self) -> list[str]:
+        return [request.path for request in self.requests]
+
+    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        path, _, query = handler.path.partition("?")
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        request = Request(path, query, handler.command, dict(handler.headers), body)
+        self.requests.append(request)
+        page = self.pages.get(path, Answer("not here", 404))
+        answer = page(request) if callable(page) else page
+        answer = answer if isinstance(answer, Answer) else Answer(answer)
+        with contextlib.suppress(OSError):
+            self._send(handler, answer)
+
+    def _send(self, handler: BaseHTTPRequestHandler, answer: Answer) -> None:
+        data = answer.body.encode() if isinstance(answer.body, str) else answer.body
+        if answer.hold is not None:
+            while not (answer.hold.wait(0.05) or self.ended.is_set()):
+                pass
+        handler.send_response(answer.status)
+        handler.send_header("Content-Type", answer.type)
+        for name, value in answer.headers.items():
+            handler.send_header(name, value)
+        if answer.trickle:
+            handler.send_header("Connection", "close")
+            handler.end_headers()
+            handler.wfile.write(data)
+            handler.wfile.flush()
+            self.ended.wait()
+            return
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)

@@ -1,0 +1,196 @@
+"""Nothing inside is reached through the browser, whichever way a page tries."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from state.browser_settings import EgressSettings
+from tests.browser.conftest import new_session
+from tests.browser.driver import Driver
+from tests.browser.site import Answer, Site
+from tools.egress import EgressRefusedError, EgressRules
+from tools.egress_proxy import EgressProxy
+
+SECRET = "the inner secret"
+
+
+class Net:
+    """Names for loopback servers: `out.test` may be reached, the others are inside."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[list[str]]] = {}
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        answers = self.names.get(host)
+        if not answers:
+            raise OSError("unknown")
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+@pytest.fixture
+def inner(new_site: Callable[..., Site]) -> Site:
+    """A server that must never be asked for anything."""
+    site = new_site()
+    site.pages["/"] = Answer(SECRET, headers={"Access-Control-Allow-Origin": "*"})
+    return site
+
+
+@pytest.fixture
+async def driver(tmp_path: Path, site: Site, net: Net) -> AsyncIterator[Driver]:
+    """A browser that may reach the one server `site`, and nothing else on loopback."""
+    allowed = EgressSettings(allow_private=(f"127.0.0.1:{site.port}",))
+    session = new_session(tmp_path, egress=allowed)
+
+    async def make() -> EgressProxy:
+        return await EgressProxy.start(EgressRules(allowed, net.resolve))
+
+    await session.obtain("egress", make)
+    yield Driver(session)
+    await session.close()
+
+
+@pytest.fixture
+def net() -> Net:
+    return Net()
+
+
+def ways(inner: Site) -> dict[str, str]:
+    port = inner.port
+    return {
+        "direct": f"http://127.0.0.1:{port}/",
+        "by name": f"http://localhost:{port}/",
+        "decimal": f"http://2130706433:{port}/",
+        "octal": f"http://0177.0.0.1:{port}/",
+        "hexadecimal": f"http://0x7f.1:{port}/",
+        "short": f"http://127.1:{port}/",
+        "zero": f"http://0:{port}/",
+        "mapped": f"http://[::ffff:127.0.0.1]:{port}/",
+        "resolving": f"http://evil.test:{port}/",
+    }
+
+
+async def test_no_address_of_it_is_opened(
+    driver: Driver, site: Site, inner: Site, net: Net
+) -> None:
+    net.names["evil.test"] = [["127.0.0.1"]]
+    site.pages["/"] = "<title>Out</title>"
+    for url in ways(inner).values():
+        said = await driver.fail("go_to_url", url=url)
+        assert "egress" in said, said
+        assert "egress" in await driver.fail("open_tab", url=url)
+    assert inner.requests == []
+    assert "Title: Out" in await driver.open(site.base)
+
+
+@pytest.mark.slow
+async def test_no_page_leads_to_it(driver: Driver, site: Site, inner: Site, net: Net) -> None:
+    net.names["evil.test"] = [["127.0.0.1"]]
+    for name, url in ways(inner).items():
+        site.pages["/redirect"] = Answer("", 302, headers={"Location": url})
+        site.pages["/meta"] = f"<meta http-equiv=refresh content='0;url={url}'>"
+        site.pages["/script"] = f"<script>location = '{url}'</script>"
+        for way in ("/redirect", "/meta", "/script"):
+            said = (await driver.do("go_to_url", url=site.base + way)).text
+            text = await driver.look()
+            assert SECRET not in text + said, (name, way)
+            assert "refused by the egress rules" in said, (name, way, said)
+    assert inner.requests == []
+
+
+async def test_no_part_of_a_page_comes_from_it(
+    driver: Driver, site: Site, inner: Site, net: Net
+) -> None:
+    net.names["evil.test"] = [["127.0.0.1"]]
+    parts = "".join(
+        f"""<img src="{url}"><script src="{url}"></script><iframe src="{url}"></iframe>
+        <link rel=stylesheet href="{url}"><link rel=preload as=fetch href="{url}">
+        <object data="{url}"></object><video src="{url}"></video>
+        <script>fetch("{url}").then(r => r.text()).then(t => document.body.append(t), () => 0);
+        fetch("{url}", {{mode: "no-cors"}}).catch(() => 0); navigator.sendBeacon("{url}", "x");
+        const w{n} = new WebSocket("{url.replace("http", "ws")}"); new EventSource("{url}");
+        new Image().src = "{url}";</script>"""
+        for n, url in enumerate(ways(inner).values())
+    )
+    site.pages["/"] = f"<title>Parts</title><body>{parts}<p id=done>All there</p>"
+    said = await driver.say("go_to_url", url=site.base)
+    assert "refused by the egress rules" in said
+    text = await driver.look()
+    assert "Title: Parts" in text
+    assert SECRET not in text
+    assert inner.requests == []
+
+
+async def test_a_name_that_changes_its_address(
+    driver: Driver, site: Site, inner: Site, net: Net
+) -> None:
+    # first outside, then inside: the classical rebinding
+    net.names["rebind.test"] = [["8.8.8.8"], ["127.0.0.1"]]
+    url = f"http://rebind.test:{inner.port}/"
+    rules = EgressRules(EgressSettings(), net.resolve)
+    assert await rules.addresses("rebind.test", inner.port) == ["8.8.8.8"]
+    with pytest.raises(EgressRefusedError):
+        await rules.addresses("rebind.test", inner.port)
+    net.names["rebind.test"] = [["127.0.0.1"]]
+    site.pages["/"] = f"<script>fetch('{url}').catch(() => 0)</script>"
+    assert "rebind.test was refused" in await driver.say("go_to_url", url=site.base)
+    assert inner.requests == []
+
+
+async def test_ipv6(driver: Driver, site: Site, new_site: Callable[..., Site]) -> None:
+    six = new_site("::1")
+    six.pages["/"] = SECRET
+    assert "egress" in await driver.fail("go_to_url", url=six.base)
+    site.pages["/"] = f"<script>fetch('{six.base}').catch(() => 0)</script>"
+    assert "::1 was refused" in await driver.say("go_to_url", url=site.base)
+    assert six.requests == []
+
+
+async def test_downloads_and_pdfs_come_through_the_rules_too(
+    driver: Driver, site: Site, inner: Site
+) -> None:
+    site.pages["/"] = f"<a href={inner.base}/ download>Get</a>"
+    await driver.open(site.base)
+    await driver.do("click_element", index=1)
+    assert inner.requests == []
+    assert not (driver.session.workspace.root / "downloads").exists()
+
+
+async def test_a_web_socket_to_an_allowed_place_works(driver: Driver, site: Site) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        key = next(ln.split(": ")[1] for ln in head.split("\r\n") if "Sec-WebSocket-Key" in ln)
+        magic = f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()
+        accept = base64.b64encode(hashlib.sha1(magic).digest()).decode()
+        answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+        answer += f"Connection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        writer.write(answer.encode())
+        writer.write(b"\x81\x05hello")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    driver.session.peek("egress").rules._private.append(
+        EgressRules(EgressSettings(allow_private=(f"127.0.0.1:{port}",)))._private[0]
+    )
+    site.pages["/"] = f"""<p id=p></p><script>
+      new WebSocket("ws://127.0.0.1:{port}/").onmessage = (e) => p.textContent = e.data</script>"""
+    await driver.say("go_to_url", url=site.base)
+    assert "| hello" in await driver.look()
+    await driver.open("about:blank")
+    server.close()
+
+
+async def test_the_browser_itself_calls_nobody(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<input type=text name=email><input type=password>"
+    await driver.open(site.base)
+    await driver.say("input_text", index=1, text="x")
+    proxy = driver.session.peek("egress")
+    assert [i.host for i in proxy.since(0)] == []

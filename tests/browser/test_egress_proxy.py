@@ -1,0 +1,98 @@
+"""The forward proxy by itself: what goes through unchanged, and what does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from state.browser_settings import EgressSettings
+from tests.browser.site import Answer, Request, Site
+from tools.egress import EgressRules
+from tools.egress_proxy import EgressProxy
+
+
+@pytest.fixture
+async def proxy() -> AsyncIterator[EgressProxy]:
+    proxy = await EgressProxy.start(EgressRules(EgressSettings(allow_private=("127.0.0.1",))))
+    yield proxy
+    await proxy.close()
+
+
+@pytest.fixture
+async def client(proxy: EgressProxy) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False, timeout=10) as client:
+        yield client
+
+
+async def test_requests_and_answers_go_through(client: httpx.AsyncClient, site: Site) -> None:
+    def echo(request: Request) -> Answer:
+        return Answer(request.body[::-1], headers={"X-Query": request.query}, type="x/y")
+
+    site.pages["/echo"] = echo
+    for size in (0, 10, 3_000_000):
+        body = bytes(range(250)) * (size // 250) if size > 10 else b"x" * size
+        answer = await client.post(f"{site.base}/echo?a=1&b=%20", content=body)
+        assert answer.content == body[::-1]
+        assert answer.headers["X-Query"] == "a=1&b=%20"
+
+
+async def test_hop_by_hop_headers_stay_behind(client: httpx.AsyncClient, site: Site) -> None:
+    site.pages["/"] = "x"
+    await client.get(site.base, headers={"Proxy-Authorization": "Basic x", "X-Mine": "1"})
+    headers = {name.lower() for name in site.requests[0].headers}
+    assert "proxy-authorization" not in headers
+    assert "x-mine" in headers
+
+
+async def test_refusals_name_the_rule_and_are_counted(proxy: EgressProxy) -> None:
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False) as client:
+        answer = await client.get("http://10.0.0.1/")
+        assert answer.status_code == 403
+        assert "10.0.0.1 was refused by the egress rules: it is a private address" in answer.text
+        with pytest.raises(httpx.ProxyError):
+            await client.get("https://10.0.0.1/")
+    (incident,) = proxy.since(0)
+    assert (incident.host, incident.refused) == ("10.0.0.1", True)
+    assert proxy.count == 2
+
+
+async def test_a_second_request_on_a_connection_goes_nowhere(
+    proxy: EgressProxy, site: Site
+) -> None:
+    site.pages["/"] = "first"
+    port = int(proxy.url.rsplit(":", 1)[1])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    ask = f"GET {site.base}/ HTTP/1.1\r\nHost: {site.place}\r\nConnection: keep-alive\r\n\r\n"
+    other = "GET http://10.0.0.1/other HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
+    writer.write((ask + other).encode())
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    assert b"connection: close" in answer.lower()
+    assert answer.count(b"HTTP/1.1") == 1
+    assert site.paths() == ["/"]
+    writer.close()
+
+
+@pytest.mark.parametrize("first", ["GET / HTTP/1.1", "GET ftp://x.test/ HTTP/1.1", "CONNECT :x y"])
+async def test_nonsense_is_refused(proxy: EgressProxy, first: str) -> None:
+    port = int(proxy.url.rsplit(":", 1)[1])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{first}\r\n\r\n".encode())
+    async with asyncio.timeout(10):
+        assert (await reader.read()).startswith(b"HTTP/1.1 403")
+    writer.close()
+
+
+async def test_through_the_proxy_of_the_network(site: Site) -> None:
+    site.pages["/"] = "hello"
+    outer = await EgressProxy.start(EgressRules(EgressSettings(allow_private=("*",))))
+    settings = EgressSettings(upstream_proxy=outer.url, deny=("bad.test",), allow_private=("*",))
+    inner = await EgressProxy.start(EgressRules(settings))
+    async with httpx.AsyncClient(proxy=inner.url, trust_env=False) as client:
+        assert (await client.get(site.base)).text == "hello"
+        assert "deny list" in (await client.get("http://bad.test/")).text
+    await inner.close()
+    await outer.close()

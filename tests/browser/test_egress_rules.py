@@ -1,0 +1,143 @@
+"""The egress rules as such: what may be reached and what is said of the rest."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+
+from state.browser_settings import EgressSettings
+from state.errors import SettingsError
+from tools.egress import (
+    EgressRefusedError,
+    EgressRules,
+    UnreachableError,
+    literal_address,
+    parse_entry,
+    private_kind,
+)
+
+
+def rules(answers: dict[str, list[str]] | None = None, **settings: tuple[str, ...]) -> EgressRules:
+    async def resolve(host: str, port: int) -> list[str]:
+        if answers is None or host not in answers:
+            raise OSError("unknown")
+        return answers[host]
+
+    return EgressRules(EgressSettings(**settings), resolve)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0x7f.0.0.1/",
+        "http://0177.0.0.1/",
+        "http://017700000001/",
+        "http://0/",
+        "http://0.0.0.0:80/",
+        "http://127.0.0.1./",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[fe80::1]/",
+        "http://[fc00::1]/",
+        "http://10.0.0.1/",
+        "http://172.16.0.1/",
+        "http://192.168.1.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://100.64.0.1/",
+        "http://224.0.0.1/",
+        "http://localhost/",
+        "http://LOCALHOST./",
+        "http://x.localhost/",
+    ],
+)
+def test_private_places_in_every_notation(url: str) -> None:
+    with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
+        rules().check_url(url)
+    rules(allow_private=("*",)).check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://x.test/", "chrome://version", "view-source:http://x.test/"]
+)
+def test_other_schemes(url: str) -> None:
+    with pytest.raises(EgressRefusedError, match="only http and https addresses can be opened"):
+        rules(allow_private=("*",)).check_url(url)
+
+
+@pytest.mark.parametrize("url", ["http://", "http://[::1", "http://x.test:99999/"])
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(EgressRefusedError, match="is not a valid address"):
+        rules().check_url(url)
+
+
+async def test_a_name_that_leads_inside() -> None:
+    mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
+    with pytest.raises(EgressRefusedError) as caught:
+        await mixed.addresses("a.test", 80)
+    assert str(caught.value) == (
+        "a.test was refused by the egress rules: the name leads to a private address, which "
+        "`egress.allow_private` does not allow."
+    )
+    assert await mixed.addresses("b.test", 80) == ["8.8.8.8"]
+    with pytest.raises(UnreachableError, match=r"The host name c\.test cannot be resolved\."):
+        await mixed.addresses("c.test", 80)
+
+
+async def test_allow_and_deny_lists() -> None:
+    answers = {"a.test": ["8.8.8.8"], "x.a.test": ["8.8.8.8"], "b.test": ["9.9.9.9"]}
+    listed = rules(answers, allow=("a.test",), deny=("x.a.test",))
+    assert await listed.addresses("a.test", 80) == ["8.8.8.8"]
+    with pytest.raises(EgressRefusedError, match="deny list"):
+        await listed.addresses("x.a.test", 80)
+    with pytest.raises(EgressRefusedError, match="not on the allow list"):
+        await listed.addresses("b.test", 80)
+    with pytest.raises(EgressRefusedError, match="not on the allow list"):
+        await listed.addresses("9.9.9.9", 80)
+    with pytest.raises(EgressRefusedError, match="not on the allow list"):
+        await listed.addresses("nota.test", 80)
+    by_network = rules(answers, allow=("8.8.8.0/24",))
+    assert await by_network.addresses("a.test", 80) == ["8.8.8.8"]
+    with pytest.raises(EgressRefusedError, match="not on the allow list"):
+        await by_network.addresses("b.test", 80)
+    with pytest.raises(EgressRefusedError, match="the address is on the deny list"):
+        await rules(answers, deny=("9.0.0.0/8",)).addresses("b.test", 80)
+
+
+async def test_private_places_one_by_one() -> None:
+    some = rules({"box.test": ["192.168.1.5"]}, allow_private=("localhost:8000", "192.168.1.0/24"))
+    assert await some.addresses("box.test", 80) == ["192.168.1.5"]
+    some.check_url("http://localhost:8000/")
+    with pytest.raises(EgressRefusedError):
+        some.check_url("http://localhost:8001/")
+    with pytest.raises(EgressRefusedError):
+        some.check_url("http://127.0.0.1:8000/")
+
+
+@pytest.mark.parametrize("entry", ["http://x.test/", "a b", "", "x.test/path"])
+def test_an_entry_that_is_nothing(entry: str) -> None:
+    with pytest.raises(SettingsError, match="is neither a host name"):
+        parse_entry(entry)
+
+
+def test_entries() -> None:
+    assert parse_entry("*.Example.com:443").name == "example.com"
+    assert parse_entry("[::1]:80").port == 80
+    assert parse_entry("::1").network == ipaddress.ip_network("::1")
+    assert parse_entry("bücher.test").name == "xn--bcher-kva.test"
+
+
+def test_what_is_an_address_and_what_a_name() -> None:
+    assert str(literal_address("0x7f.1")) == "127.0.0.1"
+    assert literal_address("1e100.net") is None
+    assert literal_address("dead.beef") is None
+    assert private_kind(ipaddress.ip_address("8.8.8.8")) is None
+    assert private_kind(ipaddress.ip_address("2606:4700::1111")) is None

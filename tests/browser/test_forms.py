@@ -1,0 +1,197 @@
+"""Filling in and choosing, as a person would with mouse and keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.driver import Driver
+from tests.browser.site import Answer, Request, Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<form method=post action=/sent><label>Name<input name=name></label>
+      <label>Day<input type=date name=day></label>
+      <label>Colour<input type=color name=colour></label>
+      <label>How many<input type=number name=count min=1 max=9></label>
+      <label>How loud<input type=range name=loud min=0 max=10></label>
+      <label>Notes<textarea name=notes></textarea></label>
+      <label>Size<select name=size><option value=s>Small<option value=l>Large</select></label>
+      <label><input type=checkbox name=gift>Gift</label><button>Send</button></form>"""
+    site.pages["/sent"] = "<title>Sent</title><h1>Thank you</h1>"
+    await driver.open(site.base)
+    await driver.write('textbox "Name"', "Ann")
+    await driver.write('date field "Day"', "2026-11-21")
+    await driver.write('color field "Colour"', "#ff8800")
+    await driver.write('spinbutton "How many"', "3")
+    await driver.write('slider "How loud"', "7")
+    await driver.write('textbox "Notes"', "two\nlines")
+    size = driver.number('combobox "Size"')
+    assert await driver.say("select_dropdown_option", index=size, text="large") == (
+        f'Chose "Large" in element {size}.'
+    )
+    await driver.look()
+    await driver.click('checkbox "Gift"')
+    assert "(checked" in driver.line('checkbox "Gift"')
+    said = await driver.click('button "Send"')
+    assert f'The page is now "Sent" {site.base}/sent' in said
+    body = site.requests[[r.path for r in site.requests].index("/sent")].body.decode()
+    assert body == (
+        "name=Ann&day=2026-11-21&colour=%23ff8800&count=3&loud=7&notes=two%0D%0Alines&size=l&gift=on"
+    )
+
+
+async def test_a_value_in_the_wrong_form_is_explained(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<label>Day<input type=date></label>"
+    await driver.open(site.base)
+    said = await driver.fail("input_text", index=1, text="tomorrow")
+    assert said == (
+        "Element 1 (a date field) does not take 'tomorrow': write it in the form that the page's "
+        "list gives beside it."
+    )
+    assert "[as YYYY-MM-DD]" in driver.line('date field "Day"')
+
+
+async def test_keys_are_heard_and_the_old_text_is_replaced(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<input aria-label=Find value=old><p id=p></p><script>
+      const f = document.querySelector("input");
+      f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
+      </script>"""
+    await driver.open(site.base)
+    await driver.write('textbox "Find"', "abc")
+    assert "| ABC" in driver.text
+    await driver.say("send_keys", keys="Enter")
+    assert "| ABC!" in await driver.look()
+    assert "Pressed Enter" in await driver.write('textbox "Find"', "xyz\n")
+    assert "| XYZ!" in driver.text
+
+
+async def test_suggestions_appear_as_new_elements(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<input role=combobox aria-label=Town id=f><div role=listbox id=list></div>
+      <script>f.oninput = () => list.innerHTML =
+        "<div role=option>Rome</div><div role=option>Romford";
+      list.onclick = (e) => { f.value = e.target.textContent; list.innerHTML = "" }</script>"""
+    await driver.open(site.base)
+    await driver.write('combobox "Town"', "Ro")
+    assert '*[2] option "Rome"' in driver.text
+    await driver.click('option "Romford"')
+    assert '= "Romford"' in driver.line('combobox "Town"')
+
+
+async def test_contenteditable(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<div contenteditable aria-label=Editor><b>old</b> text</div>"
+    await driver.open(site.base)
+    await driver.write('textbox "Editor"', "new text")
+    assert '= "new text"' in driver.line('textbox "Editor"')
+
+
+async def test_a_field_that_changes_what_it_is_given(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<input aria-label=Code maxlength=3>"
+    await driver.open(site.base)
+    said = await driver.write('textbox "Code"', "abcdef")
+    assert said == 'Wrote into element 1; the field made of it: "abc".'
+
+
+@pytest.mark.parametrize(
+    ("html", "action", "arguments", "said"),
+    [
+        ("<input readonly>", "input_text", {"text": "x"}, "Element 1 is read only"),
+        ("<input disabled>", "input_text", {"text": "x"}, "Element 1 is disabled"),
+        ("<input type=checkbox>", "input_text", {"text": "x"}, "cannot be written into: click it"),
+        ("<a href=/>x</a>", "input_text", {"text": "x"}, "Element 1 is not a field"),
+        ("<select><option>a</select>", "click_element", {}, "choose with `select_dropdown_option`"),
+        ("<input type=file>", "click_element", {}, "use `upload_file`"),
+        ("<button disabled>x</button>", "click_element", {}, "Element 1 is disabled"),
+        ("<button>x</button>", "get_dropdown_options", {}, "Element 1 shows no list of options"),
+        (
+            "<select><option>a<option disabled>b</select>",
+            "select_dropdown_option",
+            {"text": "b"},
+            'The option "b" of element 1 is disabled.',
+        ),
+        (
+            "<select><option>apple<option>pear</select>",
+            "select_dropdown_option",
+            {"text": "plum"},
+            'Element 1 has no option "plum". It has: apple | pear.',
+        ),
+    ],
+)
+async def test_the_wrong_tool_for_an_element_names_the_right_one(
+    driver: Driver, site: Site, html: str, action: str, arguments: dict[str, str], said: str
+) -> None:
+    site.pages["/"] = html
+    await driver.open(site.base)
+    assert said in await driver.fail(action, index=1, **arguments)
+
+
+async def test_lists_of_all_kinds_tell_their_options(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
+      <option selected>Kiwi</optgroup></select>
+      <input list=l aria-label=Typed><datalist id=l><option value=One><option value=Two></datalist>
+      <div role=combobox aria-controls=m tabindex=0 aria-label=Custom>Choose</div>
+      <ul role=listbox id=m><li role=option onclick="document.title='took '+textContent">Red</li>
+      <li role=option>Blue</li></ul>"""
+    await driver.open(site.base)
+    many = driver.number('listbox "Many"')
+    assert await driver.say("get_dropdown_options", index=many) == (
+        f"Options of element {many}:\nFruit:\n- Fig [value 1]\n* Kiwi\n"
+        "Several can be chosen: give them in `text`, one a line."
+    )
+    await driver.say("select_dropdown_option", index=many, text="Fig\nKiwi")
+    await driver.look()
+    assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
+    typed = driver.number('textbox "Typed"')
+    assert "- Two" in await driver.say("get_dropdown_options", index=typed)
+    custom = driver.number('combobox "Custom"')
+    assert "- Blue" in await driver.say("get_dropdown_options", index=custom)
+    said = await driver.say("select_dropdown_option", index=custom, text="Red")
+    assert said.startswith(f'Chose "Red" in element {custom}.')
+    assert "Title: took Red" in await driver.look()
+
+
+async def test_a_login_keeps_its_session(driver: Driver, site: Site) -> None:
+    def enter(request: Request) -> Answer:
+        right = b"user=ann&pw=secret" in request.body
+        headers = {"Location": "/account", "Set-Cookie": "sid=42; Path=/; HttpOnly"}
+        return Answer("", 303, headers=headers) if right else Answer("wrong", 403)
+
+    def account(request: Request) -> Answer:
+        known = "sid=42" in request.headers.get("Cookie", "")
+        return Answer(f"<title>{'Account' if known else 'Stranger'}</title>")
+
+    site.pages["/"] = """<form method=post action=/enter><input name=user aria-label=User>
+      <input type=password name=pw aria-label=Password><button>Log in</button></form>"""
+    site.pages["/enter"], site.pages["/account"] = enter, account
+    await driver.open(site.base)
+    await driver.write('textbox "User"', "ann")
+    await driver.write('password field "Password"', "secret")
+    assert 'The page is now "Account"' in await driver.click('button "Log in"')
+    assert "Title: Account" in await driver.open(f"{site.base}/account")
+
+
+@pytest.mark.parametrize(
+    ("keys", "pressed"),
+    [
+        ("Enter", "Enter"),
+        ("ctrl+a", "Control+a"),
+        ("Control+Shift+T", "Control+Shift+T"),
+        ("Tab Tab Space", "Tab Tab Space"),
+        ("esc", "Escape"),
+        ("Down", "ArrowDown"),
+        ("F5", "F5"),
+    ],
+)
+async def test_names_of_keys(keys: str, pressed: str) -> None:
+    from tools.browser.keyboard import _key
+
+    assert " ".join(str(_key(word)) for word in keys.split()) == pressed
+
+
+async def test_text_that_is_no_key_is_typed(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<input aria-label=Field autofocus>"
+    await driver.open(site.base)
+    await driver.say("send_keys", keys="a+b is c")
+    await driver.look()
+    assert '= "a+b is c"' in driver.line('textbox "Field"')

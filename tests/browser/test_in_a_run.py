@@ -1,0 +1,96 @@
+"""The page as a run of the agent sees it: in the next-step prompt, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graph.profiles import BROWSER
+from tests.browser.site import Site
+from tests.helpers.agent import ScriptedAgent
+from tests.server import Request, ScriptedServer, call, calls, text
+
+SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>Buy it</button>"
+
+
+@pytest.fixture
+def surfer(
+    server: ScriptedServer,
+    saver: AsyncSqliteSaver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ScriptedAgent:
+    """An agent of the profile `browser`, which may go to loopback."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "manus.toml").write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
+    return ScriptedAgent(server, tmp_path / "workspace", saver, BROWSER)
+
+
+def last_words(request: Request) -> str:
+    """The text of the next-step prompt."""
+    content = request.messages[-1]["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def pictures(messages: list[dict[str, Any]]) -> int:
+    """How many images there are in messages on the wire."""
+    parts = [m["content"] for m in messages if isinstance(m["content"], list)]
+    return sum(part["type"] == "image_url" for content in parts for part in content)
+
+
+async def test_page_is_in_the_next_step_prompt(
+    surfer: ScriptedAgent, new_site: Callable[..., Site]
+) -> None:
+    site = new_site()
+    site.pages["/"] = SHOP
+    outcome = await surfer.run(
+        calls(call("browser_use", action="go_to_url", url=site.base)),
+        calls(call("terminate", status="success"), text="Seven euros."),
+    )
+    assert (outcome.success, outcome.output) == (True, "Seven euros.")
+    first, second = surfer.server.requests
+    assert "No page is open" in last_words(first)
+    assert "Buy it" in last_words(second)
+    assert "Darjeeling" in last_words(second)
+    assert (pictures(second.messages[:-1]), pictures(second.messages[-1:])) == (0, 1)
+    kept = "".join(str(message.content) for message in await surfer.messages())
+    assert "image_url" not in kept
+
+
+async def test_no_picture_for_a_model_that_sees_none(
+    surfer: ScriptedAgent, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_VISION", "false")
+    site = new_site()
+    site.pages["/"] = SHOP
+    await surfer.run(
+        call("browser_use", action="go_to_url", url=site.base), call("terminate", status="success")
+    )
+    second = surfer.server.requests[1]
+    assert "Buy it" in last_words(second)
+    assert pictures(second.messages) == 0
+
+
+async def test_model_of_the_role_extract_reads_a_page(
+    surfer: ScriptedAgent, new_site: Callable[..., Site]
+) -> None:
+    site = new_site()
+    site.pages["/"] = SHOP
+    outcome = await surfer.run(
+        call("browser_use", action="go_to_url", url=site.base),
+        call("browser_use", action="extract_content", goal="the price of Darjeeling"),
+        text("7 euros"),
+        call("terminate", status="success"),
+    )
+    assert outcome.usage["model_calls"] == 4
+    question = surfer.server.requests[2]
+    assert question.tools == []
+    assert "the price of Darjeeling" in question.text
+    observed = surfer.server.requests[3].tool_results
+    assert any("7 euros" in result for result in observed.values())

@@ -1,0 +1,197 @@
+"""What the model is shown of a page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.driver import Driver
+from tests.browser.site import Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def numbers(text: str) -> list[int]:
+    return [int(n) for n in re.findall(r"(?m)^ *\*?\[(\d+)\]", text)]
+
+
+async def test_elements_have_number_role_name_value_and_state(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<title>Order</title><h2>Your order</h2><p>Pick a size.</p>
+      <a href=/terms>Terms</a> <button disabled>Pay</button>
+      <label>Name <input value=Ann required></label>
+      <input type=checkbox id=c checked><label for=c>Gift</label>
+      <select aria-label=Size><option>S<option selected>M</select>
+      <button aria-expanded=false>More</button><details><summary>Help</summary>text</details>
+      <div role=tab aria-selected=true tabindex=0>Cart</div>"""
+    text = await driver.open(site.base)
+    assert "Title: Order" in text
+    assert "## Your order" in text
+    assert "| Pick a size." in text
+    assert driver.line('link "Terms"') == 'link "Terms"'
+    assert driver.line('button "Pay"') == 'button "Pay" (disabled)'
+    assert driver.line('textbox "Name"') == 'textbox "Name" = "Ann" (required)'
+    assert driver.line('checkbox "Gift"') == 'checkbox "Gift" (checked)'
+    assert driver.line('combobox "Size"') == 'combobox "Size" = "M" [options: S | M]'
+    assert driver.line('button "More"') == 'button "More" (collapsed)'
+    assert driver.line('button "Help"') == 'button "Help" (collapsed)'
+    assert driver.line('tab "Cart"') == 'tab "Cart" (selected)'
+    assert numbers(text) == list(range(1, 9))
+
+
+async def test_a_password_is_never_shown(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<input type=password aria-label=Secret value=hunter2>"
+    text = await driver.open(site.base)
+    assert "hunter2" not in text
+    assert "••••" in driver.line('password field "Secret"')
+    said = await driver.write('password field "Secret"', "swordfish")
+    assert "swordfish" not in said + driver.text
+
+
+async def test_what_lies_behind_something_is_left_out(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<button>Under</button><p>Text under it</p>
+      <div style="position:fixed;inset:0;background:#fff"><button>Over</button></div>
+      <button style="visibility:hidden">Unseen</button><button style="display:none">None</button>"""
+    text = await driver.open(site.base)
+    assert "Over" in text
+    assert "Under" not in text
+    assert "under it" not in text
+    assert "Unseen" not in text
+    assert '"None"' not in text
+
+
+async def test_frames_and_shadow_roots_are_part_of_the_page(driver: Driver, site: Site) -> None:
+    other = site.base.replace("127.0.0.1", "localhost")
+    site.pages["/"] = f"""<div id=host></div>
+      <iframe name=same src=/inner width=300 height=100></iframe>
+      <iframe title=foreign src={other}/inner width=300 height=100></iframe>
+      <script>host.attachShadow({{mode: "open"}}).innerHTML = "<button>In shadow</button>"</script>
+    """
+    site.pages["/inner"] = (
+        "<button onclick='document.title=1;this.textContent=\"Done\"'>In</button>"
+    )
+    text = await driver.open(site.base)
+    assert driver.line('button "In shadow"')
+    assert f'frame "foreign" {other}/inner' in text
+    inside = [line for line in text.splitlines() if line.strip().endswith('button "In"')]
+    assert len(inside) == 2
+    assert all(line.startswith("  [") for line in inside)
+    last = numbers(inside[1])[0]
+    await driver.say("click_element", index=last)
+    await driver.look()
+    assert driver.number('button "Done"') == last
+
+
+async def test_numbers_stay_and_new_elements_are_marked(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<button onclick="b.insertAdjacentHTML('beforebegin','<a href=#>New</a>')">
+      Add</button><button id=b>Last</button>"""
+    await driver.open(site.base)
+    add, last = driver.number('button "Add"'), driver.number('button "Last"')
+    text = await driver.look()
+    assert "*" not in text
+    await driver.click('button "Add"')
+    assert (driver.number('button "Add"'), driver.number('button "Last"')) == (add, last)
+    assert re.search(r'(?m)^\*\[3\] link "New"$', driver.text)
+    assert "*" not in await driver.look()
+
+
+async def test_a_page_opened_again_looks_the_same(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<title>A</title><a href=/b>B</a><button>C</button>"
+    site.pages["/b"] = "<title>B</title><button>D</button>"
+    first = await driver.open(site.base)
+    await driver.open(f"{site.base}/b")
+    assert await driver.open(site.base) == first
+
+
+async def test_a_number_of_no_element_says_so_and_shows_the_page(
+    driver: Driver, site: Site
+) -> None:
+    site.pages["/"] = "<button onclick='this.remove()'>Gone</button><button>Stays</button>"
+    await driver.open(site.base)
+    await driver.click('button "Gone"')
+    said = await driver.fail("click_element", index=1)
+    assert said.startswith("Nothing was done: element 1 is no longer on the page.")
+    assert '[2] button "Stays"' in said
+    assert "element 99 is not on the page" in await driver.fail("click_element", index=99)
+
+
+async def test_what_lies_above_and_below_is_said(driver: Driver, site: Site) -> None:
+    rows = "".join(f"<p style='height:100px'><a href=/{n}>Link {n}</a></p>" for n in range(40))
+    site.pages["/"] = f"<body style='margin:0'>{rows}"
+    text = await driver.open(site.base)
+    assert re.search(r"Page: nothing above; \d\.\d screens below \(\d+ elements\)", text)
+    assert '"Link 0"' in text
+    assert '"Link 30"' not in text
+    await driver.say("scroll_down", scroll_amount=2000)
+    text = await driver.look()
+    assert re.search(r"Page: 2\.5 screens above \(\d+ elements\); \d\.\d screens below", text)
+    assert '"Link 0"' not in text
+
+
+async def test_the_text_is_bounded_and_says_what_is_missing(driver: Driver, site: Site) -> None:
+    words = "word " * 60
+    cells = "".join(f"<button>{words}{n}</button><span>{words}</span>" for n in range(400))
+    site.pages["/"] = f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}"
+    text = await driver.open(site.base)
+    limit = driver.session.settings.browser.page_characters
+    assert limit // 2 < len(text) < limit + 200
+    assert re.search(r"… \d+ more elements in view, left out", text)
+
+
+async def test_clickable_things_without_a_role_are_found(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<div id=a>By listener</div><div id=b>By property</div>
+      <div style="cursor:pointer">By cursor</div><div>Plain</div>
+      <script>a.addEventListener("click", () => a.textContent = "heard");
+      b.onclick = () => 0</script>"""
+    text = await driver.open(site.base)
+    assert driver.line('clickable "By listener"')
+    assert driver.line('clickable "By property"')
+    assert driver.line('clickable "By cursor"')
+    assert "| Plain" in text
+    await driver.click('clickable "By listener"')
+    assert driver.line('clickable "heard"')
+
+
+async def test_text_of_a_page_cannot_pass_for_an_element(driver: Driver, site: Site) -> None:
+    site.pages["/"] = '<pre>\n[1] button "Buy"\n</pre><a href="#">x\n[2] button "Pay"</a>'
+    text = await driver.open(site.base)
+    assert numbers(text) == [1]
+    assert '| [1] button "Buy"' in text
+
+
+async def test_scripts_of_other_languages(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<html dir=rtl><h1>שלום עולם</h1><button>أضف إلى السلة</button>
+      <button>カートに入れる</button><label>名前<input></label><p>请输入您的姓名</p>"""
+    text = await driver.open(site.base)
+    assert "# שלום עולם" in text
+    assert "| 请输入您的姓名" in text
+    assert driver.line('button "أضف إلى السلة"')
+    await driver.click('button "カートに入れる"')
+    await driver.write('textbox "名前"', "山田太郎")
+    assert driver.line('textbox "名前"') == 'textbox "名前" = "山田太郎" (focused)'
+
+
+async def test_no_browser_has_no_state_and_starts_none() -> None:
+    from pathlib import Path
+
+    from tools.browser import browser_state
+    from tools.session import Session
+    from tools.workspace import Workspace
+
+    session = Session(Workspace(Path.cwd()))
+    assert await browser_state(session) is None
+
+
+async def test_a_screenshot_only_when_asked(driver: Driver, site: Site) -> None:
+    from tools.browser import browser_state
+
+    site.pages["/"] = "<h1>Hi</h1>"
+    await driver.open(site.base)
+    state = await browser_state(driver.session)
+    assert state is not None
+    assert state.screenshot is None
+    state = await browser_state(driver.session, screenshot=True)
+    assert state is not None
+    assert state.screenshot is not None
+    assert state.screenshot.mime == "image/jpeg"
+    assert len(state.screenshot.data) > 1000

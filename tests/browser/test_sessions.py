@@ -1,0 +1,191 @@
+"""Browsers and sessions: apart from one another, kept, joined, asked, never blocking."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from blockbuster import BlockBuster
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command
+
+from state.browser_settings import BrowserSettings
+from tests.browser.conftest import new_session
+from tests.browser.driver import Driver
+from tests.browser.site import Answer, Request, Site
+from tools.catalog import build_catalog
+
+pytestmark = pytest.mark.slow
+
+
+def cookies(request: Request) -> Answer:
+    known = "seen=1" in request.headers.get("Cookie", "")
+    headers = {"Set-Cookie": "seen=1; Path=/; Max-Age=9999"}
+    return Answer(f"<title>{'again' if known else 'first'}</title>", headers=headers)
+
+
+async def test_two_sessions_share_nothing(tmp_path: Path, site: Site) -> None:
+    site.pages["/"] = cookies
+    one, two = (Driver(new_session(tmp_path / name)) for name in "ab")
+    assert "Title: first" in await one.open(site.base)
+    assert "Title: first" in await two.open(site.base)
+    assert "Title: again" in await one.open(site.base)
+    await one.session.close()
+    await two.session.close()
+
+
+async def test_a_profile_that_is_kept(tmp_path: Path, site: Site) -> None:
+    site.pages["/"] = cookies
+    settings = BrowserSettings(profile_dir=str(tmp_path / "profile"))
+    for title in ("first", "again"):
+        driver = Driver(new_session(tmp_path / "w", settings))
+        assert f"Title: {title}" in await driver.open(site.base)
+        await driver.session.close()
+
+
+async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
+    from playwright.async_api import async_playwright
+
+    from tools.browser.find import find_browser
+
+    async with async_playwright() as playwright:
+        program = find_browser(None, playwright.chromium.executable_path).path
+    process = subprocess.Popen(
+        [program, "--headless", "--no-sandbox", "--remote-debugging-port=0",
+         f"--user-data-dir={tmp_path / 'data'}"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        port = await asyncio.to_thread(_port, process.stderr)
+        site.pages["/"] = "<title>Joined</title>"
+        settings = BrowserSettings(cdp_url=f"http://127.0.0.1:{port}")
+        for _ in range(2):
+            driver = Driver(new_session(tmp_path / "w", settings))
+            assert "Title: Joined" in await driver.open(site.base)
+            assert "egress" in await driver.fail("go_to_url", url="http://10.0.0.1/")
+            await driver.session.close()
+        assert process.poll() is None
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _port(stream: Any) -> str:
+    for line in stream:
+        if b"DevTools listening on" in line:
+            return str(line.decode().split(":")[2].split("/")[0])
+    raise AssertionError("the browser did not start")
+
+
+class _State(TypedDict):
+    said: str
+
+
+@pytest.fixture
+async def asking(tmp_path: Path) -> AsyncIterator[Driver]:
+    driver = Driver(new_session(tmp_path, BrowserSettings(dialogs="ask")))
+    yield driver
+    await driver.session.close()
+
+
+@pytest.mark.parametrize(("answer", "result"), [("yes", "true"), ("no", "false")])
+async def test_a_person_answers_a_confirm(
+    asking: Driver, site: Site, answer: str, result: str
+) -> None:
+    site.pages["/"] = """<button onclick="n = (window.n || 0) + 1;
+      p.textContent = confirm('Delete?') + ' after ' + n">Go</button><p id=p></p>"""
+    await asking.open(site.base)
+
+    async def click(state: _State) -> _State:
+        observation = await asking.do("click_element", index=1)
+        return {"said": observation.text}
+
+    graph = StateGraph(_State)
+    graph.add_node("click", click)
+    graph.add_edge(START, "click")
+    graph.add_edge("click", END)
+    app = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    first = await app.ainvoke({"said": ""}, config)  # type: ignore[call-overload]
+    question = first["__interrupt__"][0].value["question"]
+    assert question == f'The page {site.base}/ asks to confirm: "Delete?" Answer yes or no.'
+    last = await app.ainvoke(Command(resume=answer), config)  # type: ignore[call-overload]
+    word = "accepted" if answer == "yes" else "dismissed"
+    assert f'confirm "Delete?" was {word} by the person.' in last["said"]
+    assert f"| {result} after 1" in await asking.look()
+
+
+async def test_where_nobody_can_be_asked_the_answer_is_no(asking: Driver, site: Site) -> None:
+    site.pages["/"] = "<button onclick=\"document.title = prompt('Name?')\">Go</button>"
+    await asking.open(site.base)
+    said = await asking.say("click_element", index=1)
+    assert 'prompt "Name?" was dismissed' in said
+
+
+BLOCKED = """
+import asyncio, sys
+from pathlib import Path
+from blockbuster import BlockBuster
+from tests.browser.conftest import new_session
+from tests.browser.driver import Driver
+
+async def main(session, base):
+    driver = Driver(session)
+    await driver.open(base)
+    await driver.write('textbox "Name"', "x")
+    await driver.say("extract_content", goal="words")
+    await driver.say("screenshot", path="a.png", numbers=True)
+    await driver.say("upload_file", index=driver.number('file field "File"'), path="a.png")
+    await driver.say("click_element", index=driver.number('link "Get"'))
+    await driver.open(base + "/pdf")
+    await driver.fail("go_to_url", url="http://nowhere.invalid/")
+    await session.close()
+
+session = new_session(Path(sys.argv[1]))
+import tools.main_text, trafilatura, lxml.html, pypdf  # imports are not what is tested
+guard = BlockBuster()
+guard.activate()
+guard.functions["os.stat"].deactivate()  # as the LangGraph server has it
+asyncio.run(main(session, sys.argv[2]))
+print("done")
+"""
+
+
+async def test_nothing_blocks_the_event_loop(tmp_path: Path, site: Site) -> None:
+    from tests.browser.test_files import pdf
+
+    assert BlockBuster is not None
+    headers = {"Content-Disposition": "attachment; filename=x.txt"}
+    site.pages["/"] = """<label>Name<input></label><input type=file aria-label=File>
+      <p>Some words.</p><a href=/get>Get</a>"""
+    site.pages["/get"] = Answer("x", headers=headers)
+    site.pages["/pdf"] = Answer(pdf("Text"), type="application/pdf")
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", BLOCKED, str(tmp_path), site.base],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=100,
+    )
+    assert done.stdout.strip() == "done", done.stderr[-3000:]
+
+
+async def test_both_tools_are_built_in(tmp_path: Path) -> None:
+    session = new_session(tmp_path)
+    catalog = build_catalog(["browser_use", "web_search"], session)
+    assert catalog.names() == ["browser_use", "web_search"]
+    assert all(schema["function"]["parameters"]["properties"] for schema in catalog.schemas())
+    await session.close()

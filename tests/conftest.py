@@ -1,0 +1,33 @@
+"""What all tests share: the scripted model server, an agent on it, and nothing from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+pytest_plugins = ["tests.server.fixtures", "tests.helpers.fixtures"]
+
+# Keys, addresses and switches of the person who runs the tests must not decide what they find.
+_OUTSIDE = re.compile(
+    r"(OPENAI|MANUS|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS|TAVILY|BRAVE|LANGSMITH|LANGCHAIN|LANGGRAPH)_.*"
+    r"|(HTTPS?|ALL|NO)_PROXY",
+    re.IGNORECASE,
+)
+
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
+
+
+@pytest.fixture(autouse=True)
+def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting from outside, and a data folder of its own, for each test."""
+    for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
+        monkeypatch.delenv(name)
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home" / name.lower()))

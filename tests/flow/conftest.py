@@ -1,0 +1,29 @@
+"""A flow on the scripted server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from nodes.running import close_waiting
+from tests.flow.helpers import SECOND, ScriptedFlow
+from tests.helpers.agent import TESTER
+from tests.server import ScriptedServer
+
+
+@pytest.fixture
+async def flow(
+    server: ScriptedServer,
+    saver: AsyncSqliteSaver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[ScriptedFlow]:
+    """A flow with the executors `tester` (the first) and `second`."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(tmp_path)
+    yield ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
+    await close_waiting()

@@ -1,0 +1,111 @@
+"""A flow on a scripted model server, as a test holds it in its hands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from graph import build_flow
+from state.plan import Plan
+from state.profile import Profile
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import Call, Queue, Request, ScriptedServer, call, calls, mentions
+from tests.server.replies import Message
+from tests.server.script import Scripted
+
+SECOND = Profile(
+    name="second",
+    description="Another agent for tests.",
+    tools=TESTER.tools,
+    system_prompt="You are the second one, in $workspace.",
+    next_step_prompt="What next?",
+)
+
+
+class ScriptedFlow(ScriptedAgent):
+    """A flow whose planner, executors and summariser have a script each."""
+
+    def __init__(
+        self,
+        server: ScriptedServer,
+        workspace: Path,
+        saver: BaseCheckpointSaver[Any] | None,
+        executors: Sequence[str | Profile] = (TESTER,),
+    ) -> None:
+        self.server = server
+        self.workspace = workspace
+        self.saver = saver  # type: ignore[assignment]
+        self.graph = build_flow(executors, checkpointer=saver)
+
+    def plans(self, *replies: Scripted) -> Queue:
+        """The planner's replies."""
+        return self.server.when(is_planner, *replies)
+
+    def step(self, words: str, *replies: Scripted) -> Queue:
+        """Replies to the executor of the step with these words."""
+        return self.server.when(is_step(words), *replies)
+
+    def sums_up(self, *replies: Scripted) -> Queue:
+        """The summariser's replies."""
+        return self.server.when(is_summary, *replies)
+
+    async def plan(self, thread: str = "t") -> Plan:
+        """The plan of a thread."""
+        plan: Plan = (await self.values(thread))["plan"]
+        return plan
+
+    async def statuses(self, thread: str = "t") -> list[str]:
+        """The statuses of its steps."""
+        return [step["status"] for step in (await self.plan(thread))["steps"]]
+
+    def asked(self, matches: Any) -> list[Request]:
+        """The requests that match."""
+        return [request for request in self.server.requests if matches(request)]
+
+
+is_planner = mentions("You plan work that others carry out")
+is_summary = mentions("You sum up finished work")
+
+
+def is_step(words: str) -> Any:
+    """Whether a request is that of the executor of the step with these words."""
+
+    def matches(request: Request) -> bool:
+        said = [str(m["content"]) for m in request.messages if m["role"] == "user"]
+        return any(
+            "is your step: " in s and words in s.split("is your step: ")[1].split("\n")[0]
+            for s in said
+        )
+
+    return matches
+
+
+def makes(*steps: Any, **options: Any) -> Call:
+    """The planner makes a plan."""
+    return call(
+        "planning",
+        {"command": "create", "plan_id": "p", "title": "Trip", **options, "steps": list(steps)},
+    )
+
+
+def revises(*steps: Any, **options: Any) -> Call:
+    """The planner revises the plan."""
+    return call("planning", {"command": "update", **options, "steps": list(steps)})
+
+
+def succeeds(said: str = "Done.") -> Message:
+    """The executor says that the step is done."""
+    return calls(call("terminate", status="success"), text=said)
+
+
+def gives_up(said: str = "Impossible.") -> Message:
+    """The executor says that the step cannot be done."""
+    return calls(call("terminate", status="failure"), text=said)
+
+
+def free(step: str, *depends_on: int) -> dict[str, Any]:
+    """A step that depends on just these."""
+    return {"text": step, "depends_on": list(depends_on)}

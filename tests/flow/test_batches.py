@@ -1,0 +1,106 @@
+"""Which steps go to work together, and what each may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from nodes.batches import choose_batch, collide, files_named, room_for, share_of
+from nodes.files_made import changed_since, mark_now, mentioned
+from state.agent import Usage, no_usage
+from state.context import Budget
+from tests.flow.test_plan import plan_of
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("write calc.py and tests/test_calc.py", ["calc.py", "tests/test_calc.py"]),
+        ("read ./docs/../a.md.", ["a.md"]),
+        ("fetch https://example.org/page.html, e.g. for 3.5 minutes", []),
+        ("save it as `out.csv`", ["out.csv"]),
+        ("no file", []),
+    ],
+)
+def test_files_that_a_step_names(text: str, files: list[str]) -> None:
+    assert sorted(files_named(text)) == sorted(files)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("write a.py", "test a.py", True),
+        ("write src/a.py", "test a.py", True),
+        ("write src/a.py", "write lib/a.py", False),
+        ("write a.py", "write b.py", False),
+        ("[browser] x", "[browser] y", True),
+        ("[browser] x", "y", False),
+        ("x", "y", False),
+    ],
+)
+def test_steps_that_take_turns(one: str, other: str, apart: bool) -> None:
+    first, second = plan_of(one, other)["steps"]
+    assert collide(first, second, {"browser"}) is apart
+
+
+@pytest.mark.parametrize(
+    ("steps", "most", "chosen"),
+    [
+        ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
+        ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
+        ([("x.py", []), ("x.py too", []), ("y.py", [])], 3, [0, 2]),
+        (["a", "b"], 3, [0]),
+    ],
+)
+def test_a_batch(steps: list[Any], most: int, chosen: list[int]) -> None:
+    assert choose_batch(plan_of(*steps), most) == chosen
+
+
+def used(**figures: int) -> Usage:
+    return cast(Usage, {**no_usage(), **figures})
+
+
+def test_what_is_left_is_divided() -> None:
+    budget = Budget(tokens=1_000, model_calls=10, seconds=60, cost=3.0)
+    usage = used(input_tokens=300, output_tokens=100, model_calls=4, seconds=20)
+    assert share_of(budget, usage, 3) == {
+        "tokens": 200,
+        "model_calls": 2,
+        "seconds": 40,
+        "cost": 1.0,
+    }
+    assert share_of(Budget(), usage, 3) == {}
+
+
+@pytest.mark.parametrize(("calls", "room"), [(0, 3), (8, 2), (9, 1)])
+def test_no_more_steps_than_calls_are_left(calls: int, room: int) -> None:
+    assert room_for(Budget(model_calls=10), used(model_calls=calls), 3) == room
+
+
+def test_files_made(tmp_path: Path) -> None:
+    for folder in ("sub", ".hidden", ".private"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "before.txt").touch()
+    (tmp_path / "changed.txt").touch()
+    began = mark_now(tmp_path / ".private")
+    (tmp_path / "sub" / "new.txt").touch()
+    (tmp_path / "changed.txt").write_text("more")
+    (tmp_path / ".hidden" / "x").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "sub")
+    os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
+    assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
+    assert changed_since(tmp_path, mark_now(tmp_path / ".private")) == []
+    assert changed_since(tmp_path / "not there", began) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [("wrote a.py", True), ("wrote src/a.py.", True), ("wrote test_a.py", False), ("a.pyc", False)],
+)
+def test_a_file_is_named_by_its_whole_name(said: str, named: bool) -> None:
+    history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
+    assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])

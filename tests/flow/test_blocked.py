@@ -1,0 +1,196 @@
+"""A step that cannot be done: never retried for ever, never marked completed, planned anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from state.profile import Profile
+from tests.flow.helpers import (
+    ScriptedFlow,
+    free,
+    gives_up,
+    is_planner,
+    is_step,
+    is_summary,
+    makes,
+    revises,
+    succeeds,
+)
+from tests.helpers.agent import TESTER
+from tests.server import ScriptedServer, call, calls, fail, text
+
+READ = call("read", path="nothing")
+ENDINGS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
+    "failure": ([gives_up("The site is closed.")], {}, "the executor gave up: The site is closed."),
+    "max_steps": ([call("poll")], {}, "the executor ran out of steps"),
+    "stuck": ([READ], {"max_steps": 20}, "the executor went round in circles"),
+    "error": ([fail(401)], {}, "the model could not be asked"),
+}
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> None:
+    replies, chosen, why = ENDINGS[kind]
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha").always(replies[-1])
+    flow.sums_up(text("I have done everything."))
+    outcome = await flow.run(**{"max_steps": 3, "max_replans": 0, **chosen})
+    assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
+    assert not outcome.success
+    plan = await flow.plan()
+    assert [s["status"] for s in plan["steps"]] == ["blocked", "not_started"]
+    assert plan["steps"][0]["notes"].startswith(why)
+    # whatever the model says in its summary, the facts are there
+    assert f"0. alpha (blocked: {why}" in outcome.output
+    assert "1. beta (given up, because it needs step 0, which is blocked)" in outcome.output
+    assert flow.asked(is_step("beta")) == []
+
+
+async def test_an_executor_that_raises_is_not_tried_for_ever(
+    flow: ScriptedFlow, server: ScriptedServer
+) -> None:
+    broken = Profile("broken", "Has a prompt that cannot be filled in.", (), "$nobody", "Next?")
+    frail = ScriptedFlow(server, flow.workspace, flow.saver, (TESTER, broken))
+    frail.plans(makes("[broken] alpha", free("beta")))
+    frail.step("beta", succeeds())
+    frail.sums_up(text("Summed up."))
+    outcome = await frail.run(max_replans=0)
+    assert outcome.stop_reason == "plan_incomplete"
+    assert await frail.statuses() == ["blocked", "completed"]
+    notes = (await frail.plan())["steps"][0]["notes"]
+    assert notes.startswith("it broke off with KeyError")
+
+
+async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "gamma"), revises("beta another way", "gamma"))
+    flow.step("alpha", succeeds("Alpha is 42."))
+    flow.step("beta", gives_up("No ladder."))
+    flow.step("beta another way", succeeds("By the stairs."))
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("All."))
+    outcome = await flow.run()
+    assert (outcome.stop_reason, outcome.success) == ("completed", True)
+    revision = flow.asked(is_planner)[1].text
+    assert "1. beta: the executor gave up: No ladder." in revision
+    assert "Alpha is 42." in revision
+    plan = await flow.plan()
+    assert [s["text"] for s in plan["steps"]] == ["alpha", "beta another way", "gamma"]
+    assert plan["steps"][0]["result"]
+    assert [s["text"] for s in plan["dropped"]] == ["beta"]
+    assert len(flow.asked(is_step("alpha"))) == 1
+    assert outcome.results[0].startswith("Step left out: beta (blocked) → the executor gave up")
+    assert "Tried and left out by a revision: beta" in flow.asked(is_summary)[0].text
+
+
+async def test_revisions_are_bounded_and_then_only_what_depends_is_given_up(
+    flow: ScriptedFlow,
+) -> None:
+    flow.plans(
+        makes(free("alpha"), free("beta", 0), free("gamma")),
+        revises(free("alpha 2"), free("beta", 0), free("gamma")),
+        revises(free("alpha 3"), free("beta", 0), free("gamma")),
+    )
+    for name in ("alpha", "alpha 2", "alpha 3"):
+        flow.server.when(ends_with(name), gives_up(f"{name} is impossible."))
+    flow.step("gamma", succeeds("Gamma."))
+    flow.sums_up(text("Some."))
+    outcome = await flow.run(max_parallel_steps=1)
+    assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
+    assert len(flow.asked(is_planner)) == 3
+    assert [s["status"] for s in (await flow.plan())["steps"]] == [
+        "blocked",
+        "not_started",
+        "completed",
+    ]
+    assert "alpha 3 is impossible." in outcome.output
+
+
+def ends_with(step: str) -> Any:
+    return lambda request: any(
+        f"is your step: {step}\n" in str(m["content"]) for m in request.messages
+    )
+
+
+async def test_a_planner_without_a_better_idea(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")), text("No idea."), text("Really."))
+    flow.step("alpha", gives_up())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("Some."))
+    outcome = await flow.run(max_parallel_steps=1)
+    assert outcome.stop_reason == "plan_incomplete"
+    assert await flow.statuses() == ["blocked", "completed"]
+    assert len(flow.asked(is_planner)) == 3
+
+
+async def test_a_planner_that_keeps_the_blocked_step(flow: ScriptedFlow) -> None:
+    """The step stays blocked; what is planned behind it does not wait for it."""
+    flow.plans(makes("alpha", "beta"), revises("alpha", "around alpha", "beta"))
+    flow.step("around alpha", succeeds())
+    flow.server.when(ends_with("alpha"), gives_up())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("Some."))
+    outcome = await flow.run()
+    assert outcome.stop_reason == "plan_incomplete"
+    assert await flow.statuses() == ["blocked", "completed", "completed"]
+    assert len(flow.asked(is_planner)) == 2
+
+
+async def test_a_model_that_is_down_for_the_revision(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"), fail(401))
+    flow.step("alpha", succeeds("Alpha is 42."))
+    flow.step("beta", gives_up())
+    outcome = await flow.run()
+    assert (outcome.status, outcome.stop_reason) == ("error", "error")
+    assert "could not be revised" in outcome.output
+    assert "- alpha: Alpha is 42." in outcome.output
+
+
+async def test_a_step_that_asks_a_person(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", call("ask_human", inquire="Which colour?"), succeeds("Red it is."))
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    outcome = await flow.run()
+    assert (outcome.stop_reason, outcome.output) == ("interrupted", "Which colour?")
+    assert (await flow.statuses())[0] == "in_progress"
+    outcome = await flow.invoke(Command(resume="red"))
+    assert outcome.stop_reason == "completed"
+    assert "red" in flow.asked(is_step("alpha"))[1].text
+
+
+@pytest.mark.parametrize(
+    ("budget", "named"),
+    [({"tokens": 1_000}, "tokens"), ({"model_calls": 2}, "model calls")],
+)
+async def test_a_budget_holds_for_the_whole_run(
+    flow: ScriptedFlow, budget: dict[str, Any], named: str
+) -> None:
+    used = {"prompt_tokens": 900, "completion_tokens": 200, "total_tokens": 1_100}
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", calls(succeeds().calls[0], usage=used))
+    outcome = await flow.run(budget=budget)
+    assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
+    assert await flow.statuses() == ["completed", "not_started"]
+    assert f"Terminated: Budget used up: {named}" in outcome.output
+    assert "1. beta (not begun)" in outcome.output
+
+
+async def test_steps_side_by_side_share_what_is_left(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")))
+    flow.step("alpha").always(call("poll"))
+    flow.step("beta").always(call("poll"))
+    outcome = await flow.run(budget={"model_calls": 7}, max_replans=0)
+    assert outcome.usage["model_calls"] == 7
+    assert await flow.statuses() == ["blocked", "blocked"]
+
+
+async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    flow.step("alpha", call("hold", path="held", line="begun"))
+    outcome = await flow.run(budget={"seconds": 2.0}, max_replans=0)
+    assert outcome.stop_reason == "plan_incomplete"
+    assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"
+    assert flow.lines("held") == ["begun"]

@@ -1,0 +1,147 @@
+"""The plan changed by a person: between steps, while one runs, and in a fork."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from state.errors import PlanError, UsageError
+from tests.flow.helpers import (
+    ScriptedFlow,
+    gives_up,
+    is_planner,
+    is_step,
+    makes,
+    revises,
+    succeeds,
+)
+from tests.helpers.agent import thread_config
+from tests.server import call, hang, text
+
+T = thread_config("t")
+
+
+async def paused(flow: ScriptedFlow) -> None:
+    """A flow that stops before its second step."""
+    await flow.graph.ainvoke(
+        {"request": "Do it."}, T, context=flow.context(), interrupt_before=["execute_step"]
+    )
+    while (await flow.statuses())[0] != "completed":
+        await flow.graph.ainvoke(None, T, context=flow.context(), interrupt_before=["execute_step"])
+
+
+async def test_between_two_steps(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds("Alpha is 42."))
+    flow.step("gamma", succeeds())
+    flow.step("delta", succeeds())
+    flow.sums_up(text("All."))
+    await paused(flow)
+    plan = await flow.plan()
+    plan["steps"][1] = {**plan["steps"][1], "text": "gamma"}
+    await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": [*plan["steps"], "delta"]}})
+    outcome = await flow.invoke(None)
+    assert outcome.stop_reason == "completed"
+    assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha", "gamma", "delta"]
+    assert "Alpha is 42." in flow.asked(is_step("gamma"))[0].text
+    assert len(flow.asked(is_step("alpha"))) == 1
+
+
+async def test_one_step_alone(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta, but better", succeeds())
+    flow.sums_up(text("All."))
+    await paused(flow)
+    await flow.graph.aupdate_state(T, {"plan": {"step": 1, "text": "beta, but better"}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+
+
+async def test_a_step_marked_done_by_a_person_is_not_carried_out(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    await paused(flow)
+    await flow.graph.aupdate_state(T, {"plan": {"step": 1, "status": "completed"}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert flow.asked(is_step("beta")) == []
+
+
+async def test_an_edit_that_is_no_plan_is_refused(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    await paused(flow)
+    with pytest.raises(PlanError, match="no step 9"):
+        await flow.graph.aupdate_state(T, {"plan": {"step": 9, "status": "completed"}})
+    with pytest.raises(PlanError, match="is not a status"):
+        await flow.graph.aupdate_state(T, {"plan": {"steps": [{"text": "a", "status": "done"}]}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+
+
+async def test_while_a_step_runs(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", call("hold", path="held", line="begun"), succeeds("Alpha is 42."))
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("All."))
+    run = asyncio.create_task(flow.run())
+    while not flow.lines("held"):
+        await asyncio.sleep(0.01)
+    read = await flow.plan()
+    assert [s["status"] for s in read["steps"]] == ["in_progress", "not_started"]
+    changed: Any = {**read, "steps": [read["steps"][0], "gamma"]}
+    await flow.graph.aupdate_state(T, {"plan": changed})
+    with pytest.raises(PlanError):
+        await flow.graph.aupdate_state(T, {"plan": {"steps": []}})
+    with pytest.raises(UsageError, match="only its plan"):
+        await flow.graph.aupdate_state(T, {"output": "x"})
+    (flow.workspace / "release").touch()
+    outcome = await run
+    assert outcome.stop_reason == "completed"
+    plan = await flow.plan()
+    assert [(s["text"], s["status"]) for s in plan["steps"]] == [
+        ("alpha", "completed"),
+        ("gamma", "completed"),
+    ]
+    assert plan["steps"][0]["result"]
+    assert len(flow.asked(is_step("alpha"))) == 2
+    assert flow.asked(is_step("beta")) == []
+
+
+async def test_while_it_is_summed_up_is_too_late(flow: ScriptedFlow) -> None:
+    go_on = asyncio.Event()
+    flow.plans(makes("alpha"))
+    flow.step("alpha", succeeds())
+    flow.sums_up(hang(go_on, reply=text("All.")))
+    run = asyncio.create_task(flow.run())
+    await flow.server.arrived(3)
+    with pytest.raises(UsageError, match="summed up"):
+        await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
+    go_on.set()
+    assert (await run).stop_reason == "completed"
+
+
+async def test_a_fork_from_before_the_revision(flow: ScriptedFlow) -> None:
+    """The same thread, from the checkpoint where the step had just failed, another way."""
+    flow.plans(makes("alpha", "beta"), revises("alpha by force"), revises("alpha by wit"))
+    flow.step("alpha by force", gives_up("It broke."))
+    flow.step("alpha by wit", succeeds("Solved."))
+    flow.step("alpha", gives_up("Locked."))
+    flow.sums_up(text("Some."), text("All."))
+    first = await flow.run(max_replans=1)
+    assert first.stop_reason == "plan_incomplete"
+    before = [
+        snapshot
+        async for snapshot in flow.graph.aget_state_history(T)
+        if snapshot.next == ("plan",)
+        and snapshot.values.get("run", {}).get("replans") == 0
+        and snapshot.values["batch"]["failed"]
+    ]
+    await flow.graph.ainvoke(None, before[0].config, context=flow.context(max_replans=1))
+    outcome = await flow.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("completed", "All.")
+    assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha by wit"]
+    assert len(flow.asked(is_planner)) == 3

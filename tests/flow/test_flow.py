@@ -1,0 +1,204 @@
+"""A flow from request to summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from state.plan import as_text
+from tests.flow.helpers import (
+    SECOND,
+    ScriptedFlow,
+    is_planner,
+    is_step,
+    is_summary,
+    makes,
+    succeeds,
+)
+from tests.helpers.agent import TESTER, thread_config
+from tests.server import calls, fail, text, tokens
+
+
+async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
+    flow.plans(makes("look", "write", "check"))
+    flow.step("look", succeeds("Looked: 42."))
+    flow.step("write", succeeds("Written."))
+    flow.step("check", text("Checked."))
+    flow.sums_up(text("All is fine."))
+    outcome = await flow.run(request="Make a.txt.")
+    assert (outcome.status, outcome.stop_reason, outcome.success) == ("finished", "completed", True)
+    assert outcome.output == "All is fine."
+    assert outcome.results == [
+        "Step 0: look (completed) → Looked: 42.",
+        "Step 1: write (completed) → Written.",
+        "Step 2: check (completed) → Checked.",
+    ]
+    assert outcome.plan is not None
+    assert outcome.as_json()["plan"]["steps"][0]["result"]["text"] == "Looked: 42."
+
+
+async def test_an_executor_sees_request_plan_and_results_of_what_it_builds_on(
+    flow: ScriptedFlow,
+) -> None:
+    flow.plans(makes("look", "write", {"text": "apart", "depends_on": []}))
+    flow.step("look", succeeds("Looked: 42."))
+    flow.step("write", succeeds("Written."))
+    flow.step("apart", succeeds("Apart."))
+    flow.sums_up(text("All is fine."))
+    await flow.run(request="Make a.txt.", max_parallel_steps=1)
+    [write] = flow.asked(is_step("write"))
+    [apart] = flow.asked(is_step("apart"))
+    assert "Make a.txt." in write.text
+    assert "0. [✓] look\n1. [→] write\n2. [ ] apart" in write.text
+    assert "Step 0 [✓] look\nResult: Looked: 42." in write.text
+    assert "Results of" not in apart.text
+    [summary] = flow.asked(is_summary)
+    for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
+        assert said in summary.text
+
+
+async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
+    flow.plans(makes("[SECOND] alpha", "[nobody] beta", "gamma"))
+    for name in ("alpha", "beta", "gamma"):
+        flow.step(name, succeeds())
+    flow.sums_up(text("All."))
+    await flow.run()
+    systems = [flow.asked(is_step(n))[0].messages[0]["content"] for n in ("alpha", "beta", "gamma")]
+    assert [s.startswith("You are the second one") for s in systems] == [True, False, False]
+    assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
+
+
+async def test_the_planner_is_told_of_executors_when_there_is_more_than_one(
+    flow: ScriptedFlow, server: Any
+) -> None:
+    flow.plans(makes("alpha"), makes("alpha"))
+    flow.step("alpha", succeeds(), succeeds())
+    flow.sums_up(text("All."), text("All."))
+    await flow.run()
+    alone = ScriptedFlow(server, flow.workspace, flow.saver, (TESTER,))
+    await alone.run(thread="u")
+    several, one = (str(r.messages[0]["content"]) for r in flow.asked(is_planner))
+    assert SECOND.description in several
+    assert "[tester]" in several
+    assert TESTER.description not in one
+
+
+async def test_what_was_used_adds_up(flow: ScriptedFlow) -> None:
+    flow.plans(calls(makes("alpha", "beta"), usage=tokens(100, 10)))
+    flow.step("alpha", calls(succeeds().calls[0], usage=tokens(1_000, 1, cached=500)))
+    flow.step("beta", calls(succeeds().calls[0], usage=tokens(2_000, 2)))
+    flow.sums_up(text("All.", usage=tokens(10_000, 20)))
+    outcome = await flow.run()
+    usage = outcome.usage
+    assert (usage["input_tokens"], usage["output_tokens"]) == (13_100, 33)
+    assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 4, 2)
+    assert usage["seconds"] > 0
+    results = [s["result"]["tokens"] for s in (await flow.plan())["steps"] if s["result"]]
+    assert results == [1_001, 2_002]
+
+
+async def test_statuses_and_plan_are_told_as_they_change(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    told = await flow.events()
+    changes = [
+        e["why"] if e["type"] == "plan" else (e["step"], e["status"])
+        for e in told
+        if e["type"] in ("plan", "plan_step")
+    ]
+    assert changes == [
+        "made",
+        (0, "in_progress"),
+        (0, "completed"),
+        (1, "in_progress"),
+        (1, "completed"),
+    ]
+    statuses = [e["status"] for e in told if e["type"] == "status"]
+    assert statuses == [
+        "running",
+        "thinking",
+        "executing",
+        "executing",
+        "thinking",
+        "finished",
+    ]
+    actions = {(e["step"], e["event"]["type"]) for e in told if e["type"] == "plan_action"}
+    assert {(0, "call"), (0, "observation"), (1, "thought")} <= actions
+
+
+async def test_a_second_request_makes_a_new_plan_and_the_first_stays_readable(
+    flow: ScriptedFlow,
+) -> None:
+    flow.plans(makes("alpha"), makes("beta"))
+    flow.step("alpha", succeeds("First result."))
+    flow.step("beta", succeeds())
+    flow.sums_up(text("One."), text("Two."))
+    first = await flow.run(request="One?")
+    second = await flow.run(request="Two?")
+    assert (first.output, second.output) == ("One.", "Two.")
+    assert second.stop_reason == "completed"
+    values = await flow.values()
+    assert [s["text"] for s in values["plan"]["steps"]] == ["beta"]
+    assert [s["status"] for s in values["plan"]["steps"]] == ["completed"]
+    earlier = values["plans"]["p"]
+    assert (values["plan"]["id"], earlier["steps"][0]["result"]["text"]) == ("p_2", "First result.")
+    assert "First result." not in as_text(values["plan"])
+    assert second.usage["model_calls"] == 3  # its own, not the first run's too
+    assert [str(m.text) for m in await flow.messages()] == ["One?", "One.", "Two?", "Two."]
+    assert "One." in flow.asked(is_planner)[1].text
+
+
+async def test_a_model_that_is_down_at_the_summary(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds("Found 42."))
+    flow.step("beta", succeeds())
+    flow.sums_up(fail(401))
+    outcome = await flow.run()
+    assert (outcome.status, outcome.stop_reason) == ("finished", "completed")
+    assert "- alpha: Found 42." in outcome.output
+
+
+async def test_a_model_that_is_down_for_the_plan(flow: ScriptedFlow) -> None:
+    flow.plans(fail(401), makes("alpha"))
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    outcome = await flow.run()
+    assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
+    assert "key" in outcome.output
+    assert not outcome.plan
+    again = await flow.run(request="Again.")
+    assert again.stop_reason == "completed"
+
+
+async def test_without_a_checkpointer(flow: ScriptedFlow, server: Any) -> None:
+    plain = ScriptedFlow(server, flow.workspace, None, (TESTER,))
+    plain.plans(makes("alpha"))
+    plain.step("alpha", succeeds())
+    plain.sums_up(text("All."))
+    given = {"request": "Do it."}
+    result = await plain.graph.ainvoke(given, context=plain.context())
+    assert (result["status"], result["output"]) == ("finished", "All.")
+    assert result["plan"]["steps"][0]["status"] == "completed"
+
+
+async def test_two_threads_have_plans_of_their_own(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"), makes("beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("One."), text("Two."))
+    await flow.run(thread="one")
+    await flow.run(thread="two")
+    assert [s["text"] for s in (await flow.plan("one"))["steps"]] == ["alpha"]
+    assert [s["text"] for s in (await flow.plan("two"))["steps"]] == ["beta"]
+    assert (await flow.values("two"))["plans"] == {}
+
+
+async def test_the_state_holds_no_conversations_of_steps(flow: ScriptedFlow) -> None:
+    long = "x" * 100_000
+    flow.plans(makes("alpha"))
+    flow.step("alpha", succeeds(long))
+    flow.sums_up(text("All."))
+    await flow.run()
+    snapshot = await flow.graph.aget_state(thread_config("t"))
+    assert len(str(snapshot.values)) < 20_000

@@ -1,0 +1,164 @@
+"""The plan's text, and the questions one asks of a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from state.plan import (
+    Plan,
+    as_text,
+    builds_on,
+    cycle_in,
+    executor_for,
+    hindered_by,
+    is_completed,
+    ready_steps,
+    tags_of,
+)
+from state.plan_changes import create, mark
+
+VACATION = """\
+Plan: Summer Vacation Plan (ID: vacation_plan)
+==============================================
+
+Progress: 1/3 steps completed (33.3%)
+Status: 1 completed, 1 in progress, 0 blocked, 1 not started
+
+Steps:
+0. [✓] Book flight tickets
+1. [→] Pack luggage
+   Notes: Remember to bring sunscreen
+2. [ ] Reserve hotel"""
+
+
+def plan_of(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
+    """A plan; a step is a text, or a text and what it depends on; `s1="blocked"` sets a status."""
+    asked = [
+        {"text": step} if isinstance(step, str) else {"text": step[0], "depends_on": step[1]}
+        for step in steps
+    ]
+    plan = create("p", "Plan", asked)  # type: ignore[arg-type]
+    for name, status in statuses.items():
+        plan = mark(plan, int(name[1:]), status)  # type: ignore[arg-type]
+    return plan
+
+
+def test_the_text_is_that_of_the_contract() -> None:
+    steps = ("Book flight tickets", "Pack luggage", "Reserve hotel")
+    plan = create("vacation_plan", "Summer Vacation Plan", [{"text": step} for step in steps])
+    plan = mark(plan, 0, "completed")
+    plan = mark(plan, 1, "in_progress", "Remember to bring sunscreen")
+    assert as_text(plan) == VACATION
+
+
+def test_the_text_has_one_line_for_a_step_and_one_for_its_notes() -> None:
+    plan = mark(plan_of("first\nof two lines", "b"), 0, "blocked", "because\n\nof this")
+    assert as_text(plan).splitlines()[4:] == [
+        "Status: 0 completed, 0 in progress, 1 blocked, 1 not started",
+        "",
+        "Steps:",
+        "0. [!] first of two lines",
+        "   Notes: because of this",
+        "1. [ ] b",
+    ]
+
+
+CHAIN = ("a", "b", "c")
+STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("plan", "ready"),
+    [
+        (plan_of(*CHAIN), [0]),
+        (plan_of(*CHAIN, s0="completed"), [1]),
+        (plan_of(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
+        (plan_of(*CHAIN, s0="blocked"), []),
+        (plan_of(*CHAIN, s0="completed", s1="blocked"), []),
+        (plan_of(*STAR), [0, 1]),
+        (plan_of(*STAR, s0="completed"), [1]),
+        (plan_of(*STAR, s0="completed", s1="completed"), [2]),
+        (plan_of(*STAR, s0="blocked"), [1]),
+        (plan_of(*CHAIN, s0="completed", s1="completed", s2="completed"), []),
+    ],
+)
+def test_ready_steps(plan: Plan, ready: list[int]) -> None:
+    assert ready_steps(plan) == ready
+
+
+@pytest.mark.parametrize(
+    ("plan", "hindered"),
+    [
+        (plan_of(*CHAIN), {}),
+        (plan_of(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
+        (plan_of(*CHAIN, s1="blocked"), {2: 1}),
+        (plan_of(*STAR, s0="blocked"), {2: 0}),
+        (plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
+    ],
+)
+def test_only_what_depends_on_a_blocked_step_is_hindered(
+    plan: Plan, hindered: dict[int, int]
+) -> None:
+    assert hindered_by(plan) == hindered
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "cycle"),
+    [
+        ([[], [0], [1]], None),
+        ([[1], [2], []], None),  # a later step may come first
+        ([[0]], [0, 0]),
+        ([[1], [0]], [0, 1, 0]),
+        ([[], [2], [3], [1]], [1, 2, 3, 1]),
+        ([[], [0], [0], [1, 2]], None),
+        ([[i - 1] if i else [] for i in range(5_000)], None),
+        ([[(i - 1) % 5_000] for i in range(5_000)], [0, *range(4_999, -1, -1)]),
+    ],
+)
+def test_cycles(depends_on: list[list[int]], cycle: list[int] | None) -> None:
+    assert cycle_in(depends_on) == cycle
+
+
+def test_a_step_builds_on_what_it_depends_on_by_way_of_others() -> None:
+    plan = plan_of(("a", []), ("b", [0]), ("c", []), ("d", [1, 2]))
+    assert [builds_on(plan, i) for i in range(4)] == [[], [0], [], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("[browser] find the price", ["browser"]),
+        ("[Data_Analysis-2] plot it", ["data_analysis-2"]),
+        ("find the price [SWE]", ["swe"]),
+        ("read a[0] and a[i + 1]", ["0"]),
+        ("no tag", []),
+        ("[two words] x", []),
+    ],
+)
+def test_tags(text: str, tags: list[str]) -> None:
+    assert tags_of(text) == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "chosen"),
+    [
+        ("[browser] x", "", "browser"),
+        ("[BROWSER] x", "", "browser"),
+        ("[swe] x", "", "SWE"),
+        ("[nobody] x", "", "manus"),
+        ("x", "", "manus"),
+        ("[0] then [browser] x", "", "browser"),
+        ("[swe] x", "browser", "browser"),
+        ("[swe] x", "nobody", "SWE"),
+    ],
+)
+def test_the_executor_of_a_step(text: str, named: str, chosen: str) -> None:
+    step = plan_of(text)["steps"][0]
+    step["executor"] = named
+    assert executor_for(step, ["manus", "browser", "SWE"]) == chosen
+
+
+def test_a_plan_is_completed_when_all_its_steps_are() -> None:
+    assert is_completed(plan_of("a", "b", s0="completed", s1="completed"))
+    assert not is_completed(plan_of("a", "b", s0="completed"))
+    assert not is_completed(None)

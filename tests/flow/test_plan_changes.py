@@ -1,0 +1,190 @@
+"""Changes of a plan: what is kept, and what does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.errors import DependencyError, PlanError
+from state.plan import Plan, StepResult, cycle_in
+from state.plan_changes import (
+    MOST_STEPS,
+    as_edited,
+    create,
+    fold_plan,
+    fold_plans,
+    mark,
+    revise,
+    start_first,
+    update,
+)
+from tests.flow.test_plan import plan_of
+
+RESULT = StepResult(text="42", files=["a.txt"], tokens=7)
+
+
+def texts(*steps: str) -> list[Any]:
+    return [{"text": step} for step in steps]
+
+
+def depends(plan: Plan) -> list[list[int]]:
+    return [step["depends_on"] for step in plan["steps"]]
+
+
+def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
+    asked: Any = [
+        {"text": "a"},
+        {"text": "b"},
+        {"text": "c", "depends_on": []},
+        {"text": "d", "depends_on": [2, 0, 2]},
+    ]
+    assert depends(create("p", "P", asked)) == [[], [0], [], [0, 2]]
+
+
+def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> None:
+    plan = plan_of("a", "b", "c", s0="completed")
+    plan = fold_plan(plan, [{"step": 0, "notes": "n", "result": RESULT}])
+    moved = update(plan, None, texts("x", "a", "b2"))
+    assert [s["status"] for s in moved["steps"]] == ["not_started", "completed", "not_started"]
+    assert (moved["steps"][1]["notes"], moved["steps"][1]["result"]) == ("n", RESULT)
+    assert moved["steps"][2]["notes"] == ""
+    assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
+
+
+def test_update_tells_two_steps_of_one_text_apart_by_their_order() -> None:
+    plan = plan_of("a", "check", "b", "check", s1="completed")
+    moved = update(plan, None, texts("check", "check"))
+    assert [s["status"] for s in moved["steps"]] == ["completed", "not_started"]
+
+
+def test_update_carries_what_a_kept_step_depends_on() -> None:
+    plan = plan_of(("a", []), ("b", []), ("c", [0, 1]))
+    moved = update(plan, None, texts("new", "b", "a", "c"))
+    # b had no step before it to wait for that is still before it; c waits for both, where they are
+    assert depends(moved)[3] == [1, 2]
+
+
+def test_a_kept_step_waits_for_what_came_in_place_of_a_removed_one() -> None:
+    plan = plan_of(("a", []), ("b", []), ("c", [0, 1]), s0="completed", s1="blocked")
+    assert depends(revise(plan, texts("a", "b another way", "c")))[2] == [0, 1]
+
+
+def test_a_step_behind_a_blocked_one_depends_on_the_one_before_that() -> None:
+    plan = plan_of("a", "b", s0="completed", s1="blocked")
+    assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
+
+
+def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
+    plan = plan_of("a", "b", "c", s0="completed", s1="blocked")
+    revised = revise(plan, [{"text": "b2"}, {"text": "c", "depends_on": [0]}])
+    assert [(s["text"], s["status"]) for s in revised["steps"]] == [
+        ("a", "completed"),
+        ("b2", "not_started"),
+        ("c", "not_started"),
+    ]
+    assert depends(revised) == [[], [0], [1]]
+    assert [s["text"] for s in revised["dropped"]] == ["b"]
+
+
+def test_what_earlier_revisions_dropped_stays_known() -> None:
+    plan = revise(plan_of("a", s0="blocked"), texts("b"))
+    again = revise(mark(plan, 0, "blocked"), texts("c"))
+    assert [s["text"] for s in again["dropped"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda: create("p", "P", []), "A plan needs at least one step"),
+        (lambda: create("p", "P", texts("a", " ")), "Step 1 is empty"),
+        (lambda: create("p", "P", texts(*map(str, range(MOST_STEPS + 1)))), "101 steps are too"),
+        (lambda: mark(plan_of("a", "b"), 2, "completed"), "the plan has the steps 0 to 1"),
+        (lambda: mark(plan_of("a"), -1, "completed"), "the plan has only step 0"),
+        (
+            lambda: mark(plan_of("a"), 0, "done"),  # type: ignore[arg-type]
+            "`done` is not a status of a step; use one of: not_started, in_progress, completed, "
+            "blocked",
+        ),
+        (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
+        (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),
+        (lambda: as_edited(plan_of("a"), {"title": "x"}), "an object with `steps`"),
+        (lambda: as_edited(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
+    ],
+)
+def test_what_does_not_fit_is_said(change: Any, said: str) -> None:
+    with pytest.raises(PlanError, match=said.replace("(", r"\(")):
+        change()
+
+
+def test_cycles_are_told_from_other_faults() -> None:
+    with pytest.raises(DependencyError):
+        plan_of(("a", [0]))
+
+
+def test_a_person_may_send_back_texts_or_whole_steps() -> None:
+    plan = fold_plan(plan_of("a", "b", s0="completed"), [{"step": 0, "result": RESULT}])
+    edited = as_edited(plan, {"steps": ["a", {"text": "b", "status": "blocked"}, "c"]})
+    assert [s["status"] for s in edited["steps"]] == ["completed", "blocked", "not_started"]
+    assert edited["steps"][0]["result"] == RESULT
+    assert (edited["id"], edited["title"]) == ("p", "Plan")
+
+
+def test_another_plan_takes_nothing_from_the_one_before() -> None:
+    old = fold_plan(plan_of("a", s0="completed"), [{"step": 0, "result": RESULT}])
+    old = revise(mark(old, 0, "blocked"), texts("a2"))
+    new = fold_plan(old, [create("q", "Q", texts("a", "a2"))])
+    assert [(s["status"], s["result"]) for s in new["steps"]] == [("not_started", None)] * 2
+    assert "dropped" not in new
+
+
+def test_a_result_can_be_taken_back() -> None:
+    plan = fold_plan(plan_of("a", s0="completed"), [{"step": 0, "result": RESULT}])
+    fresh = {**plan["steps"][0], "status": "not_started", "result": None}
+    assert as_edited(plan, {**plan, "steps": [fresh]})["steps"][0]["result"] is None
+
+
+def test_the_first_unfinished_step_is_started_once() -> None:
+    plan = plan_of("a", "b", s0="completed")
+    started = start_first(plan)
+    assert [s["status"] for s in started["steps"]] == ["completed", "in_progress"]
+    assert start_first(started) is started
+    done = mark(started, 1, "completed")
+    assert start_first(done) is done
+
+
+def test_plans_are_merged_by_id() -> None:
+    p, q = plan_of("a"), create("q", "Q", texts("b"))
+    assert fold_plans({}, [{"p": p}, {"q": q}]) == {"p": p, "q": q}
+    assert fold_plans({"p": p, "q": q}, [{"p": None}, {"p": None}]) == {"q": q}
+
+
+writes = st.lists(
+    st.one_of(
+        st.builds(
+            lambda i, s: {"step": i, "status": s},
+            st.integers(0, 2),
+            st.sampled_from(["completed", "blocked", "in_progress"]),
+        ),
+        st.builds(
+            lambda steps: {"steps": [*steps, "z", "zz", "zzz"]},
+            st.lists(st.sampled_from("abc"), max_size=4),
+        ),
+    ),
+    max_size=6,
+)
+
+
+@given(writes, writes)
+def test_writes_fold_alike_in_one_batch_and_in_two(first: list[Any], second: list[Any]) -> None:
+    plan = plan_of("a", "b", "c")
+    assert fold_plan(fold_plan(plan, first), second) == fold_plan(plan, [*first, *second])
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.data())
+def test_an_update_never_makes_a_cycle_of_what_had_none(steps: list[str], data: Any) -> None:
+    plan = plan_of(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
+    order = data.draw(st.permutations(steps))
+    assert cycle_in(depends(update(plan, None, texts(*order)))) is None

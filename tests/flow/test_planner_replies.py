@@ -1,0 +1,95 @@
+"""What a planner may reply, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prompts.flow import DEFAULT_STEPS
+from tests.flow.helpers import ScriptedFlow, free, is_planner, makes, succeeds
+from tests.server import call, calls, text
+
+LIST = call("planning", command="list")
+CYCLE = makes(free("alpha", 1), free("beta", 0))
+
+
+def script(flow: ScriptedFlow, *replies: Any) -> None:
+    flow.plans(*replies)
+    flow.step("", *[]).always(succeeds())
+    flow.sums_up(text("All."))
+
+
+async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
+    """The texts of the plan that comes of these replies."""
+    script(flow, *replies)
+    outcome = await flow.run(request="Bake a cake.\nToday.")
+    assert outcome.stop_reason == "completed"
+    return [step["text"] for step in (await flow.plan())["steps"]]
+
+
+UNUSABLE = {
+    "text": (text("1. alpha 2. beta"), "did not call the tool"),
+    "malformed": (call("planning", raw='{"command": "create", "steps": ["al'), "not valid JSON"),
+    "list": (LIST, "no plan was made by that call"),
+    "no_steps": (makes(), "at least one step"),
+    "steps_missing": (call("planning", command="create", title="T"), "at least one step"),
+    "wrong_type": (call("planning", command="create", steps=5), "must be a list"),
+    "other_tool": (call("bash", command="ls"), "no tool `bash`"),
+    "cycle": (CYCLE, "0 → 1 → 0"),
+    "too_many": (makes(*map(str, range(101))), "101 steps are too many"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+async def test_it_is_asked_again_once_and_told_why(flow: ScriptedFlow, kind: str) -> None:
+    reply, why = UNUSABLE[kind]
+    assert await planned(flow, reply, makes("alpha", "beta")) == ["alpha", "beta"]
+    first, second = flow.asked(is_planner)
+    assert why in second.text.removeprefix(first.text)
+    assert second.tools == first.tools
+
+
+@pytest.mark.parametrize("kind", [k for k in UNUSABLE if k != "cycle"])
+async def test_then_there_is_a_plan_of_three_steps(flow: ScriptedFlow, kind: str) -> None:
+    reply = UNUSABLE[kind][0]
+    assert await planned(flow, reply, reply) == list(DEFAULT_STEPS)
+    assert (await flow.plan())["title"] == "Bake a cake."
+    assert len(flow.asked(is_planner)) == 2
+
+
+async def test_a_cycle_that_stays_is_put_in_order(flow: ScriptedFlow) -> None:
+    assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
+    assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
+
+
+async def test_sixty_steps(flow: ScriptedFlow) -> None:
+    steps = [f"part {i} of it" for i in range(60)]
+    assert await planned(flow, makes(*steps)) == steps
+
+
+async def test_several_calls_in_one_message(flow: ScriptedFlow) -> None:
+    """The last plan counts, whatever else was called."""
+    both = calls(makes("alpha"), LIST, makes("beta", "gamma"))
+    assert await planned(flow, both) == ["beta", "gamma"]
+
+
+@pytest.mark.parametrize(
+    "steps", ['["alpha", "beta"]', "1. alpha\n2. beta", "- alpha\n\n* beta", "alpha\nbeta"]
+)
+async def test_steps_in_one_string(flow: ScriptedFlow, steps: str) -> None:
+    made = call("planning", command="create", title="T", steps=steps)
+    assert await planned(flow, made) == ["alpha", "beta"]
+
+
+async def test_calls_without_an_id(flow: ScriptedFlow) -> None:
+    reply = call("planning", {"command": "list"}, id=None)
+    assert await planned(flow, reply, makes("alpha")) == ["alpha"]
+
+
+async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:
+    flow.step("", *[]).always(text("Said."))
+    flow.sums_up(text("All."))
+    outcome = await flow.run(tool_choice="none")
+    assert outcome.stop_reason == "completed"
+    assert flow.asked(is_planner) == []

@@ -1,0 +1,243 @@
+"""The `planning` tool: its seven commands, and where its plans live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.profiles import PLANNER
+from graph.routing import route_after_think
+from nodes.own_plan import KEEPS_PLAN
+from state.agent import ToolTask
+from state.plan_changes import fold_plans
+from state.profile import Profile
+from tests.flow.test_plan import plan_of
+from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
+from tests.server import Request, ScriptedServer, call, calls, text
+from tools.call import observe_call
+from tools.planning import Planning, Shelf, with_plans
+from tools.session import Session
+from tools.workspace import Workspace
+
+KEEPER = Profile(
+    name="keeper",
+    description="Keeps a plan.",
+    tools=("planning", *TESTER.tools),
+    system_prompt="You work in $workspace.",
+    next_step_prompt="What next?",
+    extras={KEEPS_PLAN: True},
+)
+
+
+class Desk:
+    """Plans as a state holds them, and the tool that changes them."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.tool = Planning(session=Session(Workspace(workspace)))
+        self.plans: dict[str, Any] = {}
+        self.active: str | None = None
+
+    async def __call__(self, command: str, **arguments: Any) -> str:
+        """One call; an error begins with `error: `."""
+        given = {"command": command, **arguments, "plans": self.plans, "active": self.active}
+        said = await observe_call(self.tool, given)
+        self.plans = fold_plans(self.plans, [said.update.get("plans", {})])
+        self.active = said.update.get("active_plan", self.active)
+        return f"error: {said.text}" if said.is_error else said.text
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+async def test_all_commands(desk: Desk) -> None:
+    assert await desk("list") == "There are no plans yet; make one with the command `create`."
+    made = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
+    assert made.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
+    assert desk.active == "trip"
+    marked = await desk("mark_step", step_index=0, step_status="completed", step_notes="light")
+    assert "0. [✓] pack\n   Notes: light\n1. [ ] go" in marked
+    updated = await desk("update", title="Trip to the sea", steps=["book", "pack", "go"])
+    assert "0. [ ] book\n1. [✓] pack\n   Notes: light\n2. [ ] go" in updated
+    await desk("create", plan_id="home", title="Home", steps=["sweep"])
+    listed = await desk("list")
+    assert listed.splitlines() == [
+        "- trip: Trip to the sea (1/3 steps completed)",
+        "- home (active): Home (0/1 steps completed)",
+    ]
+    assert "Plan: Home" in await desk("get")
+    assert "Plan: Trip to the sea" in await desk("get", plan_id="trip")
+    await desk("set_active", plan_id="trip")
+    assert "Plan: Trip to the sea" in await desk("get")
+    assert await desk("delete", plan_id="trip") == "Plan `trip` deleted."
+    left: Any = (list(desk.plans), desk.active)
+    assert left == (["home"], None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            {"command": "create", "plan_id": "trip", "title": "T", "steps": ["a"]},
+            "There is a plan `trip` already; change it with `update`",
+        ),
+        ({"command": "create", "steps": ["a"]}, "`create` needs a `title`"),
+        ({"command": "create", "title": "T", "steps": []}, "at least one step"),
+        (
+            {"command": "create", "title": "T", "steps": ["a"], "depends_on": [[], []]},
+            "2 entries for 1 steps",
+        ),
+        ({"command": "get", "plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
+        ({"command": "update"}, "`update` needs a `title`, `steps`, or both"),
+        ({"command": "set_active"}, "`set_active` needs a `plan_id`. The plans are: trip."),
+        ({"command": "delete"}, "`delete` needs a `plan_id`. The plans are: trip."),
+        ({"command": "mark_step", "step_status": "blocked"}, "needs a `step_index`, 0 to 1"),
+        ({"command": "mark_step", "step_index": 0}, "needs a `step_status`, `step_notes`"),
+        (
+            {"command": "mark_step", "step_index": 2, "step_status": "blocked"},
+            "There is no step 2: the plan has the steps 0 to 1.",
+        ),
+        (
+            {"command": "mark_step", "step_index": 0, "step_status": "done"},
+            '"not_started", "in_progress", "completed", "blocked", not the text "done"',
+        ),
+        ({"command": "forget"}, '"create", "update", "list", "get", "set_active"'),
+        ({"command": "list", "colour": "red"}, "colour"),
+    ],
+)
+async def test_errors_say_what_is_wrong_and_what_would_be_right(
+    desk: Desk, arguments: dict[str, Any], said: str
+) -> None:
+    await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
+    before = (desk.plans, desk.active)
+    answer = await desk(**arguments)
+    assert answer.startswith("error: ")
+    assert said in answer
+    assert (desk.plans, desk.active) == before
+
+
+async def test_without_an_active_plan(desk: Desk) -> None:
+    assert await desk("get") == (
+        "error: No plan is active: name one with `plan_id`. There are no plans yet; make one with "
+        "the command `create`."
+    )
+
+
+def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
+    create = {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}
+    made: list[dict[str, Any]] = [
+        create,
+        {"command": "nonsense"},
+        {"command": "mark_step", "step_index": 0},
+    ]
+    tasks = [
+        ToolTask(index=i, id=str(i), name="Planning", args=args) for i, args in enumerate(made)
+    ]
+    tasks.append(ToolTask(index=3, id="3", name="bash", args={}))
+    given = with_plans(tasks, Shelf({}, None))
+    assert [list(t.get("injected", {}).get("plans", {})) for t in given] == [[], ["p"], ["p"], []]
+    assert [t.get("injected", {}).get("active") for t in given] == [None, "p", "p", None]
+    assert "injected" not in given[3]
+    assert "injected" not in tasks[0]
+
+
+@pytest.fixture
+def keeper(agent: ScriptedAgent) -> ScriptedAgent:
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, KEEPER)
+
+
+def created(*steps: str) -> Any:
+    return call("planning", command="create", plan_id="p", title="P", steps=list(steps))
+
+
+async def test_two_calls_in_one_message_both_count(keeper: ScriptedAgent) -> None:
+    await keeper.run(
+        calls(
+            created("a", "b", "c"),
+            call("planning", command="mark_step", step_index=0, step_status="completed"),
+            call("planning", command="mark_step", step_index=1, step_notes="soon"),
+            call("planning", command="create", plan_id="q", title="Q", steps=["x"]),
+        ),
+        text("Done."),
+    )
+    values = await keeper.values()
+    assert [(s["status"], s["notes"]) for s in values["plans"]["p"]["steps"]] == [
+        ("completed", ""),
+        ("not_started", "soon"),
+        ("not_started", ""),
+    ]
+    assert list(values["plans"]) == ["p", "q"]
+    assert values["active_plan"] == "q"
+
+
+async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) -> None:
+    await keeper.run(
+        text("Hm.", usage=None),
+        created("a", "b"),
+        call("planning", command="mark_step", step_index=0, step_status="completed"),
+        text("Done."),
+        text_reply="continue",
+        max_steps=4,
+    )
+    last: list[str] = [str(request.last["content"]) for request in keeper.server.requests]
+    assert "There is no plan yet" in last[0]
+    assert "0. [→] a\n1. [ ] b" in last[2]
+    assert "0. [✓] a\n1. [→] b" in last[3]
+    plan = (await keeper.values())["plans"]["p"]
+    assert [s["status"] for s in plan["steps"]] == ["completed", "in_progress"]
+
+
+async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
+    await keeper.run(created("a"), text("Planned."))
+    said: list[str] = []
+
+    def listed(request: Request) -> Any:
+        said.append(str(request.last["content"]))
+        return call("planning", command="list")
+
+    again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
+    await again.run(listed, text("Seen."), request="And?")
+    assert "0. [→] a" in said[0]
+    assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
+    await again.run(call("planning", command="list"), text("None."), thread="other")
+    assert (await again.observations("other"))[-1].startswith("There are no plans yet")
+
+
+async def test_plans_are_not_lost_when_an_edit_takes_them(keeper: ScriptedAgent) -> None:
+    await keeper.run(created("a"), text("Planned."))
+    await keeper.graph.aupdate_state(thread_config("t"), {"plans": {"p": None}})
+    assert (await keeper.values())["plans"] == {}
+
+
+def test_the_profile_planner() -> None:
+    assert PLANNER.tools[0] == "planning"
+    assert PLANNER.extras[KEEPS_PLAN]
+
+
+def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk: Desk) -> None:
+    from tools.catalog import Catalog
+
+    [schema] = Catalog([desk.tool]).schemas()
+    assert set(schema["function"]["parameters"]["properties"]) == {
+        "command",
+        "plan_id",
+        "title",
+        "steps",
+        "depends_on",
+        "step_index",
+        "step_status",
+        "step_notes",
+    }
+
+
+def test_the_router_of_the_agent_hands_the_plans_on() -> None:
+    from langchain_core.messages import AIMessage
+
+    made: Any = {"name": "planning", "args": {"command": "list"}, "id": "1", "type": "tool_call"}
+    plans = {"p": plan_of("a")}
+    state: Any = {"messages": [AIMessage("", tool_calls=[made])], "plans": plans}
+    sends: Any = route_after_think(state)
+    assert [s.arg["injected"] for s in sends] == [{"plans": plans, "active": None}]

@@ -1,0 +1,97 @@
+"""Stepping through a run: breakpoints, edits between them, what stays open meanwhile."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from graph.profiles import SWE
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import call, text
+
+T = thread_config("t")
+EVERY = ["think", "act", "stuck_check"]
+
+
+@pytest.fixture
+def coder(agent: ScriptedAgent) -> ScriptedAgent:
+    """An agent with a shell."""
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, SWE)
+
+
+async def step(coder: ScriptedAgent, given: Any = None, config: Any = T) -> tuple[str, ...]:
+    """One node further; what would come next."""
+    await coder.graph.ainvoke(given, config, context=coder.context(), interrupt_after=EVERY)
+    found: tuple[str, ...] = (await coder.graph.aget_state(T)).next
+    return found
+
+
+def lives(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
+    coder.server.script(
+        call("bash", command="X=5; echo $$ > pid"), call("bash", command="echo $X"), text("Five.")
+    )
+    came = [await step(coder, {"request": "Count."})]
+    while came[-1]:
+        came.append(await step(coder))
+        if coder.lines("pid"):
+            assert lives(coder.lines("pid")[0]) == bool(came[-1])
+    rounds = [("act",), ("stuck_check",), ("think",)]
+    assert came == [*rounds, *rounds, ("stuck_check",), ()]
+    assert (await coder.observations())[1] == "5\n[exit code 0]"
+
+
+async def test_what_a_stop_keeps_open_is_closed_when_the_run_ends(coder: ScriptedAgent) -> None:
+    coder.server.script(call("bash", command="echo $$ > pid"))
+    before = ["stuck_check"]
+    await coder.graph.ainvoke({"request": "x"}, T, context=coder.context(), interrupt_before=before)
+    assert lives(coder.lines("pid")[0])
+    coder.server.script(text("Done."))
+    await coder.graph.ainvoke(None, T, context=coder.context())
+    assert not lives(coder.lines("pid")[0])
+
+
+async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> None:
+    coder.server.script(call("bash", command="echo theirs"), text("Done."))
+    await step(coder, {"request": "Say it."})
+    asked = (await coder.messages())[-1]
+    assert isinstance(asked, AIMessage)
+    [made] = asked.tool_calls
+    edited = asked.model_copy(update={"tool_calls": [{**made, "args": {"command": "echo mine"}}]})
+    await coder.graph.aupdate_state(T, {"messages": [edited]}, as_node="think")
+    await coder.graph.ainvoke(None, T, context=coder.context())
+    assert await coder.observations() == ["mine\n[exit code 0]"]
+
+
+async def test_a_fork_leaves_the_other_branch_alone(coder: ScriptedAgent) -> None:
+    await coder.run(call("bash", command="echo one"), text("It was one."))
+    ended = await coder.graph.aget_state(T)
+    history = [s async for s in coder.graph.aget_state_history(T, limit=20)]
+    earlier = next(s for s in history if s.next == ("act",))
+    answer = AIMessage("No need to run that.", id=earlier.values["messages"][-1].id)
+    fork = await coder.graph.aupdate_state(earlier.config, {"messages": [answer]}, as_node="think")
+    await coder.graph.ainvoke(None, fork, context=coder.context())
+    assert (await coder.outcome()).output == "No need to run that."
+    assert len(await coder.messages()) == 2
+    left = await coder.graph.aget_state(ended.config)
+    assert left.values["output"] == "It was one."
+
+
+async def test_a_replay_from_a_checkpoint_asks_and_acts_again(coder: ScriptedAgent) -> None:
+    await coder.run(call("bash", command="echo line >> log"), text("Written."))
+    history = [s async for s in coder.graph.aget_state_history(T, limit=20)]
+    begun = next(s for s in history if s.next == ("think",))
+    coder.server.script(call("bash", command="echo again >> log"), text("Written again."))
+    await coder.graph.ainvoke(None, begun.config, context=coder.context())
+    assert coder.lines("log") == ["line", "again"]
+    assert (await coder.outcome()).output == "Written again."

@@ -1,0 +1,82 @@
+"""What a run costs beside the model: storage that grows with the steps, no blocked event loop."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from blockbuster import blockbuster_ctx
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from tests.helpers.agent import ScriptedAgent
+from tests.server import Scripted, call, calls, fail, text
+
+OBSERVED = "x" * 1000
+# what the outcome of a run holds once, at its end, is left out by counting before it
+SIZE = """
+SELECT (SELECT COALESCE(SUM(LENGTH(checkpoint) + LENGTH(metadata)), 0) FROM checkpoints
+        WHERE thread_id = :thread)
+     + (SELECT COALESCE(SUM(LENGTH(value)), 0) FROM writes WHERE thread_id = :thread)
+"""
+
+
+async def stored(saver: AsyncSqliteSaver, thread: str) -> int:
+    """Bytes that the checkpoints of a thread take."""
+    async with saver.conn.execute(SIZE, {"thread": thread}) as rows:
+        found = await rows.fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: AsyncSqliteSaver) -> None:
+    (agent.workspace / "long").write_text(OBSERVED)
+    sizes = {}
+    for steps in (20, 60):
+        work: list[Scripted] = [
+            calls(call("read", path="long"), call("append", path="a", line=str(n)))
+            for n in range(steps)
+        ]
+        thread = f"t{steps}"
+        await agent.run(*work, text("Done."), thread=thread, max_steps=80)
+        sizes[steps] = await stored(saver, thread)
+    first, later = sizes[20] / 20, (sizes[60] - sizes[20]) / 40
+    assert later < 1.15 * first, "a step late in the run costs what an early one does"
+    assert first < 12_000, "1 KB of observation and two calls"
+
+
+async def test_it_grows_with_the_runs_of_a_thread_too(
+    agent: ScriptedAgent, saver: AsyncSqliteSaver
+) -> None:
+    sizes = [0]
+    for number in range(12):
+        await agent.run(call("poll"), text("Done."), request=f"Number {number}.")
+        sizes.append(await stored(saver, "t"))
+    costs = [later - earlier for earlier, later in itertools.pairwise(sizes)]
+    assert max(costs[8:]) < 1.3 * max(costs[1:4])
+
+
+async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> None:
+    (agent.workspace / "long").write_text("y" * 20_000)
+    rooms = ["graph", "nodes", "state", "prompts", "tools"]
+    work: Any = [
+        calls(call("keep", path="", line="1"), call("poll"), call("broken"), call("nothing")),
+        fail(500, headers={"retry-after-ms": "1"}),
+        calls(call("append", raw="{"), call("picture"), text="Let me see."),
+        call("read", path="long"),
+        *[call("read", path="missing")] * 4,
+        text("Done."),
+    ]
+    with blockbuster_ctx(scanned_modules=rooms):
+        outcome = await agent.run(*work, record="turns.jsonl")
+        assert outcome.stop_reason == "answered"
+        again = await agent.run(text("Yes."), request="And?", record="turns.jsonl")
+        assert again.output == "Yes."
+        waiting = await agent.run(call("ask_human", inquire="Why?"), request="Ask.")
+        assert waiting.stop_reason == "interrupted"
+
+
+async def test_a_replayed_run_never_blocks_it_either(agent: ScriptedAgent) -> None:
+    await agent.run(call("keep", path="", line="1"), text("Done."), record="turns.jsonl")
+    with blockbuster_ctx(scanned_modules=["graph", "nodes", "state", "prompts", "tools"]):
+        outcome = await agent.run(thread="again", model="replay:turns.jsonl")
+    assert outcome.output == "Done."

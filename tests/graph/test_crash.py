@@ -1,0 +1,239 @@
+"""A process killed at any point: the run goes on, nothing is lost and nothing is done twice.
+
+A child is killed; this process, which has seen nothing of its memory, goes on from the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from tests.helpers.agent import ScriptedAgent, assert_paired
+from tests.server import Request, call, calls, hang, text
+
+ROOT = Path(__file__).parents[2]
+REQUEST = {"request": "Do it."}
+GO_ON = None
+
+
+class Children:
+    """Processes that run the agent of a test; none outlives it."""
+
+    def __init__(self, agent: ScriptedAgent, database: Path) -> None:
+        self._agent = agent
+        self._database = database
+        self._made: list[subprocess.Popen[bytes]] = []
+
+    def start(self, given: Any = REQUEST) -> subprocess.Popen[bytes]:
+        """A process that works on an input."""
+        task = {
+            "database": str(self._database),
+            "context": self._agent.context().model_dump(),
+            "given": given,
+        }
+        child = subprocess.Popen(
+            [sys.executable, "-m", "tests.helpers.child", json.dumps(task)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        self._made.append(child)
+        return child
+
+    def kill_when(self, child: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
+        """Kill a process as soon as something has happened."""
+        deadline = time.monotonic() + 60
+        while not ready():
+            assert child.poll() is None, "it ended before"
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        kill(child)
+
+    def close(self) -> None:
+        for child in self._made:
+            if child.poll() is None:
+                kill(child)
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+
+
+@pytest.fixture
+def children(agent: ScriptedAgent, tmp_path: Path) -> Iterator[Children]:
+    made = Children(agent, tmp_path / "threads.sqlite")
+    yield made
+    made.close()
+
+
+def recorded(agent: ScriptedAgent) -> str:
+    """The journal of the thread."""
+    folder = agent.workspace / ".manus" / "journal"
+    return "".join(path.read_text() for path in folder.glob("*.jsonl"))
+
+
+IN_A_TOOL = call("hold", path="held", line="1")
+SIDE_BY_SIDE = calls(
+    call("append", path="a", line="1"),
+    call("hold", path="held", line="1"),
+    call("append", path="b", line="1"),
+)
+
+
+async def test_in_a_tool(agent: ScriptedAgent, children: Children) -> None:
+    agent.server.script(call("append", path="a", line="1"), IN_A_TOOL, text("Gone on."))
+    children.kill_when(children.start(), lambda: agent.lines("held") == ["1"])
+    outcome = await agent.invoke(GO_ON)
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
+    assert (agent.lines("a"), agent.lines("held")) == (["1"], ["1"])
+    first, second = await agent.observations()
+    assert first == "Appended to a."
+    assert "may have taken effect" in second
+    assert "not executed again" in second
+    assert outcome.usage["model_calls"] == 3
+    assert len(agent.server.requests) == 3
+    assert_paired(await agent.messages())
+
+
+async def test_in_think(agent: ScriptedAgent, children: Children) -> None:
+    agent.server.script(call("append", path="a", line="1"), hang(), text("Gone on."))
+    children.kill_when(children.start(), lambda: len(agent.server.requests) == 2)
+    before = await agent.outcome()
+    assert (before.status, before.stop_reason) == ("thinking", None)
+    outcome = await agent.invoke(GO_ON)
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
+    assert agent.lines("a") == ["1"]
+    lost, again = agent.server.requests[1:]
+    assert lost.body == again.body
+    assert_paired(await agent.messages())
+
+
+async def test_in_the_first_think(agent: ScriptedAgent, children: Children) -> None:
+    await agent.run(text("Before."), request="Hello.")
+    agent.server.script(hang(), text("Gone on."))
+    children.kill_when(children.start(), lambda: len(agent.server.requests) == 2)
+    before = await agent.outcome()
+    assert (before.status, before.stop_reason) == ("running", None), "not the run before it"
+    outcome = await agent.invoke(GO_ON)
+    assert outcome.output == "Gone on."
+    asked = [m.text for m in await agent.messages() if isinstance(m, HumanMessage)]
+    assert asked == ["Hello.", "Do it."]
+
+
+async def test_between_two_parallel_calls(agent: ScriptedAgent, children: Children) -> None:
+    agent.server.script(SIDE_BY_SIDE, text("Gone on."))
+
+    def two_done_one_held() -> bool:
+        return recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"]
+
+    children.kill_when(children.start(), two_done_one_held)
+    outcome = await agent.invoke(GO_ON)
+    assert outcome.output == "Gone on."
+    assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
+    first, second, third = await agent.observations()
+    assert (first, third) == ("Appended to a.", "Appended to b.")
+    assert "not executed again" in second
+    assert outcome.usage["tool_calls"] == 3
+    assert_paired(await agent.messages())
+
+
+async def test_in_a_tool_and_then_something_new(agent: ScriptedAgent, children: Children) -> None:
+    agent.server.script(call("append", path="a", line="1"), IN_A_TOOL, text("Something else."))
+    children.kill_when(children.start(), lambda: agent.lines("held") == ["1"])
+    outcome = await agent.run(request="Do something else.")
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
+    assert (agent.lines("a"), agent.lines("held")) == (["1"], ["1"])
+    assert outcome.usage["model_calls"] == 1, "it is a run of its own"
+    history = await agent.messages()
+    assert_paired(history)
+    assert "not known" in (await agent.observations())[1]
+    kinds = [m.type for m in history]
+    assert kinds == ["human", "ai", "tool", "ai", "tool", "human", "ai"]
+
+
+async def test_in_think_and_then_something_new(agent: ScriptedAgent, children: Children) -> None:
+    agent.server.script(call("append", path="a", line="1"), hang(), text("Something else."))
+    children.kill_when(children.start(), lambda: len(agent.server.requests) == 2)
+    outcome = await agent.run(request="Do something else.")
+    assert outcome.output == "Something else."
+    assert agent.lines("a") == ["1"]
+    assert_paired(await agent.messages())
+
+
+async def test_between_two_parallel_calls_and_then_something_new(
+    agent: ScriptedAgent, children: Children
+) -> None:
+    agent.server.script(SIDE_BY_SIDE, text("Something else."))
+
+    def two_done_one_held() -> bool:
+        return recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"]
+
+    children.kill_when(children.start(), two_done_one_held)
+    outcome = await agent.run(request="Do something else.")
+    assert outcome.output == "Something else."
+    assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
+    first, second, third = await agent.observations()
+    assert (first, third) == ("Appended to a.", "Appended to b.")
+    assert "not known" in second
+    assert_paired(await agent.messages())
+
+
+STEPS = 6
+
+
+def working(request: Request) -> Any:
+    """What the model does next, told from the conversation alone: two lines a step."""
+    step = sum(m["role"] == "assistant" for m in request.messages)
+    if step == STEPS:
+        return text("All done.")
+    return calls(*(call("append", path=name, line=str(step)) for name in ("a", "b")))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(3))
+async def test_at_any_moment(agent: ScriptedAgent, children: Children, seed: int) -> None:
+    """Killed again and again, wherever it happens to be; in the end all is done, once."""
+    moments = random.Random(seed)
+    agent.server.always(working)
+    given: Any = REQUEST
+    for _ in range(8):
+        before = len(agent.server.requests)
+        child = children.start(given)
+        patience = moments.choice([0, 0, 1, 2])  # requests to wait for, then a little longer
+
+        def far_enough(goal: int = before + patience, child: Any = child) -> bool:
+            return child.poll() is not None or len(agent.server.requests) >= goal + 1
+
+        while not far_enough():
+            time.sleep(0.001)
+        time.sleep(moments.random() * 0.05)
+        kill(child)
+        if (await agent.messages()) != []:
+            given = GO_ON
+        if (await agent.outcome()).stop_reason is not None:
+            break
+    outcome = await agent.outcome()
+    if outcome.stop_reason is None:
+        outcome = await agent.invoke(given)
+    assert outcome.output == "All done."
+    history = await agent.messages()
+    assert_paired(history)
+    assert [m.type for m in history].count("ai") == STEPS + 1
+    calls_made = [c for m in history if isinstance(m, AIMessage) for c in m.tool_calls]
+    seen = dict(zip((c["id"] for c in calls_made), await agent.observations(), strict=True))
+    for made in calls_made:
+        path, line = made["args"]["path"], made["args"]["line"]
+        times = agent.lines(path).count(line)
+        known = seen[made["id"]] == f"Appended to {path}."
+        assert times == 1 if known else times <= 1

@@ -1,0 +1,237 @@
+"""The faults of the reference that concern the agent, one test each, by their numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.helpers.tools import Shelf
+from tests.server import Scripted, call, calls, fail, hang, text, tokens
+
+ROOT = Path(__file__).parents[2]
+READ = call("read", path="missing")
+
+
+async def test_fault_1_a_greeting_takes_one_model_call(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(text("Hello! What can I do for you?"), request="Hi.")
+    assert outcome.stop_reason == "answered"
+    assert len(agent.server.requests) == 1
+
+
+async def test_fault_2_identical_calls_are_a_circle_and_hints_do_not_pile_up(
+    agent: ScriptedAgent,
+) -> None:
+    outcome = await agent.run(*[READ] * 5)
+    assert outcome.stop_reason == "stuck"
+    hints = [request.text.count("going round in circles") for request in agent.server.requests]
+    assert hints == [0, 0, 0, 1, 0]
+    lengths = [len(request.last["content"]) for request in agent.server.requests]
+    assert lengths[4] == lengths[0]
+
+
+async def test_fault_3_the_step_counter_does_not_leak_into_the_next_run(
+    agent: ScriptedAgent,
+) -> None:
+    for number in range(3):
+        outcome = await agent.run(
+            call("poll"), call("poll"), text("Done."), request=f"Number {number}.", max_steps=3
+        )
+        assert outcome.stop_reason == "answered"
+        assert (await agent.values())["run"]["step"] == 3
+
+
+async def test_fault_4_terminate_on_the_last_step_is_not_out_of_steps(
+    agent: ScriptedAgent,
+) -> None:
+    outcome = await agent.run(call("terminate", status="success"), max_steps=1)
+    assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
+    assert "Reached max steps" not in outcome.output
+
+
+async def test_fault_6_the_next_step_prompt_is_never_stored(agent: ScriptedAgent) -> None:
+    await agent.run(call("poll"), call("poll"), text("Done."))
+    for request in agent.server.requests:
+        assert request.text.count("What next?") == 1
+    history = await agent.messages()
+    assert not any("What next?" in m.text for m in history)
+    assert sum(isinstance(m, HumanMessage) for m in history) == 1
+    assert not any(isinstance(m, SystemMessage) for m in history)
+
+
+async def test_fault_7_a_long_history_keeps_the_request_and_its_pairs(
+    agent: ScriptedAgent,
+) -> None:
+    (agent.workspace / "long").write_text("z" * 300)
+    work: list[Scripted] = [
+        calls(call("read", path="long"), call("append", path="a", line=str(n))) for n in range(60)
+    ]
+    await agent.run(*work, text("Done."), request="Count to sixty.", max_steps=70)
+    for request in agent.server.requests:
+        said = [m["content"] for m in request.messages if m["role"] == "user"]
+        assert said[0] == "Count to sixty."
+    assert_paired(await agent.messages())
+    assert not agent.server.violations, "no tool message without its call, and none lacking"
+
+
+async def test_fault_8_tool_choice_none_executes_nothing(agent: ScriptedAgent) -> None:
+    write = call("append", path="a", line="1")
+    await agent.run(calls(write, text="I write."), tool_choice="none")
+    assert agent.lines("a") == []
+
+
+async def test_fault_8_tool_choice_required_does_not_crash(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(*[text("No.")] * 3, tool_choice="required")
+    assert outcome.stop_reason == "error"
+    assert "`required`" in outcome.output
+    again = await agent.run(text("Yes."), request="Again.")
+    assert again.stop_reason == "answered"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (fail(401), "refused the key (401)"),
+        (fail(400, message="Bad."), "refused the request (400)"),
+    ],
+)
+async def test_fault_13_what_cannot_pass_is_tried_once_and_said_in_a_sentence(
+    agent: ScriptedAgent, reply: Scripted, words: str
+) -> None:
+    outcome = await agent.run(reply)
+    assert len(agent.server.requests) == 1
+    assert words in outcome.output
+    assert "RetryError" not in outcome.output
+    assert "<" not in outcome.output
+    assert "\n" not in outcome.output
+
+
+async def test_fault_14_a_reply_without_usage_is_paid_for_once(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(text("Hello.", usage=None))
+    assert outcome.stop_reason == "answered"
+    assert len(agent.server.requests) == 1
+
+
+async def test_fault_15_token_totals_belong_to_their_run(agent: ScriptedAgent) -> None:
+    first = await agent.run(call("poll"), text("One.", usage=tokens(1000, 100)))
+    second = await agent.run(text("Two.", usage=tokens(10, 1)), request="Again.")
+    other = await agent.run(text("Three.", usage=tokens(20, 2)), thread="other")
+    assert first.usage["input_tokens"] > 1000
+    assert (second.usage["input_tokens"], second.usage["output_tokens"]) == (10, 1)
+    assert (other.usage["input_tokens"], other.usage["output_tokens"]) == (20, 2)
+    assert second.usage["tool_calls"] == 0
+
+
+async def test_fault_15_nor_do_they_mix_side_by_side(agent: ScriptedAgent) -> None:
+    agent.server.always(text("Done.", usage=tokens(10, 1)))
+    names = [f"t{n}" for n in range(8)]
+    outcomes = await asyncio.gather(*(agent.run(thread=name) for name in names))
+    assert [outcome.usage["input_tokens"] for outcome in outcomes] == [10] * 8
+
+
+async def test_fault_16_pictures_reach_any_model(agent: ScriptedAgent) -> None:
+    await agent.run(call("picture"), text("Red."), model="nobody-knows-this-model")
+    pictures = [
+        part
+        for message in agent.server.requests[1].messages
+        if isinstance(message["content"], list)
+        for part in message["content"]
+        if part["type"] == "image_url"
+    ]
+    assert len(pictures) == 1
+
+
+async def test_fault_16_where_they_are_left_out_a_line_says_so(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_VISION", "false")
+    await agent.run(call("picture"), text("I cannot see it."))
+    sent = agent.server.requests[1]
+    assert "image_url" not in json.dumps(sent.body)
+    assert "An image was left out here" in sent.text
+    [seen] = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
+    assert isinstance(seen.content, list), "the history still has it, for a model that can see"
+
+
+async def test_fault_18_a_tool_that_works_does_not_hold_up_the_others(
+    agent: ScriptedAgent,
+) -> None:
+    """A second run comes to its end while a call of the first is at work."""
+    agent.server.script(call("hold", path="a", line="1"))
+    first = asyncio.create_task(agent.run(thread="first"))
+    while not agent.lines("a"):
+        await asyncio.sleep(0.001)
+    second = await agent.run(call("poll"), text("Two."), thread="second")
+    assert second.output == "Two."
+    agent.server.script(text("One."))
+    (agent.workspace / "release").touch()
+    assert (await first).output == "One."
+
+
+async def test_fault_22_tool_state_belongs_to_one_run(agent: ScriptedAgent) -> None:
+    def keep(line: str) -> Any:
+        return call("keep", path="", line=line)
+
+    await agent.run(keep("one"), keep("two"), text("Done."), thread="left")
+    await agent.run(keep("three"), text("Done."), thread="right")
+    await agent.run(keep("four"), text("Done."), request="Again.", thread="left")
+    assert await agent.observations("left") == ["one", "one two", "four"]
+    assert await agent.observations("right") == ["three"]
+    assert Shelf.open == 0
+
+
+async def test_fault_22_nor_do_two_graphs_of_one_profile_share_it(agent: ScriptedAgent) -> None:
+    twin = ScriptedAgent(agent.server, agent.workspace, agent.saver)
+    await agent.run(call("keep", path="", line="one"), text("Done."), thread="left")
+    await twin.run(call("keep", path="", line="two"), text("Done."), thread="right")
+    assert await agent.observations("right") == ["two"]
+
+
+def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
+    """Importing it and drawing it needs no setting, no key and no network."""
+    script = (
+        "from graph import build_agent\n"
+        "from graph.profiles import PROFILES\n"
+        "for name in PROFILES:\n"
+        "    print(build_agent(name).get_graph().draw_mermaid().count('think'))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.split()
+    assert list(tmp_path.iterdir()) == [], "nothing is written by importing"
+
+
+async def test_fault_23_without_a_model_it_says_what_to_do(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(model=None, base_url=None)
+    assert outcome.stop_reason == "error"
+    assert "OPENAI_API_KEY" in outcome.output
+    assert "MANUS_MODEL" in outcome.output
+
+
+async def test_a_cancelled_run_leaves_a_thread_that_goes_on(agent: ScriptedAgent) -> None:
+    """Not in the list, but what users ask for most: stopping must not break the thread."""
+    agent.server.script(call("append", path="a", line="1"), hang())
+    run = asyncio.create_task(agent.run())
+    await agent.server.arrived(2)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    snapshot = await agent.graph.aget_state(thread_config("t"))
+    assert snapshot.next == ("think",)
+    outcome = await agent.invoke(None, text("Gone on."))
+    assert outcome.output == "Gone on."
+    assert agent.lines("a") == ["1"]

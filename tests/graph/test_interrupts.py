@@ -1,0 +1,168 @@
+"""Questions to a person: the run waits, and goes on with the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from nodes.running import close_waiting
+from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
+from tests.helpers.tools import Shelf
+from tests.server import call, calls, text
+
+ASK = call("ask_human", inquire="Which colour?")
+
+
+async def test_the_run_waits_for_the_answer(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(ASK)
+    assert waiting.stop_reason == "interrupted"
+    assert (waiting.output, waiting.success) == ("Which colour?", False)
+    outcome = await agent.invoke(Command(resume="Blue."), text("Blue it is."))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Blue it is.")
+    assert await agent.observations() == ["Blue."]
+    assert_paired(await agent.messages())
+
+
+async def test_what_the_graph_gives_back_says_so_too(agent: ScriptedAgent) -> None:
+    agent.server.script(ASK)
+    found = await agent.graph.ainvoke(
+        {"request": "Do it."}, thread_config("t"), context=agent.context()
+    )
+    assert (found["stop_reason"], found["output"]) == ("interrupted", "Which colour?")
+    assert [question.value["kind"] for question in found["__interrupt__"]] == ["question"]
+
+
+async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAgent) -> None:
+    write = call("append", path="a", line="1")
+    waiting = await agent.run(calls(ASK, write, call("ask_human", inquire="Which size?"), write))
+    assert [question.value["question"] for question in waiting.questions] == [
+        "Which colour?",
+        "Which size?",
+    ]
+    assert agent.lines("a") == ["1", "1"]
+    colour, size = waiting.questions
+    still = await agent.invoke(Command(resume={size.id: "Large."}))
+    assert still.stop_reason == "interrupted"
+    assert [question.id for question in still.questions] == [colour.id]
+    outcome = await agent.invoke(Command(resume={colour.id: "Red."}), text("Large and red."))
+    assert outcome.stop_reason == "answered"
+    assert await agent.observations() == ["Red.", "Appended to a.", "Large.", "Appended to a."]
+    assert agent.lines("a") == ["1", "1"], "what was done is not done again"
+    assert_paired(await agent.messages())
+
+
+async def test_both_answers_at_once(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(calls(ASK, call("ask_human", inquire="Which size?")))
+    answers = {question.id: str(n) for n, question in enumerate(waiting.questions)}
+    outcome = await agent.invoke(Command(resume=answers), text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert await agent.observations() == ["0", "1"]
+
+
+async def test_live_things_stay_open_while_it_waits(agent: ScriptedAgent) -> None:
+    await agent.run(call("keep", path="", line="one"), ASK)
+    assert Shelf.open == 1
+    outcome = await agent.invoke(
+        Command(resume="Blue."), call("keep", path="", line="two"), text("Done.")
+    )
+    assert outcome.stop_reason == "answered"
+    assert (await agent.observations())[-1] == "one two"
+    assert Shelf.open == 0
+
+
+async def test_they_stay_open_while_a_stuck_run_waits_too(agent: ScriptedAgent) -> None:
+    read = call("read", path="missing")
+    await agent.run(call("keep", path="", line="one"), *[read] * 5, interactive=True)
+    assert Shelf.open == 1
+    await agent.invoke(
+        Command(resume="Go on."),
+        call("keep", path="", line="two"),
+        text("Done."),
+        interactive=True,
+    )
+    assert (await agent.observations())[-1] == "one two"
+    assert Shelf.open == 0
+
+
+async def test_the_shell_keeps_its_variables_and_its_folder(agent: ScriptedAgent) -> None:
+    profile = replace(TESTER, tools=("bash", "ask_human"))
+    other = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    before = call("bash", command="mkdir -p sub && cd sub && colour=unknown")
+    await other.run(before, ASK)
+    after = call("bash", command='echo "$colour in $(basename "$PWD")"')
+    await other.invoke(Command(resume="Blue."), after, text("Done."))
+    assert "unknown in sub" in (await other.observations())[-1]
+
+
+async def test_they_are_closed_when_the_process_does_not_go_on(agent: ScriptedAgent) -> None:
+    await agent.run(call("keep", path="", line="one"), ASK)
+    await close_waiting()
+    assert Shelf.open == 0
+    await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
+    assert await agent.observations() == ["one", "Blue.", "two"]
+
+
+async def test_another_workspace_gets_live_things_of_its_own(
+    agent: ScriptedAgent, tmp_path: Any
+) -> None:
+    await agent.run(call("keep", path="", line="one"), ASK)
+    await agent.invoke(
+        Command(resume="Blue."),
+        call("keep", path="", line="two"),
+        text("Done."),
+        workspace=str(tmp_path / "elsewhere"),
+    )
+    assert (await agent.observations())[-1] == "two"
+    assert Shelf.open == 0
+
+
+async def test_another_profile_gets_its_own_tools(agent: ScriptedAgent) -> None:
+    await agent.run(call("keep", path="", line="one"), ASK)
+    fewer = replace(TESTER, name="fewer", tools=("ask_human", "terminate"))
+    other = ScriptedAgent(agent.server, agent.workspace, agent.saver, fewer)
+    await other.invoke(Command(resume="Blue."), text("Done."))
+    assert agent.server.requests[-1].tool_names == ["ask_human", "terminate"]
+    assert Shelf.open == 0
+
+
+async def test_the_answer_may_come_with_other_choices(agent: ScriptedAgent) -> None:
+    await agent.run(ASK)
+    await agent.invoke(Command(resume="Blue."), text("Done."), model="another", max_steps=2)
+    assert [request.model for request in agent.server.requests] == ["scripted", "another"]
+    assert "This is the last step" in agent.server.requests[1].last["content"]
+
+
+async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None:
+    await agent.run(calls(ASK, call("append", path="a", line="1")))
+    outcome = await agent.run(text("All right."), request="Never mind.")
+    assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
+    assert_paired(await agent.messages())
+    asked, done = await agent.observations()
+    assert "not answered" in asked
+    assert done == "Appended to a.", "what was done is known from the journal"
+    assert [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"][
+        :-1
+    ] == ["Do it.", "Never mind."]
+
+
+async def test_the_answer_may_come_in_another_process(
+    agent: ScriptedAgent, saver: AsyncSqliteSaver, tmp_path: Any
+) -> None:
+    """What another process has: the same files, nothing of this one's memory."""
+    await agent.run(calls(ASK, call("append", path="a", line="1")))
+    await close_waiting()
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as other:
+        again = ScriptedAgent(agent.server, agent.workspace, other)
+        outcome = await again.invoke(Command(resume="Blue."), text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert agent.lines("a") == ["1"]
+    assert await agent.observations() == ["Blue.", "Appended to a."]
+
+
+async def test_seconds_are_those_in_which_it_works(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(ASK)
+    outcome = await agent.invoke(Command(resume="Blue."), text("Done."))
+    assert 0 < waiting.usage["seconds"] < outcome.usage["seconds"]

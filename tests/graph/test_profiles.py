@@ -1,0 +1,287 @@
+"""Agent profiles: those that come with the project, and the user's own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graph import build_agent, build_flow
+from graph.profiles import PROFILES, all_executors, all_profiles, profile_named
+from graph.run_graph import RunGraph
+from nodes.running import close_waiting
+from prompts.render import render
+from state.context import Context
+from state.errors import SettingsError
+from state.profile import Profile
+from tests.helpers.agent import ScriptedAgent
+from tests.server import ScriptedServer, call, calls, text
+from tools.catalog import BUILT_IN, build_catalog
+from tools.session import Session
+from tools.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with nothing in it, found by imports only while the test lasts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+def _write(home: Path, toml: str) -> None:
+    (home / "manus.toml").write_text(toml, encoding="utf-8")
+
+
+def _refusal(name: str = "mine") -> str:
+    with pytest.raises(SettingsError) as caught:
+        profile_named(name)
+    said = str(caught.value)
+    assert "\n" not in said
+    return said
+
+
+_CONTRACT = {
+    "manus": (
+        {
+            *("python_execute", "bash", "browser_use", "web_search"),
+            *("str_replace_editor", "ask_human", "terminate", "mcp"),
+        },
+        10_000,
+    ),
+    "browser": ({"browser_use", "terminate"}, 10_000),
+    "swe": ({"bash", "str_replace_editor", "terminate"}, 10_000),
+    "data_analysis": ({"python_execute", "data_visualization", "terminate"}, 15_000),
+}
+
+
+@pytest.mark.parametrize("name", _CONTRACT)
+def test_a_profile_has_the_tools_and_limits_of_the_contract(name: str) -> None:
+    profile = profile_named(name.upper())
+    tools, max_observe = _CONTRACT[name]
+    assert set(profile.tools) == tools
+    assert (profile.name, profile.max_steps, profile.max_observe) == (name, 20, max_observe)
+
+
+def test_the_planner_has_what_manus_has_and_a_plan() -> None:
+    assert profile_named("planner").tools == ("planning", *profile_named("manus").tools)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_its_prompts_can_be_filled_in_and_its_tools_be_built(name: str, tmp_path: Path) -> None:
+    profile = PROFILES[name]
+    assert len(render(profile.system_prompt, workspace=tmp_path)) > 500
+    assert profile.next_step_prompt
+    catalog = build_catalog(profile.tools, Session(Workspace(tmp_path)))
+    tools = [tool for tool in profile.tools if tool != "mcp"]
+    assert catalog.names() == tools
+    assert set(profile.special_tools) <= set(tools) <= set(BUILT_IN)
+
+
+def test_all_but_the_planner_carry_out_the_steps_of_a_plan() -> None:
+    assert all_executors() == ("manus", "browser", "swe", "data_analysis")
+    assert all_executors("swe") == ("swe", "manus", "browser", "data_analysis")
+    assert build_flow(all_executors("planner")).name == "flow"
+
+
+def test_langgraph_json_names_a_graph_for_each() -> None:
+    graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
+    assert set(graphs) == {"agent", "flow", *PROFILES} - {"manus"}
+    for name, place in graphs.items():
+        module, _, attribute = place.partition(":")
+        graph = getattr(importlib.import_module(module), attribute)
+        assert isinstance(graph, RunGraph)
+        assert graph.profile.name == ("manus" if name == "agent" else name)
+        assert not graph.checkpointer
+
+
+def test_a_graph_s_module_reads_no_configuration(home: Path) -> None:
+    _write(home, "this is not TOML")
+    code = "import graph.browser, graph.flow; print(graph.browser.browser.name)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=home,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "browser\n"), done.stderr
+
+
+def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
+    known = "manus, browser, swe, data_analysis, planner"
+    assert _refusal("poet") == f"There is no profile `poet`; known are: {known}."
+    assert _refusal("browsr") == (
+        f"There is no profile `browsr`; did you mean `browser`? Known are: {known}."
+    )
+    _write(home, "[profiles.Poet]\n")
+    assert _refusal("pot").endswith(f"did you mean `poet`? Known are: {known}, Poet.")
+
+
+def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
+    _write(
+        home,
+        """
+        [profiles.short]
+        based_on = "swe"
+        description = "A hasty engineer."
+        tools = ["Bash", "terminate"]
+        max_steps = 3
+        max_observe = 500
+        role = "summary"
+        system_prompt = "You work in $workspace for $$5."
+
+        [profiles.shorter]
+        based_on = "SHORT"
+        max_steps = 2
+        next_step_prompt = "Hurry."
+        """,
+    )
+    swe, short, shorter = map(profile_named, ("swe", "Short", "shorter"))
+    assert short == Profile(
+        name="short",
+        description="A hasty engineer.",
+        tools=("Bash", "terminate"),
+        system_prompt="You work in $workspace for $$5.",
+        next_step_prompt=swe.next_step_prompt,
+        max_steps=3,
+        max_observe=500,
+        role="summary",
+    )
+    assert (shorter.name, shorter.max_steps, shorter.tools) == ("shorter", 2, short.tools)
+    assert shorter.next_step_prompt == "Hurry."
+    assert shorter.description == "As `short`, with settings of the user's own."
+    assert list(all_profiles()) == [*PROFILES, "short", "shorter"]
+
+
+_WRONG = {
+    "[profiles.mine]\ntols = []": "`profiles.mine.tols`, which is not a setting; did you mean `to",
+    "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which does not fit",
+    '[profiles.mine]\ntools = "bash"': "`profiles.mine.tools` is 'bash', which does not fit",
+    '[profiles.mine]\ntools = ["bsh"]': "profile `mine`: There is no tool `bsh`. Did you mean `bas",
+    '[profiles.mine]\nbased_on = "swee"': "no profile `swee`, on which `mine` is based; did you me",
+    '[profiles.mine]\nbased_on = "mine"': "based on each other: `mine` → `mine`; break",
+    '[profiles.mine]\nsystem_prompt = "$5"': "`profiles.mine.system_prompt` holds a `$`",
+    '[profiles.mine]\nnext_step_prompt = "$work"': "holds a `$` that stands for nothing",
+    '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
+    "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
+    "[profiles.mine]\n[profiles.Mine]": "There is a profile `mine` already",
+    '[profiles."my own"]': "cannot be named `my own`; use letters",
+}
+
+
+@pytest.mark.parametrize(("toml", "said"), _WRONG.items())
+def test_one_that_does_not_fit_is_said_in_a_sentence(toml: str, said: str, home: Path) -> None:
+    _write(home, toml)
+    assert said in _refusal()
+
+
+def test_two_that_are_based_on_each_other(home: Path) -> None:
+    _write(home, '[profiles.a]\nbased_on = "b"\n[profiles.b]\nbased_on = "a"')
+    assert "`a` → `b` → `a`; break the circle" in _refusal("a")
+
+
+_TOOLS = '''
+from langchain_core.tools import tool
+
+PRICES = {"apple": 3}
+
+
+def look_up(name: str) -> str:
+    """The price of a thing, in pence."""
+    return str(PRICES[name])
+
+
+@tool
+def double(number: int) -> int:
+    """Twice a number."""
+    return 2 * number
+
+
+def silent(number: int) -> int:
+    return number
+'''
+
+
+async def test_a_run_with_a_tool_and_a_profile_of_the_user_s_own(
+    home: Path, server: ScriptedServer
+) -> None:
+    (home / "shop_tools.py").write_text(_TOOLS)
+    _write(
+        home,
+        '[profiles.shop]\ntools = ["shop_tools:look_up", "shop_tools:double", "terminate"]\n'
+        'system_prompt = "You sell in $workspace."\n',
+    )
+    server.script(
+        calls(call("look_up", name="apple"), call("double", number=4)),
+        text("Three and eight."),
+    )
+    graph = build_agent("shop")
+    result = await graph.ainvoke(
+        {"request": "How much is it?"},
+        context=Context(workspace=str(home / "w"), model="scripted", base_url=server.base_url),
+    )
+    assert result["output"] == "Three and eight."
+    sent = server.requests[-1].body
+    assert sent["messages"][0]["content"] == f"You sell in {home / 'w'}."
+    assert [t["function"]["name"] for t in sent["tools"]] == ["look_up", "double", "terminate"]
+    answers = [m["content"] for m in sent["messages"] if m["role"] == "tool"]
+    assert answers == ["3", "8"]
+
+
+_WRONG_TOOLS = {
+    "wrong_tools:lookup": "The module `wrong_tools` has no `lookup`; did you mean `wrong_t",
+    "wrong_tools:PRICES": "`wrong_tools:PRICES` is no tool but of the type `dict`",
+    "wrong_tools:silent": "The function `silent` cannot be a tool: ",
+    "nowhere_tools:x": "there is no module `nowhere_tools`, neither installed nor in ",
+    "wrong_tools:": "`wrong_tools:` names nothing; write it as `my_module:my_function`",
+    "../evil:x": "`../evil:x` names nothing",
+    "needy_tools:x": "its module needs `never_installed`, which is not installed",
+    "broken_tools:x": "its module fails when it is imported (SyntaxError: ",
+    "failing_tools:x": "its module fails when it is imported (ZeroDivisionError: division by zero)",
+}
+
+
+@pytest.mark.parametrize(("name", "said"), _WRONG_TOOLS.items())
+def test_a_tool_that_cannot_be_used_is_said_when_the_profile_is_built(
+    name: str, said: str, home: Path
+) -> None:
+    (home / "wrong_tools.py").write_text(_TOOLS)
+    (home / "needy_tools.py").write_text("import never_installed\n")
+    (home / "broken_tools.py").write_text("def x(:\n")
+    (home / "failing_tools.py").write_text("x = 1 / 0\n")
+    sys.modules.pop("wrong_tools", None)
+    _write(home, f'[profiles.mine]\ntools = ["{name}"]')
+    refusal = _refusal()
+    assert refusal.startswith("The profile `mine`: ")
+    assert said in refusal
+
+
+def test_a_profile_made_in_python(home: Path) -> None:
+    (home / "my_agents.py").write_text(
+        "from dataclasses import replace\n"
+        "from graph.profiles import SWE\n"
+        'TESTER = replace(SWE, name="tester", max_steps=4)\n'
+        "NUMBER = 4\n"
+    )
+    assert profile_named("my_agents:TESTER").max_steps == 4
+    assert build_agent("my_agents:TESTER").profile.name == "tester"
+    assert "`my_agents:NUMBER` is no profile but of the type `int`" in _refusal("my_agents:NUMBER")
+
+
+async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
+    swe = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile_named("swe"))
+    outcome = await swe.run(
+        call("bash", command="echo $((6 * 7))"),
+        call("terminate", status="success"),
+    )
+    assert outcome.stop_reason == "terminated"
+    assert "42" in (await swe.observations())[0]
+    await close_waiting()

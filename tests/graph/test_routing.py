@@ -1,0 +1,118 @@
+"""The routers of the agent graph, as tables."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from graph.routing import route_after_stuck_check, route_after_think
+from prompts import agent as prompts
+from state.agent import AgentState, Circle, StopReason, ToolTask
+
+USER = HumanMessage("Do it.", id="u")
+
+
+def asks(*names: str, bad: tuple[str, ...] = (), at: tuple[int, ...] = ()) -> AIMessage:
+    return AIMessage(
+        "",
+        tool_calls=[
+            {"name": name, "args": {"n": n}, "id": f"c{n}", "type": "tool_call"}
+            for n, name in enumerate(names)
+        ],
+        invalid_tool_calls=[
+            {"name": n, "args": "{", "id": f"b{n}", "error": None, "type": "invalid_tool_call"}
+            for n in bad
+        ],
+        additional_kwargs={"malformed_at": list(at)} if at else {},
+    )
+
+
+def after(message: AIMessage, circle: Circle | None = None) -> list[ToolTask]:
+    state: AgentState = {"messages": [USER, message], "circle": circle}
+    sends = route_after_think(state)
+    assert isinstance(sends, list)
+    assert [send.node for send in sends] == ["act"] * len(sends)
+    return [send.arg for send in sends]
+
+
+@pytest.mark.parametrize(
+    ("state", "label"),
+    [
+        ({"messages": [USER, AIMessage("42")]}, "no_call"),
+        ({"messages": [USER, AIMessage("")]}, "no_call"),
+        ({"messages": [USER], "stop_reason": "error"}, "error"),
+        ({"messages": [USER, asks("bash")], "stop_reason": "error"}, "error"),
+    ],
+)
+def test_after_think(state: AgentState, label: str) -> None:
+    assert route_after_think(state) == label
+
+
+def test_each_call_is_a_task_of_its_own_in_call_order() -> None:
+    tasks = after(asks("bash", "read", "bash"))
+    assert [(t["index"], t["id"], t["name"], t["args"]) for t in tasks] == [
+        (0, "c0", "bash", {"n": 0}),
+        (1, "c1", "read", {"n": 1}),
+        (2, "c2", "bash", {"n": 2}),
+    ]
+    assert not any("refusal" in task for task in tasks)
+
+
+def test_a_malformed_call_is_refused_at_its_place() -> None:
+    tasks = after(asks("bash", "read", bad=("edit",), at=(1,)))
+    assert [task["name"] for task in tasks] == ["bash", "edit", "read"]
+    assert [task["index"] for task in tasks] == [0, 1, 2]
+    assert [("refusal" in task) for task in tasks] == [False, True, False]
+    assert "JSON" in tasks[1]["refusal"]
+
+
+def test_calls_after_a_special_one_are_refused() -> None:
+    tasks = after(asks("bash", "Terminate", "bash", "terminate", bad=("edit",)))
+    refusals = [task.get("refusal") for task in tasks]
+    assert refusals == [None, None, *[prompts.AFTER_TERMINATE] * 3]
+
+
+def test_a_malformed_call_before_a_special_one_is_told_what_is_wrong_with_it() -> None:
+    refusal, other = (task.get("refusal") for task in after(asks("terminate", bad=("x",), at=(0,))))
+    assert refusal is not None
+    assert "JSON" in refusal
+    assert other is None
+
+
+@pytest.mark.parametrize(
+    ("measure", "refused"), [("hint", [False] * 3), ("refuse", [True, False, False])]
+)
+def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped(
+    measure: str, refused: list[bool]
+) -> None:
+    calls = [{"name": "bash", "args": {"n": 0}}]
+    circle: Circle = {
+        "kind": "call",
+        "what": "`bash` was called 4 times.",
+        "measure": measure,  # type: ignore[typeddict-item]
+        "calls": calls,
+        "since": 4,
+    }
+    tasks = after(asks("Bash", "bash", "read"), circle)
+    assert [("refusal" in task) for task in tasks] == refused
+    assert all("4 times" in task["refusal"] for task in tasks if "refusal" in task)
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"),
+    [
+        (None, "next_step"),
+        ("terminated", "terminated"),
+        ("answered", "answered"),
+        ("max_steps", "max_steps"),
+        ("budget", "budget"),
+        ("stuck", "stuck"),
+        ("error", "error"),
+    ],
+)
+def test_after_stuck_check(reason: StopReason | None, label: str) -> None:
+    assert route_after_stuck_check({"stop_reason": reason}) == label
+
+
+def test_a_state_without_a_reason_goes_on() -> None:
+    assert route_after_stuck_check({}) == "next_step"

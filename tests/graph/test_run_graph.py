@@ -1,0 +1,332 @@
+"""Beginning and ending of runs: what is opened is closed, threads are apart, one run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graph import build_agent
+from graph.given import to_context, to_input
+from state.context import Context
+from state.errors import SettingsError, ThreadBusyError, UsageError
+from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
+from tests.helpers.tools import Shelf
+from tests.server import Request, ScriptedServer, call, calls, fail, hang, mentions, text
+
+
+class TestInput:
+    def test_a_request_in_words_becomes_a_message_of_the_user(self) -> None:
+        given = to_input({"request": " Do it.\n"})
+        [message] = given["messages"]
+        assert isinstance(message, HumanMessage)
+        assert message.content == " Do it.\n"
+        assert message.id
+        assert "request" not in given
+
+    def test_it_comes_after_messages(self) -> None:
+        given = to_input({"request": "Go on.", "messages": [("user", "Hello.")]})
+        assert given["messages"][0] == ("user", "Hello.")
+        assert given["messages"][1].content == "Go on."
+
+    @pytest.mark.parametrize(
+        "given",
+        [{}, {"request": ""}, {"request": " \n"}, {"messages": []}, {"request": 7}]
+        + [{"messages": [("user", said)]} for said in ("", " ")]
+        + [{"messages": [("assistant", "Hello.")]}, {"messages": "  "}],
+    )
+    def test_no_request_is_said_in_a_sentence(self, given: Any) -> None:
+        with pytest.raises(UsageError, match="There is no request"):
+            to_input(given)
+
+    @pytest.mark.parametrize(
+        "messages",
+        [
+            "Do it.",
+            ("user", "Do it."),
+            [("user", "Do it.")],
+            [{"role": "user", "content": "Do it."}],
+            [SystemMessage("Be brief."), HumanMessage("Do it.")],
+            HumanMessage("Do it."),
+            [HumanMessage([{"type": "image_url", "image_url": {"url": "data:,"}}])],
+        ],
+    )
+    def test_messages_in_any_form_are_one(self, messages: Any) -> None:
+        assert to_input({"messages": messages})["messages"] == messages
+
+    @pytest.mark.parametrize("given", [None, "Command"])
+    def test_what_is_no_dict_is_left_alone(self, given: Any) -> None:
+        assert to_input(given) is given
+
+    async def test_an_empty_request_leaves_nothing_behind(self, agent: ScriptedAgent) -> None:
+        with pytest.raises(UsageError):
+            await agent.run(request="  ")
+        assert await agent.values() == {}
+
+    def test_the_form_of_the_input_is_the_callers(self) -> None:
+        schema = build_agent(TESTER).get_input_jsonschema()
+        assert set(schema["properties"]) == {"request", "messages"}
+
+    def test_output_and_context_have_a_form_too(self) -> None:
+        graph = build_agent(TESTER)
+        assert {"output", "stop_reason"} <= set(graph.get_output_jsonschema()["properties"])
+        context = graph.get_context_jsonschema()
+        assert context is not None
+        assert {"model", "max_steps"} <= set(context["properties"])
+
+    async def test_messages_with_a_request_that_has_an_image(self, agent: ScriptedAgent) -> None:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+        message = HumanMessage([{"type": "text", "text": "What is this?"}, picture])
+        outcome = await agent.invoke({"messages": [message]}, text("A picture."))
+        assert outcome.output == "A picture."
+        assert agent.server.requests[0].messages[1]["content"][1] == picture
+
+
+class TestContext:
+    def test_a_dict_will_do(self) -> None:
+        assert to_context({"max_steps": 3}) == Context(max_steps=3)
+        assert to_context(None) == Context()
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"max_steps": 0}, "`max_steps`"),
+            ({"max_stepz": 3}, "`max_stepz`"),
+            ({"budget": {"tokens": -1}}, "`budget.tokens`"),
+            ({"tool_choice": "perhaps"}, "`tool_choice`"),
+        ],
+    )
+    def test_what_does_not_fit_is_said_in_a_sentence(self, given: Any, words: str) -> None:
+        with pytest.raises(UsageError, match=words):
+            to_context(given)
+
+    async def test_the_graph_takes_a_dict(self, agent: ScriptedAgent) -> None:
+        agent.server.script(text("Hello."))
+        found = await agent.graph.ainvoke(
+            {"request": "Hi."}, thread_config("t"), context=agent.context().model_dump()
+        )
+        assert found["output"] == "Hello."
+
+    async def test_a_checkpointer_needs_a_thread(self, agent: ScriptedAgent) -> None:
+        with pytest.raises(UsageError, match="thread_id"):
+            await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
+
+    async def test_without_any_the_settings_count(
+        self, agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("MANUS_MODEL", "scripted")
+        monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
+        monkeypatch.setenv("MANUS_WORKSPACE", str(tmp_path / "w"))
+        monkeypatch.setenv("MANUS_MAX_STEPS", "2")
+        agent.server.script(call("append", path="a", line="1"), call("poll"))
+        found = await agent.graph.ainvoke({"request": "Hi."}, thread_config("t"))
+        assert found["stop_reason"] == "max_steps"
+        assert (tmp_path / "w" / "a").read_text() == "1\n"
+
+
+class TestWithoutACheckpointer:
+    async def test_a_run_gives_its_output(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("append", path="a", line="1"), text("Done."))
+        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
+        assert (found["stop_reason"], found["output"]) == ("answered", "Done.")
+        assert found["results"] == ["Step 1: append → Appended to a.", "Step 2: Done."]
+        assert_paired(found["messages"])
+
+    async def test_a_question_leaves_nothing_open(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("keep", path="", line="1"), call("ask_human", inquire="Why?"))
+        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
+        assert (found["stop_reason"], found["output"]) == ("interrupted", "Why?")
+        assert Shelf.open == 0
+
+
+class TestClosing:
+    KEEP = call("keep", path="", line="1")
+
+    async def test_live_things_are_closed_at_the_end(self, agent: ScriptedAgent) -> None:
+        opened: list[int] = []
+
+        def look(_: Request) -> Any:
+            opened.append(Shelf.open)
+            return text("Done.")
+
+        await agent.run(self.KEEP, look)
+        assert (opened, Shelf.open) == ([1], 0)
+
+    async def test_and_after_an_error(self, agent: ScriptedAgent) -> None:
+        outcome = await agent.run(self.KEEP, fail(401))
+        assert (outcome.stop_reason, Shelf.open) == ("error", 0)
+
+    async def test_and_when_the_run_is_cancelled(self, agent: ScriptedAgent) -> None:
+        agent.server.script(self.KEEP, hang())
+        run = asyncio.create_task(agent.run())
+        await agent.server.arrived(2)
+        assert Shelf.open == 1
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert Shelf.open == 0
+
+    async def test_and_when_the_reader_goes_away(self, agent: ScriptedAgent) -> None:
+        agent.server.script(self.KEEP, text("Done.")).allow_unused()
+        stream: Any = agent.graph.astream(
+            {"request": "Do it."},
+            thread_config("t"),
+            context=agent.context(),
+            stream_mode="updates",
+        )
+        async for update in stream:
+            if "act" in update:
+                break
+        assert Shelf.open == 1
+        await stream.aclose()
+        assert Shelf.open == 0
+
+    async def test_the_thread_is_free_after_a_cancellation(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("hold", path="a", line="1"))
+        run = asyncio.create_task(agent.run())
+        while not agent.lines("a"):
+            await asyncio.sleep(0)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        outcome = await agent.invoke(None, text("Gone on."))
+        assert outcome.output == "Gone on."
+        [seen] = await agent.observations()
+        assert "not executed again" in seen
+        assert agent.lines("a") == ["1"]
+        assert_paired(await agent.messages())
+
+
+class TestThreads:
+    async def test_two_at_once_share_nothing(self, agent: ScriptedAgent) -> None:
+        """Each waits for the other in the middle of its work."""
+        both = asyncio.Barrier(2)
+        loop = asyncio.get_running_loop()
+
+        def meet(reply: Any) -> Any:
+            def replying(_: Request) -> Any:
+                asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+                return reply
+
+            return replying
+
+        for name in ("left", "right"):
+            agent.server.when(
+                mentions(f"You are {name}."),
+                calls(call("keep", path="", line=name), call("poll")),
+                meet(call("keep", path="", line=name)),
+                meet(text(f"I am {name}.")),
+            )
+        outcomes = await asyncio.gather(
+            *(agent.run(request=f"You are {name}.", thread=name) for name in ("left", "right"))
+        )
+        for name, outcome in zip(("left", "right"), outcomes, strict=True):
+            assert outcome.output == f"I am {name}."
+            seen = await agent.observations(name)
+            assert (seen[0], seen[2]) == (name, f"{name} {name}")
+            assert outcome.usage["model_calls"] == 3
+            assert outcome.usage["tool_calls"] == 3
+        assert Shelf.open == 0
+
+    async def test_the_same_at_once_is_refused(self, agent: ScriptedAgent) -> None:
+        agent.server.script(hang(reply=None))
+        first = asyncio.create_task(agent.run(thread="a:b"))
+        await agent.server.arrived(1)
+        with pytest.raises(ThreadBusyError, match="a:b"):
+            await agent.run(thread="a:b")
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        outcome = await agent.run(text("Now."), thread="a:b")
+        assert outcome.output == "Now."
+
+    async def test_even_from_the_first_moment(self, agent: ScriptedAgent) -> None:
+        agent.server.script(text("One."))
+        found = await asyncio.gather(agent.run(), agent.run(), return_exceptions=True)
+        assert [type(one).__name__ for one in found] == ["Outcome", "ThreadBusyError"]
+
+    async def test_a_run_that_could_not_begin_does_not_hold_the_thread(
+        self, agent: ScriptedAgent, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_text("")
+        for _ in range(2):
+            with pytest.raises(UsageError, match="cannot be written to"):
+                await agent.run(workspace=str(tmp_path / "file"))
+
+    async def test_another_checkpointer_is_another_world(
+        self, agent: ScriptedAgent, tmp_path: Path
+    ) -> None:
+        await agent.run(text("One."))
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "other")) as saver:
+            other = ScriptedAgent(agent.server, agent.workspace, saver)
+            assert await other.values() == {}
+
+
+async def test_streamed_messages_have_the_ids_that_they_have_in_the_history(
+    agent: ScriptedAgent,
+) -> None:
+    """So that whoever shows them can tell that they are the same."""
+    agent.server.script(calls(call("poll"), call("poll"), text="Let me see."), text("Done."))
+    stream = agent.graph.astream(
+        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
+    )
+    streamed = {message.id async for message, _ in stream}
+    assert streamed == {m.id for m in (await agent.messages())[1:]}
+
+
+class TestForks:
+    async def test_a_fork_repeats_effects_on_purpose(self, agent: ScriptedAgent) -> None:
+        await agent.run(call("append", path="a", line="1"), text("Done."))
+        config = thread_config("t")
+        before = [
+            snapshot
+            async for snapshot in agent.graph.aget_state_history(config, limit=10)
+            if snapshot.next == ("act",)
+        ]
+        agent.server.script(text("Done again."))
+        found = await agent.graph.ainvoke(None, before[0].config, context=agent.context())
+        assert found["output"] == "Done again."
+        assert agent.lines("a") == ["1", "1"]
+
+    async def test_an_edited_history_is_gone_on_from(self, agent: ScriptedAgent) -> None:
+        await agent.run(text("One."))
+        config = thread_config("t")
+        [request, _] = await agent.messages()
+        changed = HumanMessage("Do something else.", id=request.id)
+        await agent.graph.aupdate_state(config, {"messages": [changed]}, as_node="__start__")
+        outcome = await agent.invoke(None, text("Two."))
+        assert outcome.output == "Two."
+        assert agent.server.requests[-1].messages[1]["content"] == "Do something else."
+
+
+class TestProfiles:
+    def test_an_unknown_one(self) -> None:
+        with pytest.raises(SettingsError, match="no profile `nobody`; known are: manus"):
+            build_agent("nobody")
+
+    async def test_an_unknown_tool_of_a_profile(
+        self, server: ScriptedServer, tmp_path: Path
+    ) -> None:
+        graph = build_agent(replace(TESTER, tools=("hammer",)))
+        with pytest.raises(SettingsError, match="no tool `hammer`"):
+            await graph.ainvoke({"request": "Do it."}, context={"workspace": str(tmp_path)})
+
+    async def test_its_own_limits(self, agent: ScriptedAgent) -> None:
+        short = replace(TESTER, max_steps=2, max_observe=1000)
+        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, short)
+        (agent.workspace / "long").write_text("x" * 5000)
+        outcome = await other.run(call("read", path="long"), call("poll"))
+        assert outcome.stop_reason == "max_steps"
+        assert len((await other.observations())[0]) < 1200
+
+    async def test_its_own_special_tools(self, agent: ScriptedAgent) -> None:
+        own = replace(TESTER, special_tools=("terminate", "poll"))
+        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, own)
+        outcome = await other.run(calls(call("poll"), call("append", path="a", line="1")))
+        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+        assert agent.lines("a") == []

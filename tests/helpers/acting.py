@@ -1,0 +1,82 @@
+"""A tool that does what its test says, and a call of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from state.agent import ToolTask
+from tools.base import AgentTool, Arguments
+from tools.catalog import Catalog
+from tools.execute import Outcome, execute
+from tools.locks import Touch
+from tools.result import Observation
+from tools.session import Session
+
+
+class ActArgs(Arguments):
+    text: str = Field("", description="Any text")
+    resource: str | None = Field(None, description="What it touches; everything if left out")
+
+
+class Act(AgentTool):
+    """Does what its test says, and counts how often."""
+
+    name: str = "act"
+    description: str = "Does what a test says."
+    args_schema: type[BaseModel] = ActArgs
+    does: Callable[..., Any] = lambda text: Observation(text)
+    pure: bool = False
+    begun: list[str] = Field(default_factory=list)
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        resource = args.get("resource")
+        return frozenset({Touch(resource)}) if resource else super().touches(args)
+
+    @override
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return self.pure
+
+    @override
+    async def observe(self, *_: Any, text: str = "", **__: Any) -> Observation:
+        self.begun.append(text)
+        done = self.does(text)
+        observation: Observation = await done if asyncio.iscoroutine(done) else done
+        return observation
+
+
+async def execute_alone(
+    session: Session,
+    held: BaseTool,
+    args: dict[str, Any] | None = None,
+    *,
+    key: str = "key",
+    name: str | None = None,
+    limit: int = 10_000,
+    refusal: str = "",
+) -> Outcome:
+    """Execute a call of a tool, alone in its catalogue."""
+    task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
+    if refusal:
+        task["refusal"] = refusal
+    return await execute(task, session=session, catalog=Catalog([held]), key=key, max_observe=limit)
+
+
+async def said_of(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:
+    """What a call that must fail says."""
+    message = (await execute_alone(session, held, args)).message
+    assert message.status == "error", message
+    return str(message.text)
+
+
+def raising(error: BaseException) -> Callable[[str], Observation]:
+    def does(text: str) -> Observation:
+        raise error
+
+    return does

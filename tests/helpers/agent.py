@@ -1,0 +1,132 @@
+"""An agent on a scripted model server, as a test holds it in its hands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from graph import build_agent
+from graph.outcome import Outcome, outcome_of
+from graph.run_graph import RunGraph
+from state.context import Context
+from state.messages import call_ids
+from state.profile import Profile
+from tests.helpers import tools
+from tests.server import ScriptedServer
+from tests.server.script import Scripted
+
+TESTER = Profile(
+    name="tester",
+    description="An agent for tests.",
+    tools=tools.ALL,
+    system_prompt="You work in $workspace.",
+    next_step_prompt="What next?",
+)
+
+
+class ScriptedAgent:
+    """An agent whose model is a scripted server; its threads live in a real SQLite file.
+
+    Attributes:
+        server: The model server.
+        workspace: The workspace of its runs.
+        graph: The compiled graph.
+    """
+
+    def __init__(
+        self,
+        server: ScriptedServer,
+        workspace: Path,
+        saver: BaseCheckpointSaver[Any],
+        profile: Profile = TESTER,
+    ) -> None:
+        self.server = server
+        self.workspace = workspace
+        self.saver = saver
+        self.graph: RunGraph = build_agent(profile, checkpointer=saver)
+
+    def context(self, **chosen: Any) -> Context:
+        """The context of a run on the server, with what the test chooses."""
+        given = {
+            "workspace": str(self.workspace),
+            "model": "scripted",
+            "base_url": self.server.base_url,
+        }
+        return Context(**{**given, **chosen})
+
+    async def run(
+        self, *replies: Scripted, request: Any = "Do it.", thread: str = "t", **chosen: Any
+    ) -> Outcome:
+        """A run of a request in words, with the model's replies to it."""
+        return await self.invoke({"request": request}, *replies, thread=thread, **chosen)
+
+    async def invoke(
+        self, given: Any, *replies: Scripted, thread: str = "t", **chosen: Any
+    ) -> Outcome:
+        """The graph with any input: a `Command`, None to go on, a dict."""
+        self.server.script(*replies)
+        config = thread_config(thread)
+        await self.graph.ainvoke(given, config, context=self.context(**chosen))
+        return await self.outcome(thread)
+
+    async def events(
+        self, *replies: Scripted, request: str = "Do it.", thread: str = "t", **chosen: Any
+    ) -> list[dict[str, Any]]:
+        """The custom events of a run."""
+        self.server.script(*replies)
+        stream = self.graph.astream(
+            {"request": request},
+            thread_config(thread),
+            context=self.context(**chosen),
+            stream_mode="custom",
+        )
+        return [event async for event in stream]
+
+    async def outcome(self, thread: str = "t") -> Outcome:
+        """What came of the newest run."""
+        return outcome_of(await self.graph.aget_state(thread_config(thread)))
+
+    async def values(self, thread: str = "t") -> dict[str, Any]:
+        """The state of a thread."""
+        snapshot = await self.graph.aget_state(thread_config(thread))
+        values: dict[str, Any] = snapshot.values
+        return values
+
+    async def messages(self, thread: str = "t") -> list[AnyMessage]:
+        """The history of a thread."""
+        found: list[AnyMessage] = (await self.values(thread)).get("messages", [])
+        return found
+
+    async def observations(self, thread: str = "t") -> list[str]:
+        """The texts of the tool messages of a thread."""
+        return [str(m.text) for m in await self.messages(thread) if isinstance(m, ToolMessage)]
+
+    def lines(self, path: str) -> list[str]:
+        """The lines of a file in the workspace; none if there is no such file."""
+        file = self.workspace / path
+        return file.read_text().splitlines() if file.exists() else []
+
+
+def thread_config(thread: str) -> RunnableConfig:
+    """The configuration that names a thread."""
+    return {"configurable": {"thread_id": thread}}
+
+
+def assert_paired(history: list[AnyMessage]) -> None:
+    """Each call has exactly one tool message, right after its message and in call order."""
+    for place, message in enumerate(history):
+        if not isinstance(message, AIMessage):
+            continue
+        answers = []
+        for later in history[place + 1 :]:
+            if not isinstance(later, ToolMessage):
+                break
+            answers.append(later.tool_call_id)
+        assert answers == call_ids(message)
+    called = [i for m in history if isinstance(m, AIMessage) for i in call_ids(m)]
+    answered = [m.tool_call_id for m in history if isinstance(m, ToolMessage)]
+    assert answered == called

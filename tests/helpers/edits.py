@@ -1,0 +1,45 @@
+"""The editor as its tests call it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from tools.catalog import Catalog
+from tools.result import Observation
+from tools.session import Session
+from tools.str_replace_editor import StrReplaceEditor
+
+Edit = Callable[..., Awaitable[Observation]]
+
+
+def editor_of(session: Session) -> Edit:
+    """A function that carries out one command of the editor."""
+    catalog = Catalog([StrReplaceEditor(session=session)])
+
+    async def edit(command: str, path: str, **more: Any) -> Observation:
+        return await catalog.execute(
+            "str_replace_editor", {"command": command, "path": path, **more}
+        )
+
+    return edit
+
+
+async def refused(answer: Awaitable[Observation]) -> str:
+    """What was said of a call that must fail."""
+    observation = await answer
+    assert observation.is_error, observation.text
+    return observation.text
+
+
+async def done(answer: Awaitable[Observation]) -> str:
+    """What was said of a call that must succeed."""
+    observation = await answer
+    assert not observation.is_error, observation.text
+    return observation.text
+
+
+def names_in(folder: Path) -> list[str]:
+    """The entries of a folder, in order."""
+    return sorted(entry.name for entry in folder.iterdir())

@@ -1,0 +1,35 @@
+"""Fixtures of an agent on the scripted server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from nodes.running import close_waiting
+from tests.helpers.agent import ScriptedAgent
+from tests.server import ScriptedServer
+
+
+@pytest.fixture
+async def saver(tmp_path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    """Checkpoints in a file of the test's own."""
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        yield saver
+
+
+@pytest.fixture
+async def agent(
+    server: ScriptedServer,
+    saver: AsyncSqliteSaver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[ScriptedAgent]:
+    """An agent on the scripted server, with the tools of `tests.helpers.tools`."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(tmp_path)  # where no `manus.toml` of the developer lies
+    yield ScriptedAgent(server, workspace, saver)
+    await close_waiting()

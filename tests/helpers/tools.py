@@ -1,0 +1,184 @@
+"""Small real tools for tests: each does one thing to a file, or is a fault that tools have."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import struct
+import zlib
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from state.errors import ToolError
+from tools.base import AgentTool, Arguments
+from tools.locks import Touch
+from tools.result import Image, Observation
+
+
+class FileArgs(Arguments):
+    path: str = Field(description="The file")
+
+
+class LineArgs(FileArgs):
+    line: str = Field(description="The line")
+
+
+class NoArgs(Arguments):
+    pass
+
+
+class Append(AgentTool):
+    """Has an effect that shows when it happens twice."""
+
+    name: str = "append"
+    description: str = "Append a line to a file."
+    args_schema: type[BaseModel] = LineArgs
+
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset({Touch(self.session.workspace.resource(args["path"]))})
+
+    async def observe(self, path: str, line: str, **_: Any) -> Observation:
+        file = self.session.workspace.writable(path)
+        with file.open("a") as handle:
+            handle.write(line + "\n")
+        return Observation(f"Appended to {path}.")
+
+
+class Hold(Append):
+    """Appends a line, then waits for the file `release`: for ever if nobody makes it."""
+
+    name: str = "hold"
+    description: str = "Append a line to a file and wait."
+
+    async def observe(self, path: str, line: str, **_: Any) -> Observation:
+        await super().observe(path=path, line=line)
+        while not (self.session.workspace.root / "release").exists():
+            await asyncio.sleep(0.01)
+        return Observation("Released.")
+
+
+class Read(AgentTool):
+    """Changes nothing; the same observation as long as the file is the same."""
+
+    name: str = "read"
+    description: str = "Read a file."
+    args_schema: type[BaseModel] = FileArgs
+
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset({Touch(self.session.workspace.resource(args["path"]), write=False)})
+
+    def repeatable(self, args: dict[str, Any]) -> bool:
+        return True
+
+    async def observe(self, path: str, **_: Any) -> Observation:
+        file = self.session.workspace.readable(path)
+        if not file.exists():
+            raise ToolError(f"There is no file {path}.")
+        return Observation(file.read_text())
+
+
+class Poll(AgentTool):
+    """The same call with another answer each time."""
+
+    name: str = "poll"
+    description: str = "How far the work has come."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        file = self.session.workspace.root / "polled"
+        seen = int(file.read_text()) + 1 if file.exists() else 1
+        file.write_text(str(seen))
+        return Observation(f"{seen} %")
+
+
+class Shelf:
+    """A live thing of a session."""
+
+    open = 0
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        Shelf.open += 1
+
+    async def close(self) -> None:
+        Shelf.open -= 1
+
+
+class Keep(AgentTool):
+    """Keeps lines in a live thing of the session and says what it has."""
+
+    name: str = "keep"
+    description: str = "Put a line on the shelf."
+    args_schema: type[BaseModel] = LineArgs
+
+    async def observe(self, line: str, **_: Any) -> Observation:
+        async def make() -> Shelf:
+            return Shelf()
+
+        shelf = await self.session.obtain("shelf", make)
+        shelf.items.append(line)
+        return Observation(" ".join(shelf.items))
+
+
+class Broken(AgentTool):
+    """Raises what nobody expects."""
+
+    name: str = "broken"
+    description: str = "Does not work."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        raise RuntimeError("the disk is on fire")
+
+
+class Cancelled(AgentTool):
+    """Is cancelled from inside, as by a library whose own task was."""
+
+    name: str = "cancelled"
+    description: str = "Is cancelled."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        raise asyncio.CancelledError
+
+
+class Slow(AgentTool):
+    """Never ends by itself."""
+
+    name: str = "slow"
+    description: str = "Takes long."
+    args_schema: type[BaseModel] = NoArgs
+    time_limit = 0.05
+
+    async def observe(self, **_: Any) -> Observation:
+        await asyncio.Event().wait()
+        raise AssertionError("never reached")
+
+
+class Picture(AgentTool):
+    """Gives a picture beside a text."""
+
+    name: str = "picture"
+    description: str = "Take a picture."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        return Observation("A red dot.", (Image(RED_DOT),))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    check = struct.pack(">I", zlib.crc32(kind + data))
+    return struct.pack(">I", len(data)) + kind + data + check
+
+
+def _png() -> bytes:
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    body = zlib.compress(b"\x00\xff\x00\x00")
+    chunks = _chunk(b"IHDR", head) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+RED_DOT = base64.b64encode(_png()).decode()
+
+ALL = (Append, Hold, Read, Poll, Keep, Broken, Cancelled, Slow, Picture, "ask_human", "terminate")

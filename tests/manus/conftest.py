@@ -1,0 +1,33 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.manus.nursery import Nursery
+from tests.manus.program import Program
+from tests.server.server import ScriptedServer
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """The process that all calls of the program are forked from."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def bare(tmp_path: Path, nursery: Nursery) -> Iterator[Program]:
+    """The program with no model configured."""
+    program = Program(tmp_path, {}, nursery)
+    yield program
+    program.end_leftovers()
+
+
+@pytest.fixture
+def manus(tmp_path: Path, server: ScriptedServer, nursery: Nursery) -> Iterator[Program]:
+    """The program with the scripted server as its model."""
+    model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
+    program = Program(tmp_path, model, nursery)
+    yield program
+    program.end_leftovers()

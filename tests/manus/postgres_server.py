@@ -1,0 +1,86 @@
+"""A PostgreSQL server of the tests' own: on loopback, in a folder of its own, gone at the end."""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PASSWORD = "pass%word&é"
+"""With characters that a URL must encode."""
+_ENCODED = "pass%25word%26%C3%A9"
+
+
+def binaries() -> Path | None:
+    """The folder with `initdb` and `pg_ctl`; Debian keeps them off the PATH."""
+    found = [*Path("/usr/lib/postgresql").glob("*/bin")]
+    if on_path := shutil.which("initdb"):
+        found.append(Path(on_path).parent)
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A running server."""
+
+    port: int
+
+    def url(self, database: str, password: str = _ENCODED) -> str:
+        return f"postgresql://manus:{password}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """The URL of an empty database."""
+        import psycopg
+
+        name = f"t{secrets.token_hex(6)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return self.url(name)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[PostgresServer]:
+    """A server with its data in a folder."""
+    tools = binaries()
+    assert tools is not None
+    data, secret = folder / "data", folder / "password"
+    secret.write_text(PASSWORD)
+    if os.geteuid() == 0:
+        for path in (folder, secret):
+            shutil.chown(path, "postgres", "postgres")
+    port = _free_port()
+    access = ["-U", "manus", "-A", "scram-sha-256", f"--pwfile={secret}"]
+    _as_postgres([tools / "initdb", "-D", data, *access, "-E", "UTF8", "--locale=C", "--no-sync"])
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
+    control: list[str | Path] = [tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w"]
+    _as_postgres([*control, "-o", options, "start"])
+    try:
+        yield PostgresServer(port)
+    finally:
+        _as_postgres([*control, "-m", "immediate", "stop"])
+
+
+def _as_postgres(command: Sequence[str | Path]) -> None:
+    """The server does not run as root."""
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*as_user, *map(str, command)],
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

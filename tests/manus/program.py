@@ -1,0 +1,244 @@
+"""The program as a user has it: a process of its own, with pipes or on a terminal."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import psutil
+
+from tests.manus.nursery import ROOT, Child, Nursery
+
+_LIMIT = 60.0
+"""Seconds after which a process that should have ended or said something is given up."""
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out.splitlines()[-1])
+
+    @property
+    def thread(self) -> str:
+        return str(self.json["thread_id"])
+
+
+class Program:
+    """Runs `manus` in a home and a folder of its own."""
+
+    def __init__(self, home: Path, environment: dict[str, str], nursery: Nursery) -> None:
+        self.home = home
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "NO_PROXY": "127.0.0.1",
+            **environment,
+        }
+        self._nursery = nursery
+
+    @property
+    def workspace(self) -> Path:
+        return self.home / "workspace"
+
+    @property
+    def database(self) -> Path:
+        return self.home / ".local/share/manus/threads.sqlite"
+
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Result:
+        """Run to the end with pipes."""
+        with self.start(*arguments, stdin=stdin, environment=environment) as process:
+            return process.end()
+
+    def cold(self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str) -> Result:
+        """Run to the end in a new interpreter, as a shell would."""
+        done = subprocess.run(
+            [*prefix, *self.command(*arguments)],
+            cwd=self.home,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=100,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def command(self, *arguments: str) -> list[str]:
+        """What a shell would be told."""
+        return [sys.executable, "-m", "manus", *arguments]
+
+    @contextmanager
+    def start(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        out: int | None = None,
+        err: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Iterator["Running"]:
+        """Start in a session of its own; killed at the end if it has not ended.
+
+        `out` and `err` are descriptors to write to instead of files.
+        """
+        with TemporaryFile() as given, TemporaryFile() as stdout, TemporaryFile() as stderr:
+            streams = (
+                given.fileno(),
+                stdout.fileno() if out is None else out,
+                stderr.fileno() if err is None else err,
+            )
+            given.write(stdin.encode())
+            given.seek(0)
+            child = self._nursery.fork(
+                arguments,
+                self.home,
+                {**self.environment, **(environment or {})},
+                streams,
+            )
+            try:
+                yield Running(child, streams[1], streams[2])
+            finally:
+                child.kill()
+                child.wait()
+
+    @contextmanager
+    def terminal(self, *arguments: str, columns: int = 80) -> Iterator["Terminal"]:
+        """Start on a terminal of its own."""
+        environment = {"TERM": "xterm-256color", **self.environment}
+        main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        child = self._nursery.fork(
+            arguments, self.home, environment, (side, side, side), on_terminal=True
+        )
+        os.close(side)
+        try:
+            yield Terminal(child, main)
+        finally:
+            child.kill()
+            child.wait()
+            os.close(main)
+
+    def end_leftovers(self) -> None:
+        """End what a killed program has left running in its folder."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if Path(process.cwd()).is_relative_to(self.home):
+                    process.kill()
+
+
+def _said(descriptor: int) -> str:
+    """What has been written to a file so far; nothing for what is not a file."""
+    return (
+        os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
+        if _is_file(descriptor)
+        else ""
+    )
+
+
+def _is_file(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+class Running:
+    """The program at work."""
+
+    def __init__(self, child: Child, out: int, err: int) -> None:
+        self._child = child
+        self._out, self._err = out, err
+        self.pid = child.pid
+        self.send_signal = child.send_signal
+        self.kill = child.kill
+
+    def end(self) -> Result:
+        """Wait for its end."""
+        code = self._child.wait()
+        return Result(code, _said(self._out), _said(self._err))
+
+    def expect(self, words: str) -> None:
+        """Wait until it has said something on stderr."""
+        _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
+
+
+class Terminal:
+    """The program at work on a terminal, which is its stdin, stdout and stderr."""
+
+    def __init__(self, child: Child, descriptor: int) -> None:
+        self._child = child
+        self._descriptor = descriptor
+        self.raw = ""
+
+    @property
+    def text(self) -> str:
+        """What was shown, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.raw).replace("\r\n", "\n")
+
+    def expect(self, words: str) -> None:
+        """Wait until the words have been shown.
+
+        Raises:
+            AssertionError: they were not, before the process ended or time was up.
+        """
+        limit = time.monotonic() + _LIMIT
+        while words not in self.text:
+            assert self._read(limit), f"{words!r} is not in:\n{self.text}"
+
+    def type(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
+
+    def wait(self) -> int:
+        """Read to the end; the exit code."""
+        limit = time.monotonic() + _LIMIT
+        while self._read(limit):
+            pass
+        return self._child.wait()
+
+    def _read(self, limit: float) -> bool:
+        ready, _, _ = select.select([self._descriptor], [], [], max(limit - time.monotonic(), 0))
+        if not ready:
+            return False
+        try:
+            piece = os.read(self._descriptor, 65536)
+        except OSError:  # the other side is closed
+            return False
+        self.raw += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+
+def _wait_until(is_so: Any, what: str) -> None:
+    end = time.monotonic() + _LIMIT
+    while not is_so():
+        assert time.monotonic() < end, f"{what} did not come"
+        select.select([], [], [], 0.01)
+
+
+def wait_for_file(path: Path) -> str:
+    """The text of a file that another process writes, once there is some."""
+    _wait_until(lambda: path.exists() and path.read_text(), str(path))
+    return path.read_text()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,93 @@
+import pytest
+
+from tests.manus.program import Program
+from tests.server import ScriptedServer
+
+KEY = "sk-very-secret"
+
+
+def _lines(out: str) -> dict[str, str]:
+    return {line.split()[1]: line for line in out.splitlines() if line[:1].strip() and " " in line}
+
+
+def test_ready(manus: Program, server: ScriptedServer) -> None:
+    result = manus("doctor", MANUS_API_KEY=KEY)
+    assert (result.code, result.err) == (0, "")
+    lines = _lines(result.out)
+    assert lines["model"] == f"ok      model     scripted at {server.base_url}"
+    assert lines["threads"].endswith(f"kept in {manus.database}")
+    assert lines["workspace"].endswith(f"{manus.workspace} (made by the first run)")
+    assert {"python", "package", "disk", "browser", "sandbox"} <= set(lines)
+    assert result.out.endswith("\nReady.\n")
+    assert KEY not in result.out
+    assert not manus.workspace.exists()
+
+
+def test_no_model(bare: Program) -> None:
+    result = bare("doctor")
+    assert result.code == 1
+    assert "MISSING model     No model is configured\n" in result.out
+    assert "Set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL" in result.out
+    assert result.out.endswith("\nNot ready: model.\n")
+
+
+def test_a_server_that_is_not_there(manus: Program, server: ScriptedServer) -> None:
+    server.close()
+    result = manus("doctor", MANUS_API_KEY=KEY)
+    assert result.code == 1
+    assert f"{server.base_url} cannot be reached" in result.out
+    assert KEY not in result.out
+
+
+def test_a_model_that_the_server_does_not_list(manus: Program, server: ScriptedServer) -> None:
+    server.models = ["a", "b", "c", "d", "e", "f"]
+    result = manus("doctor")
+    assert result.code == 0
+    assert "note    model     scripted is not in the list" in result.out
+    assert "It lists: a, b, c, d, e, …." in result.out
+
+
+def test_everything_wrong_at_once(bare: Program) -> None:
+    (bare.home / "file").write_text("A file, and no folder or database.")
+    result = bare(
+        "doctor", MANUS_WORKSPACE="file/below", MANUS_CHECKPOINT="file", MANUS_MODEL="replay:none"
+    )
+    assert result.code == 1
+    assert "MISSING model     there is no recording none" in result.out
+    assert "file is not a SQLite database" in result.out
+    assert "file/below cannot be written to" in result.out
+    assert result.out.endswith("\nNot ready: model, threads, workspace.\n")
+    findings = {f["name"]: f for f in bare("doctor", "--json").json}
+    assert findings["python"]["state"] == "ok"
+
+
+def test_settings_that_do_not_fit(bare: Program) -> None:
+    result = bare("doctor", MANUS_MAX_STEPS="many")
+    assert result.code == 1
+    assert "MANUS_MAX_STEPS" in result.out
+    assert "MISSING settings" in result.out
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [(401, 1, "refuses the key (401)"), (503, 0, "answers 503"), (404, 0, "no list of models")],
+)
+def test_answers_of_other_kinds(bare: Program, status: int, code: int, said: str) -> None:
+    import http.server
+    import threading
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
+        result = bare("doctor", MANUS_MODEL="m", MANUS_BASE_URL=url, MANUS_API_KEY=KEY)
+        httpd.shutdown()
+    assert result.code == code
+    assert said in result.out
+    assert KEY not in result.out

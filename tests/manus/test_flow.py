@@ -1,0 +1,154 @@
+"""`manus flow`: the plan as it advances, its approval at the prompt, and going on with it."""
+
+import json
+
+from tests.flow.helpers import (
+    free,
+    gives_up,
+    is_planner,
+    is_step,
+    is_summary,
+    makes,
+    revises,
+    succeeds,
+)
+from tests.manus.program import Program, wait_for_file
+from tests.server import ScriptedServer, call, calls, text
+
+
+def script(server: ScriptedServer, *steps: str) -> None:
+    """A planner with these steps, all of which succeed."""
+    server.when(is_planner, makes(*steps))
+    for step in steps:
+        server.when(is_step(step), succeeds(f"{step.capitalize()} done."))
+    server.when(is_summary, text("All is done."))
+
+
+def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> None:
+    script(server, "alpha", "beta")
+    result = manus("flow", "Do", "it.")
+    assert (result.code, result.out) == (0, "All is done.\n")
+    lines = [line.split(",")[0] for line in result.err.splitlines()]
+    assert lines[:5] == [
+        "plan    made: Trip (ID: p)",
+        "step 0  begun by manus: alpha",
+        "step 0  completed",
+        "step 1  begun by manus: beta",
+        "step 1  completed",
+    ]
+    assert "Finished: 2 steps, " in result.err
+    assert "\x1b" not in result.err
+
+
+def test_json_has_the_plan(manus: Program, server: ScriptedServer) -> None:
+    script(server, "alpha")
+    result = manus("flow", "--json", "--quiet", "Do it.")
+    assert result.err == ""
+    plan = result.json["plan"]
+    assert (plan["id"], plan["title"]) == ("p", "Trip")
+    [step] = plan["steps"]
+    assert set(step) >= {"text", "executor", "status", "notes", "depends_on", "result"}
+    assert step["status"] == "completed"
+    assert (result.json["stop_reason"], result.json["success"]) == ("completed", True)
+    assert result.json["usage"]["model_calls"] == 3
+
+
+def test_a_plan_that_is_not_completed(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha"), revises("beta"), revises("gamma"))
+    for step in ("alpha", "beta", "gamma"):
+        server.when(is_step(step), gives_up(f"No {step}."))
+    server.when(is_summary, text("It could not be done."))
+    result = manus("flow", "--json", "Do it.")
+    assert result.code == 1
+    assert (result.json["status"], result.json["stop_reason"]) == ("idle", "plan_incomplete")
+    assert "plan    revised: " in result.err
+    assert "step 0  blocked, " in result.err
+
+
+def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha", "beta"))
+    server.when(is_step("alpha"), call("bash", command="echo made"), succeeds("Alpha done."))
+    server.when(is_step("beta"), succeeds())
+    server.when(is_summary, text("All is done."))
+    with manus.terminal("flow", "Do it.") as terminal:
+        terminal.expect("All is done.")
+        terminal.expect("Finished")
+        shown = terminal.raw
+    assert "0. [→] alpha" in shown
+    assert "bash: echo made" in shown
+    assert "0. [✓] alpha\r\n1. [→] beta" in shown
+    assert "\x1b[J" in shown  # over what was there before
+
+
+def test_a_plan_is_approved_at_the_prompt(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha", "beta"), revises("gamma", "delta"))
+    for step in ("gamma", "delta by train"):
+        server.when(is_step(step), succeeds())
+    server.when(is_summary, text("All is done."))
+    with manus.terminal("flow", "--approve-plan", "Do it.") as terminal:
+        terminal.expect("0. [ ] alpha")
+        terminal.expect("Your answer")
+        terminal.type("no, something else\n")
+        terminal.expect("1. [ ] delta")
+        terminal.expect("Shall this plan be carried out?")
+        terminal.type("edit 1: delta by train\n")
+        terminal.expect("Finished")
+    assert "something else" in server.requests[1].text
+
+
+def test_a_plan_is_approved_later(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha"), revises("beta"))
+    server.when(is_step("beta"), succeeds())
+    server.when(is_summary, text("All is done."))
+    first = manus("flow", "--json", "--approve-plan", "--thread", "t", "Do it.")
+    assert first.code == 1
+    assert first.json["stop_reason"] == "interrupted"
+    assert "0. [ ] alpha" in first.json["output"]
+    second = manus("resume", "t", "--json", "--answer", "no, beta")
+    assert second.json["stop_reason"] == "interrupted"
+    assert "0. [ ] beta" in second.json["output"]
+    third = manus("resume", "t", "--json", "--answer", "yes")
+    assert (third.code, third.json["output"]) == (0, "All is done.")
+
+
+def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes(free("alpha"), free("beta")))
+    server.when(is_step("alpha"), call("bash", command="echo one >> a.txt"), succeeds())
+    wait = "until [ -e release ]; do sleep 0.05; done"
+    beta = server.when(is_step("beta"), call("bash", command=f"echo x > begun; {wait}"))
+    with manus.start("flow", "--thread", "t", "Do it.") as process:
+        wait_for_file(manus.workspace / "begun")
+        process.expect("\nstep 0  completed")
+        process.kill()
+        process.end()
+    (manus.workspace / "release").touch()
+    beta.script(succeeds())
+    server.when(is_summary, text("All is done."))
+    result = manus("resume", "t", "--json")
+    assert (result.code, result.json["stop_reason"]) == (0, "completed")
+    assert (manus.workspace / "a.txt").read_text() == "one\n"
+    assert len([r for r in server.requests if is_planner(r)]) == 1
+
+
+def test_show_looks_into_each_step(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha", "beta"))
+    server.when(is_step("alpha"), call("bash", command="echo 42"), succeeds("It is 42."))
+    server.when(is_step("beta"), succeeds("Beta done."))
+    server.when(is_summary, text("All is done."))
+    manus("flow", "--thread", "t", "Do it.")
+    shown = manus("show", "t").out
+    assert "0. [✓] alpha\n1. [✓] beta" in shown
+    assert "call  bash: echo 42" in shown
+    assert shown.index("It is 42.") < shown.index("Beta done.")
+    data = json.loads(manus("show", "t", "--json").out)
+    assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
+    assert [len(messages) for messages in data["steps"].values()] == [5, 3]
+
+
+def test_the_executor_is_chosen(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("[swe] alpha", "beta"))
+    server.when(is_step("alpha"), succeeds())
+    server.when(is_step("beta"), calls(call("terminate", status="success"), text="Done."))
+    server.when(is_summary, text("All is done."))
+    result = manus("flow", "--json", "Do it.")
+    assert [step["executor"] for step in result.json["plan"]["steps"]] == ["swe", "manus"]

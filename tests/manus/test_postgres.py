@@ -1,0 +1,170 @@
+"""Threads in a real PostgreSQL database."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
+from manus.checkpoint import open_checkpointer, open_store
+from state.errors import SettingsError, StorageError, ThreadBusyError
+from state.settings import Settings
+from tests.manus.postgres_server import PASSWORD, PostgresServer, binaries, running
+from tests.manus.program import Program, wait_for_file
+from tests.server import ScriptedServer, call, text
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    # not below pytest's folder, which the server's user may not enter
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
+        yield server
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+def _settings(url: str) -> Settings:
+    return Settings(checkpoint=url)
+
+
+async def _put(saver: Any, thread: str) -> None:
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+
+
+async def test_threads_come_the_newest_first_and_are_kept(url: str) -> None:
+    for thread in ("a", "b", "a"):
+        async with open_checkpointer(_settings(url)) as saver:
+            await _put(saver, thread)
+    async with open_store(_settings(url)) as store:
+        assert await store.recent(10) == ["a", "b"]
+        await store.saver.adelete_thread("a")
+        assert await store.recent(10) == ["b"]
+        assert PASSWORD not in store.place
+        assert store.place.startswith("postgresql://127.0.0.1:")
+
+
+async def test_many_may_make_the_tables_at_once(url: str) -> None:
+    async def use(number: int) -> None:
+        async with open_store(_settings(url)) as store:
+            await _put(store.saver, f"thread {number}")
+
+    await asyncio.gather(*(use(number) for number in range(6)))
+    async with open_store(_settings(url)) as store:
+        assert len(await store.recent(10)) == 6
+
+
+async def test_a_thread_is_held_by_one_at_a_time(url: str) -> None:
+    async with open_store(_settings(url)) as one, open_store(_settings(url)) as other:
+        async with one.hold("t"):
+            with pytest.raises(ThreadBusyError, match="thread t is being worked on"):
+                async with other.hold("t"):
+                    pass
+            async with other.hold("u"):
+                pass
+        async with other.hold("t"):
+            pass
+
+
+async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
+    import psycopg
+
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    async with open_store(_settings(url)) as store:
+        await _put(store.saver, "before")
+        with psycopg.connect(url) as connection:
+            connection.execute(kill)
+        await _put(store.saver, "after")
+        assert await store.recent(10) == ["after", "before"]
+
+
+async def _refused(url: str) -> str:
+    with pytest.raises((StorageError, SettingsError)) as caught:
+        async with open_store(_settings(url)):
+            pass
+    said = str(caught.value)
+    assert "\n" not in said
+    return said
+
+
+async def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: PostgresServer) -> None:
+    said = await _refused(postgres.url("postgres", "wrong-secret"))
+    assert "password authentication failed" in said
+    assert "wrong-secret" not in said
+    assert f"127.0.0.1:{postgres.port}/postgres" in said
+
+
+async def test_a_database_that_is_not_there(postgres: PostgresServer) -> None:
+    said = await _refused(postgres.url("nowhere"))
+    assert '"nowhere" does not exist' in said
+
+
+async def test_a_server_that_is_not_there() -> None:
+    said = await _refused("postgresql://manus:secret@127.0.0.1:1/db")
+    assert "cannot be used" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://manus:secret@host:port/db",
+        "postgresql://manus:secret@127.0.0.1/db?no_such_option=secret",
+        "postgresql://manus:sec%ZZret@127.0.0.1/db",
+        "postgresql://[manus:secret@127.0.0.1/db",
+    ],
+)
+async def test_a_malformed_url_does_not_show_its_password(url: str) -> None:
+    said = await _refused(url)
+    assert "secret" not in said
+    assert "MANUS_CHECKPOINT" in said
+
+
+def test_missing_packages(bare: Program, tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text("raise ImportError('not here')\n")
+    environment = f"{tmp_path}:{bare.environment['PYTHONPATH']}"
+    result = bare.cold("threads", MANUS_CHECKPOINT="postgresql://host/db", PYTHONPATH=environment)
+    assert result.code == 2
+    assert "pip install langgraph-checkpoint-postgres 'psycopg[binary,pool]'" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> None:
+    manus.environment["MANUS_CHECKPOINT"] = url
+    server.script(call("bash", command="echo ran >> runs; sleep 300"))
+    with manus.start("run", "--thread", "t", "work") as process:
+        wait_for_file(manus.workspace / "runs")
+        second = manus("resume", "t")
+        assert (second.code, "being worked on" in second.err) == (2, True)
+        process.kill()
+        process.end()
+    server.script(call("ask_human", inquire="On?"), text("Done."))
+    asked = manus("resume", "t")
+    assert (asked.code, asked.out) == (1, "On?\n")
+    assert manus("resume", "--answer", "yes", "t").out == "Done.\n"
+    assert (manus.workspace / "runs").read_text() == "ran\n"
+    assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
+    assert "agent: Done." in manus("show", "t").out
+    assert manus("threads", "--delete", "t").code == 0
+    assert manus("threads").out == ""
+    assert not manus.database.exists()
+
+
+def test_doctor_names_it_without_its_password(bare: Program, url: str) -> None:
+    result = bare("doctor", MANUS_CHECKPOINT=url)
+    assert "threads   kept in postgresql://127.0.0.1:" in result.out
+    assert "pass" not in result.out

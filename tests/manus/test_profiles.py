@@ -1,0 +1,102 @@
+"""`manus profiles`, and `--profile`."""
+
+import pytest
+
+from tests.manus.program import Program
+from tests.server import ScriptedServer, text
+
+_OWN = """
+profile = "translator"
+
+[profiles.translator]
+based_on = "swe"
+description = "翻译文本 and keeps its tone."
+tools = ["str_replace_editor", "word_tools:count_words", "terminate"]
+max_steps = 1
+system_prompt = "You translate files in $workspace."
+"""
+_TOOLS = '''def count_words(text: str) -> int:
+    """How many words a text has."""
+    return len(text.split())
+'''
+
+
+@pytest.fixture
+def own(bare: Program) -> Program:
+    (bare.home / "manus.toml").write_text(_OWN, encoding="utf-8")
+    (bare.home / "word_tools.py").write_text(_TOOLS)
+    return bare
+
+
+def test_they_are_listed(bare: Program) -> None:
+    result = bare("profiles")
+    assert (result.code, result.err) == (0, "")
+    names = [line.split()[0] for line in result.out.splitlines() if line[:1] != " "]
+    assert names == ["manus", "browser", "swe", "data_analysis", "planner"]
+    assert "swe (20 steps)\n  A software engineer: " in result.out
+    assert "\n  tools: bash, str_replace_editor, terminate\n" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+
+
+def test_the_user_s_own_come_last(own: Program) -> None:
+    assert own("profiles").out.endswith(
+        "translator (1 step, from manus.toml)\n"
+        "  翻译文本 and keeps its tone.\n"
+        "  tools: str_replace_editor, count_words, terminate\n"
+    )
+
+
+def test_as_json(own: Program) -> None:
+    found = {profile["name"]: profile for profile in own("profiles", "--json").json}
+    assert found["translator"] == {
+        "name": "translator",
+        "description": "翻译文本 and keeps its tone.",
+        "tools": ["str_replace_editor", "count_words", "terminate"],
+        "max_steps": 1,
+        "max_observe": 10_000,
+        "role": "main",
+        "own": True,
+    }
+    assert found["data_analysis"]["max_observe"] == 15_000
+    assert not found["data_analysis"]["own"]
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        (
+            '[profiles.x]\ntools = ["bsh"]\n',
+            "The profile `x`: There is no tool `bsh`. Did you",
+        ),
+        ('[profiles.x]\ntols = ["bash"]\n', "`profiles.x.tols`, which is not a setting"),
+        ('[profiles.x]\ntools = ["gone:f"]\n', "there is no module `gone`"),
+    ],
+)
+def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:
+    (bare.home / "manus.toml").write_text(toml)
+    result = bare("profiles")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert said in result.err
+
+
+def test_an_unknown_one_is_refused_with_a_near_match(bare: Program) -> None:
+    result = bare("run", "--profile", "data_analyst", "x")
+    assert (result.code, result.out) == (2, "")
+    assert "There is no profile `data_analyst`; did you mean `data_analysis`?" in result.err
+
+
+def test_a_run_with_the_user_s_own(manus: Program, own: Program, server: ScriptedServer) -> None:
+    server.script(text("Bonjour."))
+    result = manus("run", "--json", "--quiet", "Translate hello.")
+    assert (result.code, result.json["output"]) == (0, "Bonjour.")
+    sent = server.requests[-1].body
+    assert sent["messages"][0]["content"].startswith("You translate files in ")
+    names = [tool["function"]["name"] for tool in sent["tools"]]
+    assert names == ["str_replace_editor", "count_words", "terminate"]
+
+
+def test_the_flag_comes_first(manus: Program, own: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    manus("run", "--json", "--quiet", "--profile", "SWE", "Say hello.")
+    names = [tool["function"]["name"] for tool in server.requests[-1].body["tools"]]
+    assert names == ["bash", "str_replace_editor", "terminate"]

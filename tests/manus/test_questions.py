@@ -1,0 +1,34 @@
+import pytest
+from langgraph.types import Interrupt
+
+from manus.questions import match_answers
+from state.errors import UsageError
+
+FIRST = Interrupt({"question": "Which?"}, id="aaaa1111bbbb")
+SECOND = Interrupt({"question": "When?"}, id="aaaa2222bbbb")
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        ([], {}),
+        (["blue"], {FIRST.id: "blue"}),
+        (["blue", "now"], {FIRST.id: "blue", SECOND.id: "now"}),
+        (["aaaa2222=now"], {SECOND.id: "now"}),
+        (["aaaa2222bbbb=x=y", "blue"], {SECOND.id: "x=y", FIRST.id: "blue"}),
+        (["a=b"], {FIRST.id: "a=b"}),
+        (["aaaa=b"], {FIRST.id: "aaaa=b"}),
+    ],
+)
+def test_answers_find_their_questions(texts: list[str], wanted: dict[str, str]) -> None:
+    assert match_answers(texts, [FIRST, SECOND], "t") == wanted
+
+
+def test_more_answers_than_questions() -> None:
+    with pytest.raises(UsageError, match=r"more answers than open questions \(1\)"):
+        match_answers(["a", "b"], [FIRST], "t")
+
+
+def test_an_answer_to_no_question() -> None:
+    with pytest.raises(UsageError, match="No question is open on the thread t"):
+        match_answers(["a"], [], "t")

@@ -1,0 +1,225 @@
+"""`manus run` with pipes: what comes on stdout, what on stderr, and the exit code."""
+
+import json
+from pathlib import Path
+
+from tests.manus.program import Program
+from tests.server import ScriptedServer, call, calls, fail, text
+
+KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "usage"}
+COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
+
+
+def test_an_answer(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello to you."))
+    result = manus("run", "Say hello")
+    assert (result.code, result.out) == (0, "Hello to you.\n")
+    assert server.requests[0].messages[-2]["content"] == "Say hello"
+    assert "Step 1/20\n  thought Hello to you.\n" in result.err
+    assert "\x1b" not in result.err
+    assert all(len(line) <= 80 for line in result.err.splitlines() if "files in" not in line)
+    assert "Finished: 1 step, " in result.err
+
+
+def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        calls(call("bash", command="echo made > a.txt; echo done"), text="I make a file."),
+        calls(call("terminate", status="success"), text="The file is there."),
+    )
+    result = manus("run", "make", "a", "file", "--workspace", "elsewhere")
+    assert (result.code, result.out) == (0, "The file is there.\n")
+    assert (manus.home / "elsewhere" / "a.txt").read_text() == "made\n"
+    assert "  call    bash: echo made > a.txt; echo done\n" in result.err
+    assert "  done    bash, " in result.err
+    assert f"files in {manus.home / 'elsewhere'}" in result.err
+    assert "resume" not in result.err
+
+
+def test_json_is_one_object_on_the_last_line_and_nothing_else(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(call("bash", command="echo hi"), text("Line one.\nLine two.\x1b[31m"))
+    result = manus("run", "--json", "--thread", "my thread", "Say hi")
+    assert result.code == 0
+    assert result.out.count("\n") == 1
+    assert "\x1b" not in result.out
+    assert set(result.json) == KEYS
+    assert set(result.json["usage"]) >= COUNTS
+    assert result.json["thread_id"] == "my thread"
+    assert (result.json["status"], result.json["stop_reason"]) == ("finished", "answered")
+    assert result.json["success"] is True
+    assert result.json["output"].startswith("Line one.\nLine two.")
+    assert len(result.json["results"]) == 2
+    usage = result.json["usage"]
+    assert (usage["model_calls"], usage["tool_calls"]) == (2, 1)
+    assert "Step 1/20" in result.err
+
+
+def test_quiet_says_nothing_but_the_output(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo hi"), text("Hi."))
+    result = manus("run", "--quiet", "Say hi")
+    assert (result.code, result.out, result.err) == (0, "Hi.\n", "")
+
+
+def test_failure_is_exit_code_1(manus: Program, server: ScriptedServer) -> None:
+    server.script(calls(call("terminate", status="failure"), text="It cannot be done."))
+    result = manus("run", "--json", "Square the circle")
+    assert result.code == 1
+    assert (result.json["status"], result.json["success"]) == ("finished", False)
+    assert "Finished without success: 1 step" in result.err
+
+
+def test_the_step_limit_is_exit_code_1(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo 1"), call("bash", command="echo 2"))
+    result = manus("run", "--json", "--max-steps", "2", "Count")
+    assert result.code == 1
+    assert (result.json["status"], result.json["stop_reason"]) == ("idle", "max_steps")
+    assert result.json["output"].endswith("Terminated: Reached max steps (2)")
+    assert "Step 2/2" in result.err
+    assert f"Go on with: manus run --thread {result.thread} PROMPT" in result.err
+
+
+def test_a_refused_key_is_a_sentence_and_exit_code_1(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(fail(401))
+    result = manus("run", "--json", "Hello", MANUS_API_KEY="very-secret")
+    assert result.code == 1
+    assert (result.json["status"], result.json["stop_reason"]) == ("error", "error")
+    assert "refused the key (401)" in result.json["output"]
+    assert "very-secret" not in result.out + result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_retry_is_shown(manus: Program, server: ScriptedServer) -> None:
+    server.script(fail(429, retry_after=0), text("Now."))
+    result = manus("run", "Hello")
+    assert result.code == 0
+    assert "  retry   attempt 2 in 0.0 s: " in result.err
+
+
+def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("a"), text("b"))
+    assert manus("run", stdin="  Say grüße\n").code == 0
+    assert manus("run", "-", stdin="and more\nlines").code == 0
+    asked = [request.messages[-2]["content"] for request in server.requests]
+    assert asked == ["Say grüße", "and more\nlines"]
+
+
+def test_a_request_that_begins_with_a_dash(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("ok"))
+    assert manus("run", "--quiet", "--", "-v what does it mean?").code == 0
+    assert server.requests[0].messages[-2]["content"] == "-v what does it mean?"
+
+
+def test_a_second_run_on_a_thread(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        call("bash", command="echo first > f"),
+        text("One."),
+        call("bash", command="cat f"),
+        text("Two."),
+    )
+    first = manus("run", "--json", "--workspace", "place", "--max-steps", "2", "First")
+    again = manus("run", "--json", "--thread", first.thread, "Second")
+    assert (again.code, again.json["output"]) == (0, "Two.")
+    assert len(again.json["results"]) == 2
+    assert again.json["usage"]["model_calls"] == 2
+    said = [message["content"] for message in server.requests[-1].messages]
+    assert "First" in said
+    assert "Second" in said
+    # it works where the thread has worked before
+    assert any(str(content).startswith("first\n") for content in said)
+    assert not manus.workspace.exists()
+
+
+def test_record_and_replay(manus: Program, server: ScriptedServer, bare: Program) -> None:
+    server.script(call("bash", command="echo 1 > one"), text("Written."))
+    assert manus("run", "--record", "turns.jsonl", "Write one").code == 0
+    (manus.workspace / "one").unlink()
+    result = bare("run", "--or-replay", "turns.jsonl", "Write one")
+    assert (result.code, result.out) == (0, "Written.\n")
+    assert result.err.startswith("No model is configured (")
+    assert result.err.splitlines()[1] == "Step 1/20"
+    assert (bare.workspace / "one").read_text() == "1\n"
+    assert len(server.requests) == 2
+
+
+def test_or_replay_is_left_alone_where_a_model_is_configured(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("From the server."))
+    result = manus("run", "--or-replay", "none.jsonl", "Hello")
+    assert (result.code, result.out) == (0, "From the server.\n")
+    assert "No model" not in result.err
+
+
+def test_another_request_than_the_recorded_one(
+    manus: Program, server: ScriptedServer, bare: Program
+) -> None:
+    server.script(text("Hello."))
+    assert manus("run", "--record", "turns.jsonl", "Say hello").code == 0
+    result = bare("run", "--json", "--or-replay", "turns.jsonl", "Say goodbye")
+    assert result.code == 1
+    assert result.json["stop_reason"] == "error"
+    assert "does not hold this conversation" in result.json["output"]
+
+
+def test_settings_from_files(bare: Program, server: ScriptedServer) -> None:
+    server.script(text("a"), text("b"))
+    (bare.home / "manus.toml").write_text('workspace = "from-toml"\nmodel = "of-toml"\n')
+    (bare.home / ".env").write_text(f"MANUS_BASE_URL={server.base_url}\nMANUS_MODEL=of-env-file\n")
+    assert bare("run", "hello").code == 0
+    assert bare("run", "hello", "--model", "of-flag", MANUS_MODEL="of-environment").code == 0
+    assert [request.body["model"] for request in server.requests] == ["of-env-file", "of-flag"]
+    assert (bare.home / "from-toml").is_dir()
+
+
+def test_any_encoding(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Grüße → 宽"))
+    result = manus.cold("run", "hello", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (result.code, result.out) == (0, "Gr??e ? ?\n")
+
+
+def test_control_characters_of_model_and_tools(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        calls(
+            call("bash", command="printf '\\033]0;t\\007\\033[2Jx'"), text="\x1b[31m[bold]a[/bold]"
+        ),
+        text("\x1b]0;owned\x07\x9b2Jclean [red]text[/red]"),
+    )
+    result = manus("run", "hello")
+    assert result.out == "clean [red]text[/red]\n"
+    assert "\x1b" not in result.err
+    assert "\x07" not in result.err
+    assert "  thought [bold]a[/bold]\n" in result.err
+
+
+def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
+    manus: Program, server: ScriptedServer, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, importlib.abc\n"
+        "class Broken(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'graph': raise RuntimeError('a broken installation')\n"
+        "sys.meta_path.insert(0, Broken())\n"
+    )
+    path = f"{tmp_path}:{manus.environment['PYTHONPATH']}"
+    result = manus.cold("graph", PYTHONPATH=path)
+    assert result.code == 1
+    assert result.err.startswith(
+        "manus: Something unexpected went wrong (RuntimeError: a broken installation); "
+    )
+    assert result.err.count("\n") == 1
+    log = Path(result.err.partition("traceback is in ")[2].partition(" (MANUS_DEBUG")[0])
+    assert "RuntimeError: a broken installation" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert "Traceback" in manus.cold("graph", PYTHONPATH=path, MANUS_DEBUG="1").err
+
+
+def test_bytes_that_are_no_text(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("A nul \x00, a line \u2028 end."))
+    result = manus("run", "--json", "hello \udcff")
+    assert result.code == 0
+    assert server.requests[0].messages[-2]["content"] == "hello \ufffd"
+    assert json.loads(result.out)["output"] == "A nul ␀, a line \u2028 end."

@@ -1,0 +1,135 @@
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
+from manus.checkpoint import default_file, open_checkpointer, open_store
+from state.errors import SettingsError, StorageError, ThreadBusyError
+from state.settings import Settings
+
+
+def _settings(path: Path | str) -> Settings:
+    return Settings(checkpoint=str(path))
+
+
+async def _put(saver: Any, thread: str) -> None:
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+
+
+async def test_file_and_folder_are_made_for_the_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "threads.sqlite"
+    async with open_checkpointer(_settings(path)) as saver:
+        await _put(saver, "t")
+        modes = {p.name: p.stat().st_mode & 0o777 for p in path.parent.iterdir()}
+    assert modes
+    assert set(modes.values()) == {0o600}
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+async def test_the_default_is_in_the_users_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    async with open_store(Settings()) as store:
+        assert store.place == str(default_file())
+        assert default_file().is_relative_to(tmp_path)
+
+
+async def test_threads_come_the_newest_first_and_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    for thread in ("a", "b", "c", "a"):
+        async with open_store(_settings(path)) as store:
+            await _put(store.saver, thread)
+    async with open_store(_settings(path)) as store:
+        assert await store.recent(10) == ["a", "c", "b"]
+        assert await store.recent(2) == ["a", "c"]
+        await store.saver.adelete_thread("c")
+        assert await store.recent(10) == ["a", "b"]
+
+
+async def test_a_thread_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    settings = _settings(tmp_path / "t.sqlite")
+    async with open_store(settings) as one, open_store(settings) as other, one.hold("t"):
+        with pytest.raises(ThreadBusyError):
+            async with other.hold("t"):
+                pass
+
+
+async def _refused(path: Path) -> str:
+    with pytest.raises(StorageError) as caught:
+        async with open_store(_settings(path)) as store:
+            await _put(store.saver, "t")
+    said = str(caught.value)
+    assert str(path) in said
+    assert "\n" not in said
+    return said
+
+
+async def test_what_is_no_database_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("My notes, longer than sixteen bytes.")
+    assert "is not a SQLite database" in await _refused(path)
+    assert path.read_text() == "My notes, longer than sixteen bytes."
+    assert list(tmp_path.iterdir()) == [path]
+
+
+async def test_a_folder(tmp_path: Path) -> None:
+    assert "MANUS_CHECKPOINT" in await _refused(tmp_path)
+
+
+async def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot be opened for writing" in await _refused(tmp_path / "file" / "t.sqlite")
+
+
+async def test_a_corrupt_database_is_not_made_worse(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with open_store(_settings(path)) as store:
+        for thread in range(200):
+            await _put(store.saver, f"thread {thread}")
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\x5a" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+    assert "is damaged" in await _refused(path)
+    assert path.read_bytes()[4096:] == damaged[4096:]
+
+
+async def test_a_lock_of_another_process_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "before")
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        assert "is locked by another process" in await _refused(path)
+    finally:
+        holder.close()
+    async with open_store(_settings(path)) as store:
+        assert await store.recent(10) == ["before"]
+
+
+async def test_a_full_database_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    with pytest.raises(StorageError, match="the disk is full"):
+        await _fill(path)
+    async with open_store(_settings(path)) as store:
+        assert "before" in await store.recent(1000)
+
+
+async def _fill(path: Path) -> None:
+    async with open_store(_settings(path)) as store:
+        saver: Any = store.saver
+        await _put(saver, "before")
+        await saver.conn.execute("PRAGMA max_page_count = 1")
+        for number in range(500):
+            await _put(saver, f"thread {number} " + "x" * 500)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite:///file.db", "redis://x"])
+def test_other_urls(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"MANUS_CHECKPOINT takes the path"):
+        open_store(_settings(url))

@@ -1,0 +1,246 @@
+"""Stopped, killed, resumed: nothing is lost, and nothing is done twice."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.manus.program import Program, Result, is_alive, wait_for_file
+from tests.server import ScriptedServer, call, calls, hang, text
+
+# A command that says who it is, and then takes longer than any test.
+SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
+    manus: Program, server: ScriptedServer, number: int, code: int
+) -> None:
+    server.script(call("bash", command="echo one > one"), call("bash", command=SLOW))
+    with manus.start("run", "--json", "--thread", "t", "work") as process:
+        pid = int(wait_for_file(manus.workspace / "pid"))
+        process.send_signal(number)
+        stopped = process.end()
+    assert stopped.code == code
+    assert stopped.json["thread_id"] == "t"
+    assert stopped.json["success"] is False
+    assert stopped.json["usage"]["model_calls"] == 2
+    assert "Go on with: manus resume t\n" in stopped.err
+    assert "Traceback" not in stopped.err
+    assert not is_alive(pid)
+    server.script(text("It had begun; I leave it at that."))
+    resumed = manus("resume", "--json", "t")
+    assert (resumed.code, resumed.json["stop_reason"]) == (0, "answered")
+    assert (manus.workspace / "runs").read_text() == "ran\n"
+    assert len(server.requests) == 3
+    observations = [m["content"] for m in server.requests[2].messages if m["role"] == "tool"]
+    assert len(observations) == 2
+
+
+def test_ctrl_c_while_the_model_thinks(manus: Program, server: ScriptedServer) -> None:
+    server.script(hang())
+    with manus.start("run", "--thread", "t", "think") as process:
+        server.wait_for(1)
+        process.send_signal(signal.SIGINT)
+        stopped = process.end()
+    assert stopped.code == 130
+    server.script(text("Thought."))
+    resumed = manus("resume", "t")
+    assert (resumed.code, resumed.out) == (0, "Thought.\n")
+    assert server.requests[1].messages[:-1] == server.requests[0].messages[:-1]
+
+
+def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) -> None:
+    # a shell that does not let itself be ended politely keeps the clean way busy
+    server.script(call("bash", command="trap '' TERM INT HUP; " + SLOW))
+    with manus.start("run", "--thread", "t", "work") as process:
+        pid = int(wait_for_file(manus.workspace / "pid"))
+        process.send_signal(signal.SIGINT)
+        process.expect("Stopping")
+        process.send_signal(signal.SIGINT)
+        assert process.end().code == 130
+    assert not is_alive(pid)
+
+
+def test_ignored_signals_stay_ignored(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo x > begun; read x < go"), text("Done."))
+    manus.workspace.mkdir()
+    os.mkfifo(manus.workspace / "go")
+    with subprocess.Popen(
+        ["nohup", *manus.command("run", "work")],
+        cwd=manus.home,
+        env=manus.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        wait_for_file(manus.workspace / "begun")
+        process.send_signal(signal.SIGHUP)
+        (manus.workspace / "go").write_text("on\n")
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"Done.\n")
+
+
+def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        calls(
+            call("bash", command="echo one >> log"),
+            call("bash", command=SLOW),
+            text="Two things.",
+        )
+    )
+    with manus.start(
+        "run", "--workspace", "place", "--max-steps", "7", "--thread", "t", "work"
+    ) as process:
+        wait_for_file(manus.home / "place" / "runs")
+        process.kill()
+        process.end()
+    row = manus("threads").out.splitlines()[1].split()
+    assert (row[0], row[1], row[2]) == ("t", "unfinished", "1")
+    assert row[-1] == "work"
+    server.script(call("bash", command="cat log runs"), text("All there."))
+    resumed = manus("resume", "t")
+    assert (resumed.code, resumed.out) == (0, "All there.\n")
+    assert "Step 2/7" in resumed.err
+    assert (manus.home / "place" / "log").read_text() == "one\n"
+    assert (manus.home / "place" / "runs").read_text() == "ran\n"
+    assert not manus.workspace.exists()
+    messages = server.requests[1].messages
+    assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "tool", "user"]
+    assert "was not executed again" in str(messages[4]["content"])
+
+
+def test_killed_in_the_first_thought(manus: Program, server: ScriptedServer) -> None:
+    server.script(hang())
+    with manus.start("run", "--profile", "swe", "--workspace", "place", "--thread", "t", "go") as p:
+        server.wait_for(1)
+        p.kill()
+        p.end()
+    server.script(text("Gone on."))
+    resumed = manus("resume", "t", "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Gone on.")
+    # with the profile and the place that it was begun with
+    assert server.requests[1].messages == server.requests[0].messages
+    assert str(manus.home / "place") in str(server.requests[1].messages[0]["content"])
+
+
+def test_two_processes_on_one_thread(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command=SLOW))
+    with manus.start("run", "--thread", "t", "work") as process:
+        wait_for_file(manus.workspace / "runs")
+        for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
+            second = manus(*arguments)
+            assert second.code == 2
+            assert second.err.startswith(
+                "manus: The thread t is being worked on by another process"
+            )
+            assert f"(pid {process.pid})" in second.err
+        assert manus("threads", "--delete", "t").code == 2
+        assert manus("threads").out.splitlines()[1].split()[1] == "running"
+        server.script(text("Another thread."))
+        assert manus("run", "--thread", "other", "--workspace", "elsewhere", "hi").code == 0
+    assert len(server.requests) == 2
+
+
+def test_a_question_without_a_terminal_waits_for_its_answer(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
+    asked = manus("run", "--thread", "t", "paint it")
+    assert (asked.code, asked.out) == (1, "Which colour?\n")
+    assert "Waiting for an answer: 1 step" in asked.err
+    assert asked.err.endswith("Answer with: manus resume t --answer TEXT\n")
+    assert "waiting" in manus("threads").out
+    again = manus("resume", "t", "--json")
+    assert (again.code, again.json["stop_reason"]) == (1, "interrupted")
+    assert again.json["output"] == "Which colour?"
+    answered = manus("resume", "t", "--answer", "blue")
+    assert (answered.code, answered.out) == (0, "Blue it is.\n")
+    assert server.requests[1].messages[-2]["content"] == "blue"
+    assert len(server.requests) == 2
+
+
+def test_two_questions_are_answered_apart(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        calls(
+            call("ask_human", inquire="First?"),
+            call("bash", command="echo ran >> runs"),
+            call("ask_human", inquire="Second?"),
+        ),
+        text("Thanks."),
+    )
+    asked = manus("run", "--quiet", "--thread", "t", "ask me")
+    assert set(asked.out.splitlines()) == {"First?", "Second?"}
+    second = next(line for line in asked.err.splitlines() if "=TEXT" in line).split()[-1][:8]
+    assert asked.err.startswith("Answer with:\n  manus resume t --answer ")
+    first_answered = manus("resume", "t", "--answer", f"{second}=to the first listed")
+    assert first_answered.code == 1
+    assert len(first_answered.out.splitlines()) == 1
+    done = manus("resume", "t", "--answer", "the other")
+    assert (done.code, done.out) == (0, "Thanks.\n")
+    assert (manus.workspace / "runs").read_text() == "ran\n"
+    answers = [m["content"] for m in server.requests[1].messages if m["role"] == "tool"]
+    assert {answers[0], answers[2]} == {"to the first listed", "the other"}
+
+
+def test_answers_to_nothing(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Done."))
+    assert manus("run", "--thread", "t", "do").code == 0
+    result = manus("resume", "t", "--answer", "yes")
+    assert result.code == 2
+    assert "No question is open on the thread t" in result.err
+
+
+def test_nothing_to_resume(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Done."), call("bash", command="echo 1"))
+    assert manus("run", "--thread", "t", "do").code == 0
+    result = manus("resume", "--json", "t")
+    assert (result.code, result.json["output"]) == (0, "Done.")
+    assert result.err.startswith("There is nothing to resume: the thread t has ended.\n")
+    assert manus("run", "--thread", "u", "--max-steps", "1", "do").code == 1
+    result = manus("resume", "u")
+    assert result.code == 1
+    assert result.err.endswith("Go on with: manus run --thread u PROMPT\n")
+
+
+@pytest.fixture
+def left_pipe() -> Iterator[int]:
+    """The writing end of a pipe whose reader has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
+def test_the_output_can_go_to_a_reader_that_leaves(
+    manus: Program, server: ScriptedServer, left_pipe: int
+) -> None:
+    server.script(text("\n".join(map(str, range(20_000)))))
+    with manus.start("run", "--thread", "t", "count", out=left_pipe) as process:
+        result = process.end()
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    assert "BrokenPipe" not in result.err
+    assert "unexpected" not in result.err
+
+
+def test_a_reader_of_the_progress_that_leaves_does_not_end_the_run(
+    manus: Program, server: ScriptedServer, left_pipe: int
+) -> None:
+    server.script(call("bash", command="echo made > a"), text("Done."))
+    with manus.start("run", "work", err=left_pipe) as process:
+        assert process.end() == Result(0, "Done.\n", "")
+    assert (manus.workspace / "a").exists()
+
+
+def test_a_new_request_instead_of_an_answer(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("ask_human", inquire="Which colour?"), text("Never mind the colour."))
+    assert manus("run", "--thread", "t", "paint it").code == 1
+    result = manus("run", "--thread", "t", "forget it")
+    assert (result.code, result.out) == (0, "Never mind the colour.\n")
+    assert "waiting" not in manus("threads").out
+    assert manus("resume", "t", "--answer", "blue").code == 2

@@ -1,0 +1,133 @@
+"""A store that is locked, damaged or full: a sentence, exit code 1, and nothing lost."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from tests.manus.program import Program, Result, wait_for_file
+from tests.server import Call, Request, ScriptedServer, call, text
+
+GO_ON = "until [ -e go ]; do sleep 0.05; done; echo did >> log"
+
+
+def _counting(request: Request) -> Call:
+    """A call whose result is large, and another each time."""
+    begin = len(request.messages)
+    return call("bash", command=f"seq {begin} {begin + 2000}")
+
+
+def _sentence(result: Result, word: str) -> None:
+    assert result.code == 1
+    sentence = next(line for line in result.err.splitlines() if line.startswith("manus: "))
+    assert word in sentence
+    assert "Traceback" not in result.err
+
+
+def test_a_database_locked_from_the_start(manus: Program, server: ScriptedServer) -> None:
+    manus("threads")
+    holder = sqlite3.connect(manus.database, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        result = manus("run", "hello")
+    finally:
+        holder.close()
+    _sentence(result, "is locked by another process")
+    assert (result.out, len(server.requests)) == ("", 0)
+
+
+def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo > begun; " + GO_ON))
+    with manus.start("run", "--json", "--thread", "t", "work") as process:
+        wait_for_file(manus.workspace / "begun")
+        holder = sqlite3.connect(manus.database, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        try:
+            (manus.workspace / "go").touch()
+            broken = process.end()
+        finally:
+            holder.close()
+    _sentence(broken, "is locked by another process")
+    assert (broken.json["thread_id"], broken.json["status"]) == ("t", "error")
+    assert "is locked" in broken.json["output"]
+    assert broken.json["usage"]["model_calls"] == 1
+    assert "Go on with: manus resume t\n" in broken.err
+    server.script(text("Done."))
+    assert manus("resume", "t").code == 0
+    assert (manus.workspace / "log").read_text() == "did\n"
+
+
+def test_a_file_that_is_no_database(manus: Program, server: ScriptedServer) -> None:
+    (manus.home / "notes").write_text("My notes, longer than a header.")
+    result = manus("run", "hello", MANUS_CHECKPOINT="notes")
+    _sentence(result, "is not a SQLite database")
+    assert (manus.home / "notes").read_text() == "My notes, longer than a header."
+    assert server.requests == []
+
+
+def test_a_damaged_database(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    manus("run", "--thread", "t", "hello")
+    damaged = bytearray(manus.database.read_bytes())
+    damaged[4096:] = b"\x5a" * (len(damaged) - 4096)
+    manus.database.write_bytes(damaged)
+    for arguments in (["run", "--thread", "t", "more"], ["resume", "t"], ["threads"]):
+        _sentence(manus(*arguments), "is damaged")
+    assert manus.database.read_bytes()[4096:] == damaged[4096:]
+
+
+def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
+    server.always(_counting)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    done = subprocess.run(
+        manus.command("run", "--json", "--max-steps", "40", "--thread", "t", "count"),
+        cwd=manus.home,
+        env=manus.environment,
+        preexec_fn=limit,
+        capture_output=True,
+        timeout=100,
+        check=False,
+    )
+    _sentence(Result(done.returncode, done.stdout.decode(), done.stderr.decode()), "disk")
+    kept = manus("show", "--json", "t").json
+    assert len(kept["messages"]) > 3
+    server.script(text("Now there is room."))
+    assert manus("resume", "--quiet", "t").out == "Now there is room.\n"
+
+
+def _can_mount() -> bool:
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return False
+    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
+def test_a_full_disk(manus: Program, server: ScriptedServer) -> None:
+    if not _can_mount():
+        pytest.skip("mounting a small disk needs root and a mount namespace")
+    server.always(_counting)
+    small, kept = manus.home / "small", manus.home / "kept"
+    small.mkdir()
+    kept.mkdir()
+    command = manus.command("run", "--json", "--max-steps", "60", "--thread", "t", "count")
+    script = 'mount -t tmpfs -o size=400k none "$0" && "$@"; code=$?; cp "$0"/* kept; exit $code'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, str(small), *command],
+        cwd=manus.home,
+        env={**manus.environment, "MANUS_CHECKPOINT": "small/t.sqlite"},
+        capture_output=True,
+        timeout=100,
+        check=False,
+    )
+    _sentence(Result(done.returncode, done.stdout.decode(), done.stderr.decode()), "disk")
+    shown = manus("show", "--json", "t", MANUS_CHECKPOINT="kept/t.sqlite").json
+    assert len(shown["messages"]) > 3
+    server.script(text("Now there is room."))
+    resumed = manus("resume", "--quiet", "t", MANUS_CHECKPOINT="kept/t.sqlite")
+    assert (resumed.code, resumed.out) == (0, "Now there is room.\n")

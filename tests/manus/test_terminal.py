@@ -1,0 +1,149 @@
+"""The program on a terminal: what is asked, what is streamed, and what must not get through."""
+
+import re
+
+from tests.manus.program import Program
+from tests.server import ScriptedServer, call, calls, hang, text
+
+
+def test_the_request_is_asked_for(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    with manus.terminal("run") as terminal:
+        terminal.expect("What is to be done? ")
+        terminal.type("Say grüße\n")
+        assert terminal.wait() == 0
+    assert server.requests[0].messages[-2]["content"] == "Say grüße"
+    assert "Hello.\n" in terminal.text
+
+
+def test_an_empty_line_is_no_request(bare: Program) -> None:
+    with bare.terminal("run") as terminal:
+        terminal.expect("What is to be done? ")
+        terminal.type("\n")
+        assert terminal.wait() == 2
+    assert "manus: There is no request" in terminal.text
+
+
+def test_a_question_is_asked_and_the_run_goes_on(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        call("bash", command="colour=none"),
+        call("ask_human", inquire="Which colour?"),
+        call("bash", command="echo $colour"),
+        text("Done in blue."),
+    )
+    with manus.terminal("run", "paint it") as terminal:
+        terminal.expect("The agent asks: Which colour?")
+        terminal.expect("Your answer (Ctrl-D to answer later): ")
+        terminal.type("\n")
+        terminal.type("  blue \n")
+        assert terminal.wait() == 0
+    tool_messages = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
+    assert tool_messages[1] == "blue"
+    # the same process went on: the shell is the one from before the question
+    assert str(tool_messages[2]).startswith("none\n")
+    assert "Done in blue.\n" in terminal.text
+
+
+def test_several_questions_are_asked_one_by_one(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        calls(call("ask_human", inquire="First?"), call("ask_human", inquire="Second?")),
+        text("Thanks."),
+    )
+    with manus.terminal("run", "--quiet", "ask me") as terminal:
+        for question, answer in (("First?", "one"), ("Second?", "two")):
+            terminal.expect(f"The agent asks: {question}\nYour answer (Ctrl-D to answer later): ")
+            terminal.type(f"{answer}\n")
+        assert terminal.wait() == 0
+    answers = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
+    assert answers == ["one", "two"]
+
+
+def test_a_question_can_be_left_open_and_answered_later(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(call("ask_human", inquire="Which colour?"), text("Red it is."))
+    with manus.terminal("run", "--thread", "t", "paint it") as terminal:
+        terminal.expect("later): ")
+        terminal.type("\x04")
+        assert terminal.wait() == 1
+    assert "Answer with: manus resume t --answer TEXT" in terminal.text
+    with manus.terminal("resume", "t") as terminal:
+        terminal.expect("The agent asks: Which colour?")
+        terminal.expect("later): ")
+        terminal.type("red\n")
+        assert terminal.wait() == 0
+    assert "Red it is." in terminal.text
+    assert len(server.requests) == 2
+
+
+def test_ctrl_c_at_a_question_leaves_it_open(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("ask_human", inquire="Which colour?"))
+    with manus.terminal("run", "--thread", "t", "paint it") as terminal:
+        terminal.expect("later): ")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "Answer with: manus resume t --answer TEXT" in terminal.text
+    assert "Traceback" not in terminal.text
+
+
+def test_ctrl_c_before_there_is_a_request(bare: Program) -> None:
+    with bare.terminal("run") as terminal:
+        terminal.expect("What is to be done? ")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "Traceback" not in terminal.text
+
+
+def test_the_thought_is_shown_as_it_comes(manus: Program, server: ScriptedServer) -> None:
+    server.script(hang(reply=text("Thinking aloud about it all"), after_chunks=4))
+    with manus.terminal("run", "think") as terminal:
+        terminal.expect("  Thinking")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "aloud about it all" not in terminal.text
+
+
+def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
+    server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
+    with manus.terminal("run", "say hi") as terminal:
+        assert terminal.wait() == 0
+    assert terminal.text.count("I say hi first.") == 1
+    lines = terminal.text.splitlines()
+    assert lines[:3] == ["Step 1/20", "  I say hi first.", lines[2]]
+    assert re.fullmatch(r"  model   \d+\.\d s, .* tokens in, .* out", lines[2])
+    assert lines[3] == "  call    bash: echo hi"
+
+
+def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedServer) -> None:
+    nasty = "\x1b]0;owned\x07\x1b[2J\x9b5n[bold]plain[/bold]"
+    server.script(
+        calls(call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'"), text=nasty), text(nasty)
+    )
+    with manus.terminal("run", nasty) as terminal:
+        assert terminal.wait() == 0
+    left = re.sub(r"\x1b\[[0-9;]*m", "", terminal.raw)
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
+    assert "owned" not in left
+    assert "[bold]plain[/bold]\n" in terminal.text
+
+
+def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("a"), text("b"), text("c"))
+    with manus.terminal("run", "x") as terminal:
+        assert terminal.wait() == 0
+    assert "\x1b[1mStep 1/20" in terminal.raw
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        manus.environment[name] = value
+        with manus.terminal("run", "x") as terminal:
+            assert terminal.wait() == 0
+        assert "Step 1/20" in terminal.raw
+        assert "\x1b" not in terminal.raw
+
+
+def test_lines_fit_a_narrow_window(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo " + "x" * 300), text("ok"))
+    with manus.terminal("run", "x", columns=40) as terminal:
+        assert terminal.wait() == 0
+    shown = [line for line in terminal.text.splitlines() if "xxx" in line]
+    assert shown
+    assert all(len(line) <= 40 and line.endswith("…") for line in shown)

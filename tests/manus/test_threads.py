@@ -1,0 +1,104 @@
+"""`manus threads` and `manus show`."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from manus.threads import age
+from tests.manus.program import Program
+from tests.server import ScriptedServer, call, calls, text
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [(-5, "0 s"), (0, "0 s"), (59, "59 s"), (60, "1 min"), (7300, "2 h"), (200_000, "2 d")],
+)
+def test_age(seconds: int, wanted: str) -> None:
+    assert age(NOW - timedelta(seconds=seconds), NOW) == wanted
+
+
+def test_no_threads_yet(bare: Program) -> None:
+    result = bare("threads")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"There are no threads yet in {bare.database}.\n"
+    assert bare("threads", "--json").json == []
+
+
+def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedServer) -> None:
+    server.script(
+        text("One."),
+        calls(call("bash", command="seq 1 30"), text="I count."),
+        calls(call("terminate", status="failure"), text="No further."),
+        text("Three."),
+    )
+    manus("run", "--thread", "first", "Say\none \x1b[31mred")
+    manus("run", "--thread", "second", "Count to thirty")
+    manus("run", "--thread", "third", "--max-steps", "5", "Say three")
+    listed = [line.split() for line in manus("threads").out.splitlines()]
+    assert listed[0] == ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
+    assert [row[0] for row in listed[1:]] == ["third", "second", "first"]
+    assert listed[2][1:4] == ["no", "success", "2"]
+    assert listed[3][1:3] == ["finished", "1"]
+    assert listed[3][5:] == ["Say", "one", "red"]
+    data = manus("threads", "--json", "--limit", "2").json
+    assert [thread["thread_id"] for thread in data] == ["third", "second"]
+    assert data[1]["request"] == "Count to thirty"
+    assert data[1]["workspace"] == str(manus.workspace)
+    _check_shown(manus)
+    assert manus("threads", "--delete", "first", "--delete", "third").code == 0
+    assert [t["thread_id"] for t in manus("threads", "--json").json] == ["second"]
+    assert manus("show", "first").code == 2
+
+
+def _check_shown(manus: Program) -> None:
+    shown = manus("show", "second")
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    assert lines[0] == f"Thread second, no success, files in {manus.workspace}"
+    assert "user: Count to thirty" in lines
+    assert "agent: I count." in lines
+    assert "  call  bash: seq 1 30" in lines
+    assert "  result: 1" in lines
+    assert "    (… 20 more lines; --full shows them)" in lines
+    assert lines[-1] == "Finished without success."
+    assert "    30" in manus("show", "--full", "second").out.splitlines()
+    assert "\x1b" not in manus("show", "first").out
+    data = manus("show", "--json", "second").json
+    assert (data["thread_id"], data["success"]) == ("second", False)
+    roles = [message["role"] for message in data["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool"]
+    assert data["messages"][1]["calls"][0]["args"] == {"command": "seq 1 30"}
+    assert data["messages"][2]["text"].startswith("1\n2\n")
+
+
+def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
+    import subprocess
+    import sys
+
+    server.script(text("Hello."))
+    code = (
+        "import asyncio, sys\n"
+        "from graph import build_agent\n"
+        "from manus.checkpoint import open_checkpointer\n"
+        "from state.settings import Settings\n"
+        "async def main():\n"
+        "    async with open_checkpointer(Settings()) as saver:\n"
+        "        agent = build_agent('swe', checkpointer=saver)\n"
+        "        config = {'configurable': {'thread_id': 'mine'}}\n"
+        "        context = {'model': 'm', 'base_url': sys.argv[1], 'workspace': 'place'}\n"
+        "        await agent.ainvoke({'request': 'Say hello'}, config, context=context)\n"
+        "asyncio.run(main())\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, server.base_url],
+        cwd=bare.home,
+        env=bare.environment,
+        check=True,
+        timeout=60,
+    )
+    (thread,) = bare("threads", "--json").json
+    assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
+    assert thread["workspace"] == str(bare.home / "place")
+    assert "user: Say hello" in bare("show", "mine").out

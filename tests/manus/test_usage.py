@@ -1,0 +1,147 @@
+"""Wrong usage and configuration: exit code 2, one sentence, and nothing begun."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manus import __version__
+from tests.manus.nursery import ROOT
+from tests.manus.program import Program, Result
+
+
+def _sentence(result: Result) -> str:
+    assert result.out == ""
+    assert result.err.startswith("manus: ")
+    assert result.err.count("\n") == 1
+    return result.err
+
+
+def test_without_arguments_it_prints_its_help(bare: Program) -> None:
+    result = bare()
+    assert (result.code, result.err) == (0, "")
+    for word in ("run", "resume", "threads", "show", "graph", "doctor", "--version"):
+        assert word in result.out
+
+
+def test_version(bare: Program) -> None:
+    assert bare("--version").out == f"manus {__version__}\n"
+
+
+def test_help_imports_nothing_slow(bare: Program) -> None:
+    code = (
+        "import sys; from manus.cli import main\n"
+        "try: main(['run', '--help'])\n"
+        "except SystemExit: pass\n"
+        "slow = {'langgraph', 'langchain_core', 'openai', 'pydantic', 'rich', 'asyncio', 'httpx'}\n"
+        "print('imported:', sorted(slow & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--max-steps" in done.stdout
+    assert done.stdout.endswith("imported: []\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fly"], "'fly'"),
+        (["run", "--max-steps", "0", "x"], "'0' is not a whole number of at least 1"),
+        (["run", "--max-steps", "many", "x"], "'many' is not a whole number"),
+        (["run", "--speed", "x"], "--speed"),
+        (["resume"], "THREAD"),
+        (["run", "--thread", "", "x"], "cannot be a thread's id"),
+        (["run", "--thread", "a\nb", "x"], "cannot be a thread's id"),
+        (["run", "--thread", "x" * 300, "x"], "cannot be a thread's id"),
+        (["graph", "train"], "train"),
+        (["threads", "--limit", "-1"], "--limit"),
+    ],
+)
+def test_wrong_arguments(bare: Program, arguments: list[str], said: str) -> None:
+    result = bare(*arguments)
+    assert result.code == 2
+    assert said in _sentence(result)
+    assert "--help` shows how it is used" in result.err
+
+
+@pytest.mark.parametrize("stdin", ["", " \n\t\n"])
+def test_no_request(bare: Program, stdin: str) -> None:
+    for arguments in (["run"], ["run", ""], ["run", "-"], ["run", "--json", "--", "  "]):
+        result = bare(*arguments, stdin=stdin)
+        assert result.code == 2
+        assert "There is no request" in _sentence(result)
+
+
+def test_no_model(bare: Program) -> None:
+    result = bare("run", "hello")
+    assert result.code == 2
+    assert "No model is configured: set OPENAI_API_KEY" in _sentence(result)
+    assert not bare.workspace.exists()
+
+
+def test_an_unknown_profile_lists_those_there_are(bare: Program) -> None:
+    result = bare("run", "hello", "--profile", "poet")
+    assert result.code == 2
+    assert "There is no profile `poet`; known are: manus" in _sentence(result)
+
+
+def test_a_setting_that_does_not_fit(bare: Program) -> None:
+    result = bare("run", "hello", MANUS_MAX_STEPS="lots")
+    assert result.code == 2
+    assert "MANUS_MAX_STEPS" in _sentence(result)
+
+
+def test_a_file_of_settings_that_does_not_fit(bare: Program) -> None:
+    (bare.home / "manus.toml").write_text("speed = 3\n")
+    assert "manus.toml sets `speed`, which is not a setting" in _sentence(bare("threads"))
+    (bare.home / "manus.toml").write_text("speed = \n")
+    assert "manus.toml" in _sentence(bare("threads"))
+
+
+def test_a_recording_that_is_not_there(bare: Program) -> None:
+    result = bare("run", "hello", "--model", "replay:none.jsonl")
+    assert result.code == 2
+    assert "There is no recording none.jsonl" in _sentence(result)
+
+
+def test_a_workspace_that_cannot_be_written(bare: Program, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = bare(
+        "run", "hi", "--workspace", "file/below", MANUS_MODEL="m", MANUS_BASE_URL="http://x"
+    )
+    assert result.code == 2
+    assert "workspace" in _sentence(result)
+    assert "--workspace or MANUS_WORKSPACE" in result.err
+    assert "finished" not in bare("threads").out
+
+
+def test_another_kind_of_store(bare: Program) -> None:
+    result = bare("threads", MANUS_CHECKPOINT="mysql://user:secret@host/db")
+    assert result.code == 2
+    assert "MANUS_CHECKPOINT takes" in _sentence(result)
+    assert "secret" not in result.err
+
+
+@pytest.mark.parametrize("command", ["resume", "show", "threads --delete"])
+def test_an_unknown_thread(bare: Program, command: str) -> None:
+    result = bare(*command.split(), "nowhere")
+    assert result.code == 2
+    assert "There is no thread nowhere" in _sentence(result)
+
+
+def test_graph_prints_mermaid(bare: Program) -> None:
+    result = bare("graph")
+    assert (result.code, result.err) == (0, "")
+    assert "graph TD;" in result.out
+    assert result == bare.cold("graph", "agent")
+
+
+def test_each_command_finds_its_imports_by_itself(bare: Program) -> None:
+    assert "REQUEST" not in bare.cold("threads").out
+    assert "There is no thread t" in bare.cold("show", "t").err
+    assert "There is no thread t" in bare.cold("resume", "t").err
+    assert "Not ready: model." in bare.cold("doctor").out
+    assert "No model is configured" in bare.cold("run", "hello").err

@@ -1,0 +1,140 @@
+"""A real MCP server (the protocol's Python SDK) with the faults that servers have.
+
+`python odd_server.py stdio | http [PORT] | sse [PORT]`; over HTTP its port is the first line it
+prints. With TOKEN in the environment it wants that as a bearer token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import uvicorn
+from mcp.server.fastmcp import Context, FastMCP, Image
+from mcp.types import AudioContent, ToolAnnotations
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+LARGE = 10_000_000
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+mcp = FastMCP("odd")
+
+
+@mcp.tool(annotations=ToolAnnotations(readOnlyHint=True))
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@mcp.tool()
+def note(line: str) -> str:
+    """Append a line to the file `noted` where the server runs."""
+    with Path("noted").open("a") as file:
+        file.write(line + "\n")
+    return "noted"
+
+
+@mcp.tool()
+def note_and_die(line: str) -> str:
+    """Have an effect, and end before it can be said."""
+    note(line)
+    os._exit(7)
+
+
+@mcp.tool()
+async def hang() -> str:
+    """Never answer."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@mcp.tool()
+def freeze() -> str:
+    """Answer nothing at all any more."""
+    import threading
+
+    threading.Event().wait()
+    return "never"
+
+
+@mcp.tool()
+def large() -> str:
+    """Give ten million characters."""
+    return "x" * LARGE
+
+
+@mcp.tool()
+def fail() -> str:
+    """Raise an error."""
+    raise ValueError("the tide is out")
+
+
+@mcp.tool()
+def picture() -> Image:
+    """A picture."""
+    return Image(data=PIXEL, format="png")
+
+
+@mcp.tool()
+def sound() -> list[AudioContent | str]:
+    """A sound, and a word."""
+    data = base64.b64encode(b"RIFF").decode()
+    return ["hear:", AudioContent(type="audio", data=data, mimeType="audio/x-wav")]
+
+
+@mcp.tool()
+async def grow(context: Context) -> str:  # type: ignore[type-arg]
+    """Offer one more tool, and say so."""
+    mcp.add_tool(lambda: "grown", name="grown", description="New.")
+    await context.session.send_tool_list_changed()
+    return "there is one more"
+
+
+@mcp.tool()
+def leave_a_child() -> int:
+    """Start a process in a session of its own; its number."""
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    return child.pid
+
+
+class Guarded:
+    """Refuses who does not bear the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = Request(scope).headers.get("authorization")
+            if given != f"Bearer {self.token}":
+                refusal: Response = PlainTextResponse("no", 401)
+                await refusal(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def serve(kind: str, port: int) -> None:
+    app: ASGIApp = mcp.sse_app() if kind == "sse" else mcp.streamable_http_app()
+    if token := os.environ.get("TOKEN"):
+        app = Guarded(app, token)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)  # noqa: T201
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listener])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "stdio":
+        mcp.run()
+    else:
+        serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -1,0 +1,50 @@
+"""A run of the agent graph with tools of an MCP server."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import psutil
+from blockbuster import blockbuster_ctx
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from tests.helpers.agent import ScriptedAgent
+from tests.mcp.conftest import ASKING, ODD
+from tests.server import ScriptedServer, replies
+
+
+def configure(agent: ScriptedAgent) -> None:
+    """Name the odd server, and one that is down, in `manus.toml`."""
+    arguments = json.dumps([ODD, "stdio"])
+    (agent.workspace.parent / "manus.toml").write_text(
+        f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
+        '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
+    )
+
+
+async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(
+    agent: ScriptedAgent, saver: AsyncSqliteSaver, server: ScriptedServer
+) -> None:
+    configure(agent)
+    asking = ScriptedAgent(server, agent.workspace, saver, ASKING)
+    with blockbuster_ctx(scanned_modules=["graph", "nodes", "state", "prompts", "tools"]):
+        outcome = await asking.run(
+            replies.call("mcp_odd_add", a=2, b=3),
+            replies.call("mcp_odd_picture"),
+            replies.call("mcp_down_add", a=2, b=3),
+            replies.call("terminate", status="success"),
+        )
+    assert outcome.success
+    first, second, third, _ = await asking.observations()
+    assert first == "5"
+    assert second == ""
+    assert third.startswith("There is no tool `mcp_down_add`.")
+    assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
+
+
+async def test_a_profile_that_does_not_ask_gets_none(agent: ScriptedAgent) -> None:
+    configure(agent)
+    await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."))
+    [said] = await agent.observations()
+    assert said.startswith("There is no tool `mcp_odd_add`.")

@@ -1,0 +1,38 @@
+"""Where a provider keeps a request's beginning only if told to, it is told."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from nodes.cache_marks import MARK, with_cache_marks
+from nodes.recording import ephemeral
+
+REQUEST: list[BaseMessage] = [
+    SystemMessage("You work."),
+    HumanMessage("Do it."),
+    AIMessage("Done."),
+    ephemeral("What next?"),
+]
+
+
+def marked(request: list[BaseMessage]) -> list[bool]:
+    return [isinstance(m.content, list) and "cache_control" in str(m.content) for m in request]
+
+
+def test_the_system_prompt_and_the_end_of_the_history_are_marked() -> None:
+    made = with_cache_marks(REQUEST, "anthropic")
+    assert marked(made) == [True, False, True, False]
+    assert made[2].content == [{"type": "text", "text": "Done.", "cache_control": MARK}]
+    assert [m.text for m in made] == [m.text for m in REQUEST]
+    assert marked(REQUEST) == [False] * 4, "the history is left as it is"
+
+
+def test_other_providers_want_no_marks() -> None:
+    assert with_cache_marks(REQUEST, "openai") == REQUEST
+
+
+def test_a_message_without_words_is_not_marked() -> None:
+    call = {"id": "1", "name": "bash", "args": {}}
+    request = [*REQUEST[:2], AIMessage("", tool_calls=[call]), REQUEST[3]]
+    assert marked(with_cache_marks(request, "anthropic")) == [True, False, False, False]
+    assert with_cache_marks([], "anthropic") == []

@@ -1,0 +1,175 @@
+"""Asking the model: what is tried again, how often, after which wait, and what is said then."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from nodes.models import NOT_CONFIGURED
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import Scripted, call, cut, fail, hang, raw, text
+
+SOON = {"retry-after-ms": "1"}
+HTML = raw(b"<html>Bad gateway</html>", 502, headers=SOON)
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a server that hangs; long enough for one that answers, on a busy machine too."""
+    monkeypatch.setenv("MANUS_TIMEOUT", "2")
+
+
+def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["type"] == "retry"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        fail(429, headers=SOON),
+        fail(500, headers=SOON),
+        fail(503, headers=SOON),
+        HTML,
+        cut(0),
+        cut(2),
+        hang(),
+    ],
+)
+async def test_what_may_pass_is_tried_again(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Scripted
+) -> None:
+    be_impatient(monkeypatch)
+    events = await agent.events(reply, text("Here I am."))
+    outcome = await agent.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
+    assert [event["attempt"] for event in retries(events)] == [1]
+    assert outcome.usage["model_calls"] == 1, "what brought nothing is not counted"
+    first, second = agent.server.requests
+    assert first.raw == second.raw
+
+
+@pytest.mark.parametrize("reply", [cut(4), hang(after_chunks=4)])
+async def test_a_stream_that_breaks_off_is_begun_anew(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Scripted
+) -> None:
+    be_impatient(monkeypatch)
+    agent.server.script(reply, text("All of it."))
+    stream = agent.graph.astream(
+        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
+    )
+    async for _ in stream:
+        pass
+    assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        fail(400, message="No."),
+        fail(401),
+        fail(403),
+        fail(404),
+        fail(422, message="No."),
+        fail(429, code="insufficient_quota"),
+        fail(400, code="context_length_exceeded"),
+    ],
+)
+async def test_what_cannot_pass_is_not(agent: ScriptedAgent, reply: Scripted) -> None:
+    events = await agent.events(reply)
+    outcome = await agent.outcome()
+    assert (outcome.status, outcome.stop_reason) == ("error", "error")
+    assert len(agent.server.requests) == 1
+    assert retries(events) == []
+    assert "\n" not in outcome.output
+    assert "Retry" not in outcome.output
+    assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
+
+
+async def test_the_servers_own_wait_is_kept(agent: ScriptedAgent) -> None:
+    events = await agent.events(fail(429, retry_after=0.3), fail(503, retry_after=0.2), text("So."))
+    first, second, third = agent.server.requests
+    assert second.at - first.at >= 0.3
+    assert third.at - second.at >= 0.2
+    waits = [event["wait"] for event in retries(events)]
+    assert 0.3 <= waits[0] <= 0.33
+    assert 0.2 <= waits[1] <= 0.22
+    assert "429" in retries(events)[0]["reason"]
+
+
+async def test_a_wait_of_an_hour_is_not(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(fail(429, retry_after=3600))
+    assert outcome.stop_reason == "error"
+    assert "limits the rate of requests (429)" in outcome.output
+
+
+async def test_waits_grow_and_differ(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", "2")
+    events = await agent.events(*[fail(500)] * 3)
+    first, second = [event["wait"] for event in retries(events)]
+    assert 0.25 <= first <= 0.5 <= second <= 1.0
+    gaps = [b.at - a.at for a, b in itertools.pairwise(agent.server.requests)]
+    assert all(gap >= wait for gap, wait in zip(gaps, (first, second), strict=True))
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+async def test_there_is_an_end_to_it(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", str(most))
+    outcome = await agent.run(*[fail(500, message="Sorry.", headers=SOON)] * (most + 1))
+    assert outcome.stop_reason == "error"
+    assert outcome.output == f"The model server at {agent.server.base_url} failed (500): Sorry."
+
+
+async def test_where_nobody_listens_it_is_over_soon(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", "100")
+    address = agent.server.base_url
+    agent.server.close()
+    events = await agent.events()
+    outcome = await agent.outcome()
+    assert len(retries(events)) == 2
+    assert f"The model server at {address} cannot be reached" in outcome.output
+    assert "MANUS_BASE_URL" in outcome.output
+
+
+async def test_a_page_instead_of_a_reply(agent: ScriptedAgent) -> None:
+    page = raw(b"<!doctype html><title>Welcome</title>")
+    outcome = await agent.run(*[page] * 3)
+    assert outcome.stop_reason == "error"
+    assert "no chat reply" in outcome.output
+    assert "/v1" in outcome.output
+
+
+async def test_a_reply_without_usage_is_paid_for_once(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(text("Hello.", usage=None))
+    assert len(agent.server.requests) == 1
+    assert outcome.stop_reason == "answered"
+    assert outcome.usage["model_calls"] == 1
+    assert outcome.usage["output_tokens"] > 0
+    assert outcome.usage["estimated"] is True
+
+
+async def test_partial_usage_is_believed_as_far_as_it_goes(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(text("Hello.", usage={"prompt_tokens": 7, "completion_tokens": 2}))
+    assert (outcome.usage["input_tokens"], outcome.usage["output_tokens"]) == (7, 2)
+
+
+@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": None, "completion_tokens": None}])
+async def test_odd_usage_is_survived(agent: ScriptedAgent, usage: dict[str, Any]) -> None:
+    outcome = await agent.run(text("Hello.", usage=usage))
+    assert outcome.stop_reason == "answered"
+
+
+async def test_nothing_configured(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(model=None, base_url=None)
+    assert (outcome.stop_reason, outcome.output) == ("error", NOT_CONFIGURED)
+
+
+async def test_no_tool_is_executed_before_the_whole_reply_is_there(agent: ScriptedAgent) -> None:
+    write = call("append", path="a", line="1")
+    await agent.run(cut(6, reply=write), text("Nothing done."))
+    assert agent.lines("a") == []

@@ -1,0 +1,215 @@
+"""Endpoints that fail, and what is asked instead; replies that are none; what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from nodes import endpoints
+from nodes.endpoints import FIRST_PAUSE, TOLERATED, Breaker
+from nodes.wire import REASONING
+from state.errors import ModelRefusedError, ModelUnavailableError
+from state.model_settings import ModelSettings, Price
+from state.settings import Settings
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import Scripted, ScriptedServer, call, calls, fail, raw, text, tokens
+
+SOON = {"retry-after-ms": "1"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_breaker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    endpoints.breaker._circuits.clear()
+    yield
+    endpoints.breaker._circuits.clear()
+
+
+@pytest.fixture
+def second(new_server: Callable[[], ScriptedServer], tmp_path: Path) -> ScriptedServer:
+    """Another server, configured as the fallback."""
+    other = new_server()
+    write(tmp_path, f'fallback = [{{model = "other", base_url = "{other.base_url}"}}]')
+    return other
+
+
+def write(folder: Path, *lines: str) -> None:
+    (folder / "manus.toml").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def configured(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> ScriptedAgent:
+    """The main endpoint comes from the settings: a run's own address has no fallback."""
+    monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
+    monkeypatch.setenv("MANUS_API_KEY", "sk-main")
+    return agent
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_an_endpoint_that_refuses_is_not_asked_again(
+    configured: ScriptedAgent, second: ScriptedServer, status: int
+) -> None:
+    second.script(call("append", path="a.txt", line="one"), text("done"))
+    events = await configured.events(fail(status))
+    outcome = await configured.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("answered", "done")
+    assert len(configured.server.requests) == 1, "the second step leaves the endpoint alone"
+    assert [request.model for request in second.requests] == ["other", "other"]
+    assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
+    [told] = [event for event in events if event["type"] == "retry"]
+    assert told["reason"].endswith("Asking `other` instead.")
+
+
+async def test_an_endpoint_that_is_down_is_tried_again_and_then_left(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
+    second.script(text("done"))
+    outcome = await configured.run(*[fail(503, headers=SOON)] * 3)
+    assert outcome.stop_reason == "answered"
+
+
+async def test_when_all_fail_each_is_named(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
+    second.script(fail(401))
+    outcome = await configured.run(fail(404))
+    assert outcome.stop_reason == "error"
+    assert "None of 2 models could be asked: (1) The model server at" in outcome.output
+    assert "refused the key (401)" in outcome.output
+
+
+async def test_an_address_chosen_for_a_run_has_no_fallback(
+    agent: ScriptedAgent, second: ScriptedServer
+) -> None:
+    outcome = await agent.run(fail(404))
+    assert outcome.stop_reason == "error"
+    assert second.requests == []
+
+
+def test_the_circuit_opens_and_closes() -> None:
+    now = [0.0]
+    breaker = Breaker(lambda: now[0])
+    main, other = ModelSettings(model="a"), ModelSettings(model="b")
+    chain = [main, other]
+    for _ in range(TOLERATED):
+        breaker.failed(main, ModelUnavailableError("down"))
+        assert breaker.usable(chain) == chain
+    breaker.failed(main, ModelUnavailableError("down"))
+    assert breaker.usable(chain) == [other]
+    breaker.failed(other, ModelRefusedError("no key"))
+    assert breaker.usable(chain) == chain, "with nothing else left all are tried"
+    now[0] = FIRST_PAUSE
+    breaker.failed(main, ModelUnavailableError("down"))
+    assert breaker.usable(chain) == [other]
+    now[0] = 2 * FIRST_PAUSE
+    assert breaker.usable(chain) == [other], "the pause doubles"
+    breaker.worked(main)
+    assert breaker.usable(chain) == chain
+
+
+async def test_an_empty_reply_is_asked_for_again_once(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(
+        text("", usage=tokens(10, 1)), text("done", usage=tokens(20, 2)), request="Hi."
+    )
+    assert outcome.output == "done"
+    assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["done"]
+    assert outcome.usage["model_calls"] == 2
+    assert (outcome.usage["input_tokens"], outcome.usage["output_tokens"]) == (30, 3)
+    first, second = agent.server.requests
+    assert first.raw == second.raw
+
+
+async def test_a_filtered_reply_is_an_error_and_carries_nothing_out(agent: ScriptedAgent) -> None:
+    bad = calls(call("append", path="a.txt", line="one"), finish_reason="content_filter")
+    outcome = await agent.run(bad)
+    assert outcome.stop_reason == "error"
+    assert "content filter" in outcome.output
+    assert agent.lines("a.txt") == []
+
+
+async def test_a_stream_that_ends_without_saying_why_is_asked_for_again_once(
+    agent: ScriptedAgent,
+) -> None:
+    piece = b'data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,'
+    body = piece + b'"delta":{"role":"assistant","content":"Half a"}}]}\n\ndata: [DONE]\n\n'
+    half = raw(body, content_type="text/event-stream")
+    await streamed(agent, "t", half, text("Half a loaf."))
+    assert (await agent.outcome()).output == "Half a loaf."
+    await streamed(agent, "u", half, half)
+    assert (await agent.outcome("u")).output == "Half a", "some servers never say why"
+
+
+async def streamed(agent: ScriptedAgent, thread: str, *replies: Scripted) -> None:
+    """A run whose tokens somebody watches."""
+    agent.server.script(*replies)
+    stream = agent.graph.astream(
+        {"request": "Do it."},
+        thread_config(thread),
+        context=agent.context(),
+        stream_mode="messages",
+    )
+    async for _ in stream:
+        pass
+
+
+async def test_what_a_model_thought_is_kept_and_sent_back_if_wanted(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    think = calls(call("poll"), reasoning="First I look.")
+    agent.server.strict = False
+    await agent.run(think, text("done"))
+    await streamed(agent, "streamed", think, text("done"))
+    for thread in ("t", "streamed"):
+        kept = [m for m in await agent.messages(thread) if isinstance(m, AIMessage)]
+        assert kept[0].additional_kwargs[REASONING] == "First I look."
+    assert all(b"First I look." not in request.raw for request in agent.server.requests)
+    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
+    await agent.run(think, text("done"), thread="sent")
+    assert agent.server.requests[-1].messages[2]["reasoning_content"] == "First I look."
+
+
+async def test_costs_are_counted_by_the_price_of_the_model(
+    agent: ScriptedAgent, tmp_path: Path
+) -> None:
+    write(tmp_path, "[prices.script]", "input = 2.0", "cached = 0.5", "output = 10.0")
+    outcome = await agent.run(text("done", usage=tokens(1_000_000, 100_000, cached=400_000)))
+    assert outcome.usage["cost"] == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 1.0)
+    assert outcome.as_json()["usage"]["cost"] == pytest.approx(2.4)
+
+
+async def test_without_a_price_there_is_no_cost(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(text("done"))
+    assert "cost" not in outcome.usage
+
+
+def test_the_longest_name_in_the_table_counts() -> None:
+    prices = {"gpt-5": Price(input=1, output=2), "gpt-5-mini": Price(input=3, output=4)}
+    settings = Settings(prices=prices)
+    assert settings.price_of("openai:gpt-5-mini-2025") == prices["gpt-5-mini"]
+    assert settings.price_of("gpt-5") == prices["gpt-5"]
+    assert settings.price_of("claude") is None
+
+
+def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
+    main = ModelSettings.model_validate(
+        {
+            "model": "gpt-5",
+            "base_url": "http://a/v1",
+            "api_key": "k",
+            "timeout": 3,
+            "fallback": ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}],
+        }
+    )
+    own, same, other, moved = main.with_fallbacks()
+    assert own.fallback == ()
+    assert (same.base_url, same.api_key, same.timeout) == ("http://a/v1", main.api_key, 3)
+    assert (other.model, other.base_url, other.api_key) == ("anthropic:claude", None, None)
+    assert (moved.base_url, moved.api_key) == ("http://b/v1", None)
+    assert main.at(None, "http://evil/v1").fallback == ()
+
+
+def test_fallbacks_from_the_environment_are_names() -> None:
+    settings = ModelSettings.model_validate({"model": "a", "fallback": "b, anthropic:c"})
+    assert [one.model for one in settings.fallback] == ["b", "anthropic:c"]

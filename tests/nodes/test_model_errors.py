@@ -1,0 +1,189 @@
+"""What a failed model call means, as tables; the errors are those of the real client."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from nodes.model_errors import attempts_for, explain, may_pass, server_wait
+from nodes.models import build_model
+from state.errors import (
+    ContextOverflowError,
+    ModelError,
+    ModelRefusedError,
+    ModelUnavailableError,
+)
+from state.model_settings import ModelSettings
+from tests.server import Hang, Scripted, ScriptedServer, cut, fail, hang, raw
+
+HTML = b"<html><body><h1>Bad gateway</h1></body></html>"
+
+
+async def failure(address: str, streamed: bool, *, timeout: float = 30.0) -> Exception:
+    """What the real client raises."""
+    settings = ModelSettings(model="scripted", base_url=address, timeout=timeout)
+    model = await build_model(settings, Path())
+    try:
+        if streamed:
+            async for _ in model.astream([HumanMessage("Hi.")]):
+                pass
+        else:
+            await model.ainvoke([HumanMessage("Hi.")])
+    except Exception as error:  # noqa: BLE001 - which one it is, is the question
+        return error
+    raise AssertionError("it did not fail")
+
+
+async def explained(server: ScriptedServer, reply: Scripted, streamed: bool) -> ModelError:
+    server.script(reply)
+    patience = 0.3 if isinstance(reply, Hang) else 30.0
+    error = await failure(server.base_url, streamed, timeout=patience)
+    return explain(error, model="scripted", address="there")
+
+
+Kind = type[ModelError]
+TABLE: list[tuple[Scripted, Kind, str]] = [
+    (fail(401), ModelRefusedError, "there refused the key (401); check MANUS_API_KEY"),
+    (fail(403), ModelRefusedError, "there refused the key (403)"),
+    (fail(404), ModelRefusedError, "does not know the model `scripted`"),
+    (fail(400, message="Bad thing."), ModelRefusedError, "refused the request (400): Bad thing."),
+    (fail(422, message="Bad thing."), ModelRefusedError, "refused the request (422): Bad thing."),
+    (fail(402, message="Pay."), ModelRefusedError, "no credit left: Pay."),
+    (fail(429, code="insufficient_quota"), ModelRefusedError, "no credit left: You exceeded"),
+    (fail(429), ModelUnavailableError, "limits the rate of requests (429)"),
+    (fail(408), ModelUnavailableError, "failed (408)"),
+    (fail(409), ModelUnavailableError, "failed (409)"),
+    (fail(500, message="Sorry."), ModelUnavailableError, "failed (500): Sorry."),
+    (fail(503), ModelUnavailableError, "failed (503)"),
+    (fail(529, message="Overloaded"), ModelUnavailableError, "failed (529): Overloaded"),
+    (fail(400, code="context_length_exceeded"), ContextOverflowError, "window of `scripted`"),
+    (fail(400, message="prompt is too long: 9 tokens"), ContextOverflowError, "prompt is too long"),
+    (fail(413, message="maximum context is 9"), ContextOverflowError, "maximum context is 9"),
+    (fail(400, message="the request exceeds the available context size"), ContextOverflowError, ""),
+    (raw(HTML, 502), ModelUnavailableError, "failed (502)"),
+    (raw(HTML, 403), ModelRefusedError, "refused the key (403)"),
+    (raw(HTML, 200), ModelUnavailableError, "no chat reply"),
+    (raw(b"", 200, "application/json"), ModelUnavailableError, "no chat reply"),
+    (raw(b'{"choices": []}', 200, "application/json"), ModelUnavailableError, "no chat reply"),
+    (raw(b'{"choices": null}', 200, "application/json"), ModelUnavailableError, "no chat reply"),
+    (raw(b"[1]", 200, "application/json"), ModelUnavailableError, "no chat reply"),
+    (cut(0), ModelUnavailableError, "there broke the connection off: Server disconnected"),
+    (cut(1), ModelUnavailableError, "there broke the connection off: "),
+    (hang(), ModelUnavailableError, "there did not answer in time"),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("reply", "kind", "words"), TABLE)
+async def test_the_sentence(
+    server: ScriptedServer, reply: Scripted, kind: Kind, words: str, streamed: bool
+) -> None:
+    found = await explained(server, reply, streamed)
+    assert type(found) is kind
+    assert words in str(found)
+    assert "\n" not in str(found)
+    assert may_pass(found) is (kind is ModelUnavailableError)
+
+
+async def test_an_error_in_a_body_of_status_200(server: ScriptedServer) -> None:
+    """Some gateways say so."""
+    body = b'{"error": {"message": "Upstream is busy.", "code": %s}}'
+    table: list[tuple[bytes, Kind, str]] = [
+        (b"429", ModelUnavailableError, "limits the rate"),
+        (b"401", ModelRefusedError, "refused the key"),
+        (b'"busy"', ModelUnavailableError, "answered with an error: Upstream is busy."),
+    ]
+    for code, kind, words in table:
+        found = await explained(server, raw(body % code, 200, "application/json"), False)
+        assert type(found) is kind
+        assert words in str(found)
+
+
+async def test_a_stream_that_falls_silent_is_a_time_out(server: ScriptedServer) -> None:
+    found = await explained(server, hang(after_chunks=2), True)
+    assert isinstance(found, ModelUnavailableError)
+    assert "did not answer in time" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "words", "attempts"),
+    [
+        ("http://127.0.0.1:9/v1", ModelUnavailableError, "cannot be reached", 3),
+        ("http://no.such.host.invalid/v1", ModelUnavailableError, "cannot be reached", 3),
+        ("localhost:8000", ModelRefusedError, "this is not an address", 3),
+        ("nonsense", ModelRefusedError, "this is not an address", 3),
+    ],
+)
+async def test_nobody_there(address: str, kind: Kind, words: str, attempts: int) -> None:
+    for streamed in (False, True):
+        error = await failure(address, streamed)
+        found = explain(error, model="scripted", address=address)
+        assert type(found) is kind
+        assert words in str(found)
+        assert "MANUS_BASE_URL" in str(found)
+        if kind is ModelUnavailableError:
+            assert attempts_for(error, 6) == attempts
+
+
+@pytest.mark.parametrize(
+    ("reply", "attempts"),
+    [(fail(500), 6), (fail(429), 6), (cut(0), 6), (hang(), 6), (raw(HTML, 200), 3)],
+)
+async def test_how_often_it_is_tried(
+    server: ScriptedServer, reply: Scripted, attempts: int
+) -> None:
+    server.script(reply)
+    patience = 0.3 if isinstance(reply, Hang) else 30.0
+    error = await failure(server.base_url, False, timeout=patience)
+    assert attempts_for(error, 6) == attempts
+
+
+def in_(seconds: float) -> str:
+    return email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
+    ],
+)
+async def test_the_wait_that_the_server_asks_for(
+    server: ScriptedServer, headers: dict[str, str], wait: float | None
+) -> None:
+    server.script(fail(429, headers=headers))
+    assert server_wait(await failure(server.base_url, False)) == wait
+
+
+async def test_a_wait_until_a_time(server: ScriptedServer) -> None:
+    server.script(fail(429, headers={"Retry-After": in_(30)}))
+    wait = server_wait(await failure(server.base_url, False))
+    assert wait is not None
+    assert 20 < wait <= 30
+
+
+def test_a_wait_of_an_error_without_an_answer() -> None:
+    assert server_wait(ValueError("x")) is None
+
+
+def test_an_error_of_ours_stays_what_it_is() -> None:
+    own = ModelRefusedError("No.")
+    assert explain(own, model="m", address="a") is own
+
+
+@pytest.mark.parametrize("error", [ValueError("x" * 900), KeyError("k"), ValueError()])
+def test_any_error_has_a_sentence_of_bearable_length(error: Any) -> None:
+    said = str(explain(error, model="m", address="a"))
+    assert said.startswith("The model server at a answered with something that is no chat reply")
+    assert len(said) < 500

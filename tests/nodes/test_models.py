@@ -1,0 +1,197 @@
+"""From settings to a chat model."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_openai import AzureChatOpenAI
+from pydantic import SecretStr
+
+from nodes.models import (
+    NOT_CONFIGURED,
+    address_of,
+    build_model,
+    is_configured,
+    split_spec,
+)
+from nodes.replay import ReplayModel
+from nodes.wire import LeanChatOpenAI
+from state.errors import SettingsError
+from state.model_settings import ModelSettings
+from tests.helpers.agent import ScriptedAgent
+from tests.server import text
+
+HERE = "http://localhost:11434/v1"
+KEY = SecretStr("secret")
+
+
+async def build(**settings: Any) -> Any:
+    return await build_model(ModelSettings(**settings), Path())
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("gpt-5", ("openai", "gpt-5")),
+        ("openai:gpt-5", ("openai", "gpt-5")),
+        ("OpenAI:gpt-5", ("openai", "gpt-5")),
+        ("llama3:8b", ("openai", "llama3:8b")),
+        ("openai:llama3:8b", ("openai", "llama3:8b")),
+        ("ft:gpt-4o:acme::abc", ("openai", "ft:gpt-4o:acme::abc")),
+        ("anthropic:claude-sonnet", ("anthropic", "claude-sonnet")),
+        ("azure:my-deployment", ("azure", "my-deployment")),
+        ("qwen/qwen3-32b", ("openai", "qwen/qwen3-32b")),
+        ("anthropic:", ("openai", "anthropic:")),
+        (":x", ("openai", ":x")),
+    ],
+)
+def test_the_name_of_a_model(spec: str, parts: tuple[str, str]) -> None:
+    assert split_spec(spec) == parts
+
+
+@pytest.mark.parametrize(
+    ("settings", "configured"),
+    [
+        ({}, False),
+        ({"base_url": HERE}, False),
+        ({"model": "m"}, True),
+        ({"api_key": KEY}, True),
+        ({"model": "replay:x"}, True),
+    ],
+)
+def test_what_is_enough(settings: dict[str, Any], configured: bool) -> None:
+    assert is_configured(ModelSettings(**settings)) is configured
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "m"}, {"base_url": HERE}])
+async def test_what_is_not_is_said_in_a_sentence(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError) as error:
+        await build(**settings)
+    assert str(error.value) == NOT_CONFIGURED
+
+
+async def test_a_key_alone_will_do() -> None:
+    model = await build(api_key=KEY)
+    assert isinstance(model, LeanChatOpenAI)
+    assert model.model_name == "gpt-5"
+    assert model.openai_api_base is None
+
+
+async def test_an_openai_compatible_server() -> None:
+    model = await build(model="llama3:8b", base_url=HERE, temperature=0.5, max_tokens=100)
+    assert isinstance(model, LeanChatOpenAI)
+    assert (model.model_name, model.openai_api_base) == ("llama3:8b", HERE)
+    assert (model.temperature, model.max_tokens) == (0.5, 100)
+    assert model.max_retries == 0, "retries are in one place"
+    assert model.stream_usage is True
+    assert model.use_responses_api is False
+
+
+async def test_nothing_is_sent_that_was_not_chosen(agent: ScriptedAgent) -> None:
+    await agent.run(text("Hello."))
+    [request] = agent.server.requests
+    assert set(request.body) == {"messages", "model", "tools"}
+    assert request.headers["authorization"] == "Bearer none"
+
+
+async def test_what_was_chosen_is_sent(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_API_KEY", "secret")
+    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
+    monkeypatch.setenv("MANUS_MAX_TOKENS", "100")
+    monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
+    await agent.run(text("Hello."))
+    [request] = agent.server.requests
+    assert request.body["temperature"] == 0.5
+    assert 100 in (request.body.get("max_tokens"), request.body.get("max_completion_tokens"))
+    assert request.headers["authorization"] == "Bearer secret"
+
+
+async def test_runs_of_one_event_loop_share_a_client() -> None:
+    first = await build(model="m", base_url=HERE)
+    assert await build(model="m", base_url=HERE) is first
+    assert await build(model="m", base_url=HERE, api_key=KEY) is not first
+    assert await build(model="n", base_url=HERE) is not first
+
+
+async def test_azure() -> None:
+    model = await build(model="azure:mine", base_url="https://x.example", api_key=KEY)
+    assert isinstance(model, AzureChatOpenAI)
+    assert model.deployment_name == "mine"
+    assert model.openai_api_version
+
+
+async def test_azure_without_its_endpoint() -> None:
+    with pytest.raises(SettingsError, match="Azure OpenAI needs its endpoint"):
+        await build(model="azure:mine", api_key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("provider", "package", "module"),
+    [
+        ("anthropic", "langchain-anthropic", "langchain_anthropic"),
+        ("google", "langchain-google-genai", "langchain_google_genai"),
+        ("bedrock", "langchain-aws", "langchain_aws"),
+    ],
+)
+async def test_a_provider_whose_package_is_missing(
+    provider: str, package: str, module: str
+) -> None:
+    if importlib.util.find_spec(module) is not None:
+        pytest.skip(f"{package} is installed here")
+    with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):
+        await build(model=f"{provider}:x", api_key=KEY)
+
+
+async def test_a_recording(tmp_path: Path) -> None:
+    (tmp_path / "r:1.jsonl").write_text("")
+    model = await build(model=f"replay:{tmp_path}/r:1.jsonl")
+    assert isinstance(model, ReplayModel)
+
+
+async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="The recording openai:x cannot be read"):
+        await build(model="replay:openai:x")
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ({"model": "m", "base_url": HERE}, HERE),
+        ({"model": "m"}, "openai's own address"),
+        ({"model": "anthropic:x"}, "anthropic's own address"),
+        ({}, "openai's own address"),
+    ],
+)
+def test_the_address_in_messages(settings: dict[str, Any], address: str) -> None:
+    assert address_of(ModelSettings(**settings)) == address
+
+
+class TestRoles:
+    async def test_the_choice_of_the_caller_counts_for_the_main_one(
+        self, agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MANUS_MODEL", "from-the-environment")
+        await agent.run(text("One."))
+        await agent.run(text("Two."), model="chosen")
+        await agent.run(text("Three."), model=None)
+        models = [request.model for request in agent.server.requests]
+        assert models == ["scripted", "chosen", "from-the-environment"]
+
+    async def test_a_profile_can_have_a_model_of_its_own(self, agent: ScriptedAgent) -> None:
+        from dataclasses import replace
+
+        from tests.helpers.agent import TESTER
+
+        Path("manus.toml").write_text('[roles.careful]\nmodel = "slow-and-good"\n')
+        careful = replace(TESTER, role="careful")
+        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, careful)
+        Path("manus.toml").write_text(
+            f'[roles.careful]\nmodel = "slow-and-good"\nbase_url = "{agent.server.base_url}"\n'
+        )
+        await other.run(text("One."), model=None, base_url=None)
+        assert [request.model for request in agent.server.requests] == ["slow-and-good"]

@@ -1,0 +1,311 @@
+"""Recording a model's turns and playing them again: the same run, or a loud difference."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langgraph.types import Command
+
+from nodes.recording import (
+    Recorder,
+    decode_reply,
+    encode_reply,
+    ephemeral,
+    is_ephemeral,
+    normal_form,
+)
+from nodes.replay import ReplayModel
+from state.errors import ReplayMismatchError, SettingsError, StorageError
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import Scripted, call, calls, text, tokens
+
+FILE = "turns.jsonl"
+WORK: list[Scripted] = [
+    calls(call("append", path="a", line="1"), call("poll"), text="First."),
+    call("append", raw='{"path": "a", "line'),
+    calls(call("append", path="a", line="2"), usage=tokens(100, 20, cached=64)),
+    calls(call("terminate", status="success"), text="Two lines."),
+]
+
+
+def conversation(history: list[AnyMessage]) -> list[Any]:
+    """A history without what is new in each run."""
+    return normal_form(history, "nowhere")
+
+
+@pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
+async def test_a_recorded_run_can_be_played(
+    agent: ScriptedAgent, mode: Any, tmp_path: Path
+) -> None:
+    recorded = await agent.run(*WORK, record=FILE)
+    agent.server.close()
+    elsewhere = tmp_path / "elsewhere"
+    context = agent.context(model=f"replay:{FILE}", workspace=str(elsewhere))
+    stream = agent.graph.astream(
+        {"request": "Do it."}, thread_config("again"), context=context, stream_mode=mode
+    )
+    async for _ in stream:
+        pass
+    played = await agent.outcome("again")
+    assert (played.stop_reason, played.output) == (recorded.stop_reason, recorded.output)
+    assert played.results == recorded.results
+    assert (elsewhere / "a").read_text() == "1\n2\n", "tools and files are real"
+    for counted in ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls"):
+        assert played.usage[counted] == recorded.usage[counted]
+    first, second = await agent.messages("t"), await agent.messages("again")
+    assert conversation(first) == conversation(second)
+
+
+async def test_only_the_turns_are_in_it(agent: ScriptedAgent) -> None:
+    await agent.run(*WORK, record=FILE)
+    lines = [json.loads(line) for line in Path(FILE).read_text().splitlines()]
+    assert [line["after"] for line in lines] == [None, 0, 1, 2]
+    assert [len(line["messages"]) for line in lines] == [1, 2, 1, 1]
+    assert [line["reply"]["text"] for line in lines] == ["First.", "", "", "Two lines."]
+    assert "What next?" not in Path(FILE).read_text()
+    assert "You work in" not in Path(FILE).read_text()
+
+
+async def test_it_grows_with_the_steps_and_not_with_their_square(agent: ScriptedAgent) -> None:
+    await agent.run(*[call("poll")] * 40, text("Done."), record=FILE, max_steps=50)
+    sizes = [len(line) for line in Path(FILE).read_text().splitlines()]
+    assert max(sizes[30:]) < 1.5 * max(sizes[1:10])
+
+
+async def test_a_place_of_the_workspace_in_it_is_moved(
+    agent: ScriptedAgent, tmp_path: Path
+) -> None:
+    absolute = str(agent.workspace / "a")
+    await agent.run(
+        calls(call("append", path=absolute, line="1"), text=f"To {absolute}."),
+        text(f"It is in {absolute}, not in {agent.workspace}bench."),
+        record=FILE,
+    )
+    assert str(agent.workspace) + "/" not in Path(FILE).read_text()
+    elsewhere = tmp_path / "quite" / "elsewhere"
+    await agent.run(
+        request="Do it.", thread="again", model=f"replay:{FILE}", workspace=str(elsewhere)
+    )
+    assert (elsewhere / "a").read_text() == "1\n"
+    assert agent.lines("a") == ["1"]
+    outcome = await agent.outcome("again")
+    assert outcome.output == f"It is in {elsewhere}/a, not in {agent.workspace}bench."
+
+
+async def test_another_conversation_fails_loudly_with_the_difference(
+    agent: ScriptedAgent,
+) -> None:
+    (agent.workspace / "b").write_text("red\nblue\n")
+    await agent.run(call("poll"), call("read", path="b"), text("Colours."), record=FILE)
+    (agent.workspace / "b").write_text("red\ngreen\n")
+    (agent.workspace / "polled").unlink()
+    outcome = await agent.run(thread="again", model=f"replay:{FILE}")
+    assert (outcome.status, outcome.stop_reason) == ("error", "error")
+    assert "does not hold this conversation" in outcome.output
+    assert "message 5 of 5 is the first that differs" in outcome.output
+    assert "-blue" in outcome.output
+    assert "+green" in outcome.output
+    assert "red" in outcome.output
+    assert outcome.usage["model_calls"] == 2
+
+
+async def test_another_request_fails_on_the_first_message(agent: ScriptedAgent) -> None:
+    await agent.run(text("Done."), record=FILE)
+    outcome = await agent.run(request="Something else.", thread="again", model=f"replay:{FILE}")
+    assert "message 1 of 1" in outcome.output
+    assert "-Do it." in outcome.output
+    assert "+Something else." in outcome.output
+
+
+async def test_it_is_not_tried_again(agent: ScriptedAgent) -> None:
+    await agent.run(text("Done."), record=FILE)
+    events = await agent.events(request="Else.", thread="again", model=f"replay:{FILE}")
+    assert not [event for event in events if event["type"] == "retry"]
+
+
+async def test_several_conversations_are_kept_apart(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    recorder = Recorder(path, "/w")
+    recorder.start()
+    left: list[BaseMessage] = [HumanMessage("Left.")]
+    right: list[BaseMessage] = [HumanMessage("Right.")]
+    for number in range(3):
+        for said in (left, right):
+            reply = AIMessage(f"{said[0].text} {number}")
+            recorder.add("main", said, reply)
+            said += [reply, HumanMessage(f"And {number}?")]
+    played = ReplayModel.load(str(path), "/x")
+    for first in ("Right.", "Left."):
+        history: list[BaseMessage] = [HumanMessage(first)]
+        for number in range(3):
+            reply = await played.ainvoke(history)
+            assert reply.text == f"{first} {number}"
+            history += [reply, HumanMessage(f"And {number}?")]
+
+
+async def test_a_conversation_asked_twice_has_its_replies_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    recorder = Recorder(path, "/w")
+    recorder.start()
+    for said in ("One.", "Two."):
+        recorder.add("main", [HumanMessage("Hi.")], AIMessage(said))
+    played = ReplayModel.load(str(path), "/w")
+    heard = [(await played.ainvoke([HumanMessage("Hi.")])).text for _ in range(3)]
+    assert heard == ["One.", "Two.", "Two."]
+
+
+async def test_a_second_run_of_the_thread_is_recorded_and_played(agent: ScriptedAgent) -> None:
+    await agent.run(call("poll"), text("One."))
+    await agent.run(text("Two."), request="And?", record=FILE)
+    (agent.workspace / "polled").unlink()
+    fresh = {"thread": "again"}
+    await agent.run(call("poll"), text("One."), **fresh)
+    outcome = await agent.run(request="And?", model=f"replay:{FILE}", **fresh)
+    assert outcome.output == "Two."
+
+
+async def test_a_recording_goes_on_after_a_question(agent: ScriptedAgent) -> None:
+    await agent.run(call("ask_human", inquire="Which?"), record=FILE)
+    await agent.invoke(Command(resume="Blue."), text("Blue."), record=FILE)
+    assert len(Path(FILE).read_text().splitlines()) == 2
+    waiting = await agent.run(thread="again", model=f"replay:{FILE}")
+    assert waiting.output == "Which?"
+    outcome = await agent.invoke(Command(resume="Blue."), thread="again", model=f"replay:{FILE}")
+    assert outcome.output == "Blue."
+
+
+async def test_required_tries_are_recorded_and_played(agent: ScriptedAgent) -> None:
+    done = call("terminate", status="success")
+    await agent.run(text("Hm."), done, tool_choice="required", record=FILE)
+    outcome = await agent.run(thread="again", model=f"replay:{FILE}", tool_choice="required")
+    assert outcome.stop_reason == "terminated"
+    assert outcome.usage["model_calls"] == 2
+
+
+@pytest.fixture
+def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    recorder = Recorder(FILE, "/w")
+    recorder.start()
+    recorder.add("main", [HumanMessage("One?")], AIMessage("One."))
+    recorder.add("main", [HumanMessage("Two?")], AIMessage("Two."))
+    return tmp_path / FILE
+
+
+def test_a_last_line_that_was_under_way_is_left_out(turns: Path) -> None:
+    whole = turns.read_text()
+    turns.write_text(whole[:-20])
+    played = ReplayModel.load(FILE, "/w")
+    assert played.invoke([HumanMessage("One?")]).text == "One."
+    with pytest.raises(ReplayMismatchError):
+        played.invoke([HumanMessage("Two?")])
+
+
+@pytest.mark.parametrize(
+    "content", ["no JSON\n", "[]\n", "{}\n", '{"after": 7, "messages": [], "reply": {}}\n', "7\n"]
+)
+def test_what_is_no_recording_is_said_to_be_none(turns: Path, content: str) -> None:
+    turns.write_text(content)
+    with pytest.raises(SettingsError, match=f"{FILE} is not a recording of model turns"):
+        ReplayModel.load(FILE, "/w")
+
+
+def test_bytes_that_are_no_text_neither(turns: Path) -> None:
+    turns.write_bytes(b"\xff\xfe\x00\n")
+    with pytest.raises(SettingsError, match="is not a recording"):
+        ReplayModel.load(FILE, "/w")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        ReplayModel.load(str(tmp_path / "none"), "/w")
+
+
+def test_an_empty_one_knows_no_conversation(turns: Path) -> None:
+    turns.write_text("")
+    with pytest.raises(ReplayMismatchError, match="is empty"):
+        ReplayModel.load(FILE, "/w").invoke([HumanMessage("Hi.")])
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be written"):
+        Recorder(tmp_path, "/w").start()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no such device")
+def test_a_disk_that_is_full() -> None:
+    recorder = Recorder("/dev/full", "/w")
+    with pytest.raises(StorageError, match="cannot be written"):
+        recorder.add("main", [HumanMessage("Hi.")], AIMessage("Hello."))
+
+
+async def test_a_recording_that_does_not_exist_ends_the_run_with_a_sentence(
+    agent: ScriptedAgent,
+) -> None:
+    outcome = await agent.run(model="replay:none.jsonl")
+    assert outcome.stop_reason == "error"
+    assert outcome.output == "The recording none.jsonl cannot be read (No such file or directory)."
+
+
+class TestNormalForm:
+    def test_what_belongs_to_one_request_alone_is_left_out(self) -> None:
+        said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
+        assert normal_form(said, "/w") == [{"role": "human", "text": "Hi."}]
+        assert is_ephemeral(said[2])
+        assert not is_ephemeral(said[1])
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("took 1.25 s", "took 3 s"),
+            ("in 12ms", "in 8ms"),
+            ("<A object at 0x7f2f02956d90>", "<A object at 0x7f2f0290ced0>"),
+            ("2026-11-21T02:38:35Z", "2027-01-02 03:04:05.678"),
+            ("2026-11-21", "2025-01-01"),
+            ("6f2acda9-0f4b-4b0e-9a52-7f1f7f0f6a11", "9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a12"),
+        ],
+    )
+    def test_what_differs_from_run_to_run_does_not_count(self, one: str, other: str) -> None:
+        forms = [normal_form([ToolMessage(t, tool_call_id="1")], "/w") for t in (one, other)]
+        assert forms[0] == forms[1]
+
+    @pytest.mark.parametrize(
+        ("one", "other"), [("12 files", "13 files"), ("a.py", "b.py"), ("0x1", "0x2")]
+    )
+    def test_what_else_differs_counts(self, one: str, other: str) -> None:
+        forms = [normal_form([ToolMessage(t, tool_call_id="1")], "/w") for t in (one, other)]
+        assert forms[0] != forms[1]
+
+    def test_a_workspace_that_is_the_beginning_of_another_name(self) -> None:
+        said = [HumanMessage("/w/a and /workbench and /w.")]
+        [turn] = normal_form(said, "/w")
+        assert turn["text"] == "<workspace>/a and /workbench and <workspace>."
+
+
+def test_a_reply_comes_back_as_it_was() -> None:
+    asked = {"name": "read", "args": {"path": '/w/"a"', "n": [1, None]}, "id": "1"}
+    bad = {"name": "read", "args": '{"path": "/w', "id": "2", "error": None}
+    reply = AIMessage(
+        "Look: /w/ü\n\t“so”",
+        tool_calls=[{**asked, "type": "tool_call"}],
+        invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
+        additional_kwargs={"malformed_at": [0]},
+        usage_metadata={"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
+        response_metadata={"finish_reason": "tool_calls"},
+    )
+    stored = json.loads(json.dumps(encode_reply(reply, "/w")))
+    assert not re.search(r'"/w', json.dumps(stored))
+    assert decode_reply(stored, "/w") == reply
+    assert decode_reply(stored, "/else where").tool_calls[0]["args"]["path"] == '/else where/"a"'

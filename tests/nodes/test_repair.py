@@ -1,0 +1,250 @@
+"""Repair of tool calls: what has one reading is repaired, what has two or was cut off is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+
+from nodes.repair import REPAIRED, repaired_call, with_repairs
+from nodes.repair_names import meant
+from state.messages import MALFORMED_AT, calls_of
+from tests.helpers.agent import ScriptedAgent, assert_paired
+from tests.server import call, calls, cut, text, tokens
+
+BASH = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string"},
+        "timeout": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "restart": {"type": "boolean"},
+    },
+    "required": ["command"],
+}
+EDITOR = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "enum": ["view", "create"]},
+        "path": {"type": "string"},
+        "old_str": {"type": "string"},
+        "lines": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["command", "path"],
+}
+SCHEMAS: dict[str, Any] = {
+    "bash": BASH,
+    "str_replace_editor": EDITOR,
+    "get_state": {"type": "object"},
+}
+
+
+def read(name: str, args: Any, *, cut_off: bool = False) -> tuple[str, dict[str, Any]] | None:
+    found, _ = repaired_call({"id": "1", "name": name, "args": args}, SCHEMAS, cut_off=cut_off)
+    return None if found is None else (found["name"], found["args"])
+
+
+@pytest.mark.parametrize(
+    ("args", "meaning"),
+    [
+        ('{"command": "a\nb\tc"}', {"command": "a\nb\tc"}),
+        (json.dumps(json.dumps({"command": "ls"})), {"command": "ls"}),
+        ('{"command": "ls"} and then I look', {"command": "ls"}),
+        ('{"command": "ls"}}', {"command": "ls"}),
+        ('{"command": "ls"}</tool_call>', {"command": "ls"}),
+        ('{"command": "ls"}{"command": "ls"}', {"command": "ls"}),
+        ('```json\n{"command": "ls"}\n```', {"command": "ls"}),
+        (
+            "{'command': 'ls', 'restart': False, 'timeout': None}",
+            {"command": "ls", "restart": False, "timeout": None},
+        ),
+        ("{'command': 'ls', 'restart': true}", {"command": "ls", "restart": True}),
+        ("{'command': \"it's\"}", {"command": "it's"}),
+        ("{'command': 'a\\nb'}", {"command": "a\nb"}),
+        ('{"command": "ls",}', {"command": "ls"}),
+        ('{command: "ls", timeout: -3}', {"command": "ls", "timeout": -3}),
+        ('[{"command": "ls"}]', {"command": "ls"}),
+        ('"ls -la"', {"command": "ls -la"}),
+        ("null", {}),
+        ("[]", {}),
+        (
+            '{"command": "ls", "timeout": "30", "restart": "True"}',
+            {"command": "ls", "timeout": 30, "restart": True},
+        ),
+    ],
+)
+def test_what_has_one_reading_is_repaired(args: str, meaning: dict[str, Any]) -> None:
+    assert read("bash", args) == ("bash", meaning)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        '{"command": "rm -rf /tmp/a',
+        '{"command": "rm -rf /tmp/a"',
+        '{"command": "ls", "timeout": 3',
+        "{'command': 'rm -rf /tmp/a",
+        "{'command': 'ls'",
+        '[{"command": "ls"}',
+        '"{\\"command\\": \\"rm -rf /tmp',
+        '"ls',
+        '{"command": "ls"} {"command": "pwd"}',
+        '{"command": "ls"}, "timeout": 3}',
+        '{"command": "ls"}, \'timeout\': 3}',
+        '[{"command": "ls"}, {"command": "pwd"}]',
+        "{'command': 'a', 'command': 'b'} x",
+        "{'command': 'grep ''x'' y'}",
+        "{'command': 'it's'}",
+        "{'command': 'a\\d'}",
+        "{'command': b'ls'}",
+        "{'command': f'{1}'}",
+        "{'command': open('/etc/passwd')}",
+        "{'command': NaN}",
+        "{1: 2}",
+        "{command: ls}",
+        "ls -la",
+        "3",
+        "true and more",
+        "{",
+        "[" * 100_000,
+    ],
+)
+def test_what_is_cut_off_or_has_two_readings_is_not(args: str) -> None:
+    assert read("bash", args) is None
+
+
+def test_nothing_malformed_is_repaired_in_a_reply_that_was_cut_off() -> None:
+    assert read("bash", "{'command': 'ls'}", cut_off=True) is None
+    assert read("bash", {"command": "ls"}, cut_off=True) == ("bash", {"command": "ls"})
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4), st.data())
+def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
+    for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
+        end = data.draw(st.integers(1, len(whole) - 1))
+        assert read("bash", whole[:end]) is None
+
+
+@pytest.mark.parametrize(
+    ("given_name", "name"),
+    [
+        ("Bash", "bash"),
+        ("functions.bash", "bash"),
+        ("bash<|channel|>commentary", "bash"),
+        ("strReplaceEditor", "str_replace_editor"),
+        ("str-replace-editor", "str_replace_editor"),
+        ("str_replce_editor", "str_replace_editor"),
+        ("str_repalce_editor", "str_replace_editor"),
+        ("set_state", None),
+        ("gat_state", "get_state"),
+        ("bish", None),
+        ("", None),
+        ("…", None),
+    ],
+)
+def test_near_names(given_name: str, name: str | None) -> None:
+    assert meant(given_name, list(SCHEMAS)) == name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "known"),
+    [("set_state", "get_state"), ("git_push", "git_pull"), ("unlock", "lock"),
+     ("disable_rule", "enable_rule"), ("turn_on", "turn_off"), ("delete_item", "delete_items2")],
+)  # fmt: skip
+def test_a_name_of_another_meaning_is_not_near(wrong: str, known: str) -> None:
+    assert meant(wrong, [known]) is None
+
+
+def test_of_two_near_names_none_is_meant() -> None:
+    assert meant("read_fil", ["read_file", "read_fill"]) is None
+
+
+@pytest.mark.parametrize(
+    ("args", "meaning"),
+    [
+        ({"command": "VIEW", "file_path": "a"}, {"command": "view", "path": "a"}),
+        ({"command": "view", "Path": "a"}, {"command": "view", "path": "a"}),
+        ({"command": "view", "file": "a"}, {"command": "view", "path": "a"}),
+        (
+            {"command": "view", "path": "a", "old_string": "x"},
+            {"command": "view", "path": "a", "old_str": "x"},
+        ),
+        ({"command": "view", "path": "a", "reason": 1}, None),
+        ({"command": "look", "path": "a"}, None),
+        ({"command": "view", "path": "1"}, None),
+    ],
+)
+def test_arguments(args: dict[str, Any], meaning: dict[str, Any] | None) -> None:
+    assert read("str_replace_editor", args) == ("str_replace_editor", meaning or args)
+
+
+def test_values_of_another_type() -> None:
+    args = {"command": "5", "timeout": "30", "restart": "True"}
+    assert read("bash", args) == ("bash", {"command": "5", "timeout": 30, "restart": True})
+    same = {"command": "5", "timeout": "30 s", "restart": "perhaps"}
+    assert read("bash", same) == ("bash", same)
+
+
+def test_calls_keep_their_order_and_the_repair_is_noted() -> None:
+    message = AIMessage(
+        "",
+        tool_calls=[ToolCall(id="b", name="bash", args={"command": "pwd"})],
+        invalid_tool_calls=[
+            InvalidToolCall(
+                type="invalid_tool_call", id="a", name="BASH", args="{'command': 'ls'}", error=None
+            ),
+            InvalidToolCall(
+                type="invalid_tool_call", id="c", name="bash", args='{"comm', error=None
+            ),
+        ],
+        additional_kwargs={MALFORMED_AT: [0, 2]},
+    )
+    tools = [{"type": "function", "function": {"name": "bash", "parameters": BASH}}]
+    repaired = with_repairs(message, tools)
+    assert [c["id"] for c in calls_of(repaired)] == ["a", "b", "c"]
+    assert [c["id"] for c in repaired.tool_calls] == ["a", "b"]
+    assert repaired.additional_kwargs[MALFORMED_AT] == [2]
+    assert list(repaired.additional_kwargs[REPAIRED]) == ["a"]
+
+
+async def test_a_repaired_call_is_carried_out_once(agent: ScriptedAgent) -> None:
+    made = (
+        call("Apend", raw="{'path': 'a.txt', 'line': 'it''s'}"),
+        call("apend", raw="{'path': 'a.txt', 'line': 'one'} "),
+    )
+    outcome = await agent.run(calls(*made), text("done"))
+    assert outcome.stop_reason == "answered"
+    assert agent.lines("a.txt") == ["one"]
+    history = await agent.messages()
+    assert_paired(history)
+    sent = agent.server.requests[1].messages[-3:-1]
+    assert "cannot be read" in sent[0]["content"]
+    assert "Appended" in sent[1]["content"]
+
+
+async def test_arguments_cut_off_at_the_length_limit_are_not_executed(agent: ScriptedAgent) -> None:
+    short = calls(
+        call("append", raw="{'path': 'a.txt', 'line': 'one'}"),
+        finish_reason="length",
+        usage=tokens(10, 10),
+    )
+    outcome = await agent.run(short, text("done"))
+    assert outcome.stop_reason == "answered"
+    assert agent.lines("a.txt") == []
+
+
+async def test_a_stream_that_broke_off_is_asked_again(agent: ScriptedAgent) -> None:
+    whole = call("append", path="a.txt", line="a line long enough to be cut in its middle")
+    events = await agent.events(cut(4, reply=whole), whole, text("done"))
+    assert [e["type"] for e in events].count("retry") == 1
+    assert len(agent.lines("a.txt")) == 1

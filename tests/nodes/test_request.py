@@ -1,0 +1,127 @@
+"""The composition of a request: system prompt, history, next-step prompt."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from syrupy.assertion import SnapshotAssertion
+
+from nodes.request import IMAGE_LEFT_OUT, notes_for, to_request
+from prompts import agent as prompts
+from state.agent import Circle, Run
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import Request, Scripted, call, calls, text
+from tools.result import Image, Observation
+
+RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
+SEEN = Observation("A page.", (Image("aGk="),)).content()
+HISTORY: list[AnyMessage] = [
+    HumanMessage("Do it.", id="u"),
+    AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1", "type": "tool_call"}]),
+    ToolMessage(SEEN, tool_call_id="1", name="look"),
+]
+
+
+def circle(measure: Any) -> Circle:
+    return Circle(kind="call", what="`look` came 3 times.", measure=measure, calls=[], since=3)
+
+
+def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
+    system, *history, last = to_request(HISTORY, TESTER, "/somewhere", ["A note.", "Another."])
+    assert isinstance(system, SystemMessage)
+    assert system.text == "You work in /somewhere."
+    assert history == HISTORY
+    assert isinstance(last, HumanMessage)
+    assert last.text == "A note.\n\nAnother.\n\nWhat next?"
+
+
+def test_a_history_goes_in_as_it_is() -> None:
+    request = to_request(HISTORY, TESTER, "/somewhere", [])
+    assert all(a is b for a, b in zip(request[1:-1], HISTORY, strict=True))
+
+
+def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
+    request = to_request(HISTORY, TESTER, "/somewhere", [], vision=False)
+    assert request[1:3] == HISTORY[:2]
+    assert request[3].content == [
+        {"type": "text", "text": "A page."},
+        {"type": "text", "text": IMAGE_LEFT_OUT},
+    ]
+    assert HISTORY[2].content == SEEN, "the history keeps the image"
+
+
+@pytest.mark.parametrize(
+    ("step", "left"), [(1, None), (17, None), (18, 3), (19, 2), (20, 1), (21, 1)]
+)
+def test_the_steps_left_are_said_when_they_are_few(step: int, left: int | None) -> None:
+    expected = [] if left is None else [prompts.steps_left(left)]
+    assert notes_for({**RUN, "step": step}, None) == expected
+
+
+@pytest.mark.parametrize(("measure", "hinted"), [("hint", True), ("refuse", False), ("ask", False)])
+def test_the_hint_is_given_once(measure: str, hinted: bool) -> None:
+    said = "".join(notes_for(RUN, circle(measure)))
+    assert ("`look` came 3 times." in said) is hinted
+
+
+def test_a_model_without_tools_is_told_so() -> None:
+    assert notes_for(RUN, None, "none") == [prompts.NO_TOOLS_NOW]
+    assert notes_for(RUN, None, "required") == []
+
+
+def shown(request: Request, workspace: str) -> Any:
+    """A request's body as a snapshot may hold it: without ids and places."""
+    body = json.dumps(request.body).replace(workspace, "<workspace>")
+    ids = [c["id"] for m in request.messages for c in m.get("tool_calls", ())]
+    for number, id_ in enumerate(ids):
+        body = body.replace(id_, f"call-{number}")
+    return {**json.loads(body), "tools": request.tool_names}
+
+
+async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
+    await agent.run(
+        calls(call("append", path="a", line="1"), call("read", path="b"), text="First."),
+        text("Done."),
+        request="Write a 1.",
+        max_steps=2,
+    )
+    workspace = str(agent.workspace)
+    assert [shown(request, workspace) for request in agent.server.requests] == snapshot
+
+
+async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> None:
+    work: list[Scripted] = [call("append", path="a", line=str(n)) for n in range(12)]
+    pictures: list[Scripted] = [
+        calls(call("picture"), call("poll")),
+        call("broken"),
+        call("append", raw="{"),
+    ]
+    await agent.run(*work, *pictures, text("Done."), max_steps=18)
+    await agent.run(call("read", path="a"), text("Yes."), request="Is it there?")
+    requests = agent.server.requests
+    assert len(requests) == 18
+    for earlier, later in itertools.pairwise(requests):
+        kept = earlier.messages[:-1]
+        assert later.messages[: len(kept)] == kept
+        assert len(later.messages) > len(earlier.messages)
+        assert later.tools == earlier.tools
+        # down to the bytes, which is what a provider's cache compares
+        last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
+        assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
+
+
+async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:
+    await agent.run(call("poll"), text("Done."), max_steps=2)
+    await agent.run(text("Yes."), request="Really?")
+    history = await agent.messages()
+    assert not any(isinstance(message, SystemMessage) for message in history)
+    asked = [str(m.text) for m in history if isinstance(m, HumanMessage)]
+    assert asked == ["Do it.", "Really?"]
+    for request in agent.server.requests:
+        prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
+        assert prompts_sent == [request.last]
+        assert [m["role"] for m in request.messages].count("system") == 1

@@ -1,0 +1,266 @@
+"""The wire form of messages: what LangChain's own client sends, where that is right."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from nodes.malformed import RAW_CALLS, arguments_of, told_apart, with_malformed
+from nodes.wire import IMAGE_FOLLOWS, LeanChatOpenAI, WireForms, encode, wire_form, wire_messages
+from state.messages import MALFORMED_AT
+from tests.helpers.agent import ScriptedAgent
+from tests.helpers.tools import RED_DOT
+from tests.server import ScriptedServer, call, calls, text
+from tools.result import Image, Observation
+from tools.terminate import TerminateArgs
+
+CALL = {"name": "read", "args": {"path": "ä", "n": [1, None]}, "id": "c1", "type": "tool_call"}
+PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT}"}}
+ORDINARY: list[AnyMessage] = [
+    SystemMessage("You are."),
+    HumanMessage("Do “it” – ünï 😀\n\t."),
+    HumanMessage([{"type": "text", "text": "And this?"}, PICTURE]),
+    AIMessage("", tool_calls=[CALL]),
+    ToolMessage("text", tool_call_id="c1", name="read"),
+    AIMessage("Let me see.", tool_calls=[{**CALL, "id": "c2"}, {**CALL, "id": "c3"}]),
+    ToolMessage("", tool_call_id="c2", name="read", status="error"),
+    ToolMessage("three", tool_call_id="c3"),
+    AIMessage([{"type": "text", "text": "In blocks."}]),
+    AIMessage("Done.", additional_kwargs={"refusal": None}),
+    HumanMessage("Go on.", name="bob"),
+]
+TOOLS = [convert_to_openai_tool(TerminateArgs)]
+
+
+def client(cls: type[ChatOpenAI], server: ScriptedServer, **options: Any) -> ChatOpenAI:
+    return cls(
+        base_url=server.base_url,
+        api_key=SecretStr("x"),
+        model="scripted",  # type: ignore[call-arg]
+        use_responses_api=False,
+        stream_usage=True,
+        max_retries=0,
+        **options,
+    )
+
+
+async def sent(server: ScriptedServer, model: ChatOpenAI, streamed: bool, **options: Any) -> Any:
+    server.script(text("Hello."))
+    if streamed:
+        async for _ in model.astream(ORDINARY, **options):
+            pass
+    else:
+        assert (await model.ainvoke(ORDINARY, **options)).text == "Hello."
+    return server.requests[-1]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tools": TOOLS},
+        {"tools": TOOLS, "tool_choice": "required"},
+        {"stop": ["END"]},
+    ],
+)
+async def test_ordinary_messages_are_sent_as_langchain_sends_them(
+    server: ScriptedServer, streamed: bool, options: dict[str, Any]
+) -> None:
+    theirs = await sent(server, client(ChatOpenAI, server), streamed, **options)
+    ours = await sent(server, client(LeanChatOpenAI, server), streamed, **options)
+    assert {"stream": False, **ours.body} == {"stream": False, **theirs.body}
+    same = ("authorization", "content-type", "accept")
+    assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
+
+
+async def test_choices_of_the_client_are_sent_too(server: ScriptedServer) -> None:
+    chosen = {"temperature": 0.5, "max_tokens": 9, "extra_body": {"seed": 7}}
+    theirs = await sent(server, client(ChatOpenAI, server, **chosen), False)
+    ours = await sent(server, client(LeanChatOpenAI, server, **chosen), False)
+    assert {"stream": False, **ours.body} == theirs.body
+    assert ours.body["seed"] == 7
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer, streamed: bool) -> None:
+    def said() -> Any:
+        return calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two calls.")
+
+    replies = []
+    for cls in (ChatOpenAI, LeanChatOpenAI):
+        server.script(said())
+        model = client(cls, server)
+        if streamed:
+            whole: Any = None
+            async for part in model.astream("Hi."):
+                whole = part if whole is None else whole + part
+            replies.append(whole)
+        else:
+            replies.append(await model.ainvoke("Hi."))
+    theirs, ours = replies
+    assert ours.text == theirs.text == "Two calls."
+    assert ours.tool_calls == theirs.tool_calls
+    assert ours.usage_metadata["output_tokens"] == theirs.usage_metadata["output_tokens"]
+    assert ours.response_metadata["finish_reason"] == "tool_calls"
+    assert isinstance(ours, AIMessageChunk if streamed else AIMessage)
+
+
+async def test_a_structured_reply_still_works(server: ScriptedServer) -> None:
+    server.script(text('{"status": "failure"}'))
+    model = client(LeanChatOpenAI, server).with_structured_output(
+        TerminateArgs, method="json_schema"
+    )
+    assert await model.ainvoke("Hi.") == TerminateArgs(status="failure")
+
+
+def test_synchronous_use_works_too(server: ScriptedServer) -> None:
+    server.script(text("Hello."), text("Hello."))
+    model = client(LeanChatOpenAI, server)
+    assert model.invoke(ORDINARY).text == "Hello."
+    assert "".join(part.text for part in model.stream(ORDINARY)) == "Hello."
+
+
+class TestMalformedCalls:
+    def test_their_arguments_are_wrapped_and_their_place_kept(self) -> None:
+        bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
+        message = AIMessage(
+            "",
+            tool_calls=[CALL],
+            invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
+            additional_kwargs={MALFORMED_AT: [0]},
+        )
+        first, second = wire_form(message)["tool_calls"]
+        assert (first["id"], second["id"]) == ("c0", "c1")
+        assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
+        assert json.loads(second["function"]["arguments"]) == CALL["args"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "meant"),
+        [
+            ("", {}),
+            ("  ", {}),
+            ("{}", {}),
+            ('{"a": "x\ny"}', {"a": "x\ny"}),
+            ('{"a": 1} ', {"a": 1}),
+        ],
+    )
+    def test_what_can_be_read(self, arguments: str, meant: dict[str, Any]) -> None:
+        assert arguments_of(arguments) == meant
+        assert told_apart([{"id": "1", "name": "a", "args": arguments}]) == {}
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("[1]", "an array"),
+            ('"x"', "a string"),
+            ("7", "a number"),
+            ("1.5", "a number"),
+            ("true", "a boolean"),
+            ("null", "null"),
+            ("{", "not valid JSON"),
+            ('{"a": NaN}', "NaN"),
+            ('{"a": -Infinity}', "Infinity"),
+            ('{"a": 1}{"b": 2}', "not valid JSON"),
+            ("[" * 100_000, "nested too deeply"),
+        ],
+    )
+    def test_what_cannot(self, arguments: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            arguments_of(arguments)
+        raw = [{"id": "1", "name": "a", "args": arguments}]
+        message = with_malformed(AIMessage("", additional_kwargs=told_apart(raw)))
+        assert message.tool_calls == []
+        assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
+
+    def test_calls_that_langchain_has_completed_are_taken_back(self) -> None:
+        """It makes a whole call of a stream that broke off."""
+        raw = [
+            {"id": None, "name": "bash", "args": '{"command": "rm -rf /tmp/a'},
+            {"id": None, "name": "bash", "args": '{"command": "ls"}'},
+        ]
+        wrong = [
+            {"name": "bash", "args": {"command": "rm -rf /tmp/a"}, "id": None, "type": "tool_call"},
+            {"name": "bash", "args": {"command": "ls"}, "id": None, "type": "tool_call"},
+        ]
+        message = AIMessage("", tool_calls=wrong, additional_kwargs={RAW_CALLS: raw})
+        mended = with_malformed(message)
+        assert [c["args"] for c in mended.tool_calls] == [{"command": "ls"}]
+        assert [c["args"] for c in mended.invalid_tool_calls] == [raw[0]["args"]]
+        assert mended.additional_kwargs == {MALFORMED_AT: [0]}
+
+
+class TestImages:
+    def seen(self, id_: str, *pictures: str) -> ToolMessage:
+        content = Observation("A page.", tuple(Image(data) for data in pictures)).content()
+        return ToolMessage(content, tool_call_id=id_)
+
+    def test_they_follow_the_batch_of_tool_messages(self) -> None:
+        messages: list[BaseMessage] = [
+            AIMessage("", tool_calls=[{**CALL, "id": str(n)} for n in range(3)]),
+            self.seen("0", "aa"),
+            ToolMessage("plain", tool_call_id="1"),
+            self.seen("2", "bb", "cc"),
+            AIMessage("I see."),
+            HumanMessage("Next?"),
+        ]
+        wire = [message.form for message in wire_messages(messages, WireForms())]
+        assert [m["role"] for m in wire] == [
+            "assistant", "tool", "tool", "tool", "user", "assistant", "user"
+        ]  # fmt: skip
+        assert wire[1]["content"] == f"A page.\n{IMAGE_FOLLOWS}"
+        assert wire[2]["content"] == "plain"
+        urls = [part["image_url"]["url"] for part in wire[4]["content"]]
+        assert urls == [f"data:image/png;base64,{data}" for data in ("aa", "bb", "cc")]
+
+    def test_at_the_end_too(self) -> None:
+        messages: list[BaseMessage] = [AIMessage("", tool_calls=[CALL]), self.seen("c1", "aa")]
+        wire = [message.form for message in wire_messages(messages, WireForms())]
+        assert [m["role"] for m in wire] == ["assistant", "tool", "user"]
+
+    async def test_a_run_with_a_picture(self, agent: ScriptedAgent) -> None:
+        await agent.run(calls(call("picture"), call("poll")), call("poll"), text("Red."))
+        last = agent.server.requests[-1].messages
+        roles = [m["role"] for m in last]
+        assert roles == [
+            "system", "user", "assistant", "tool", "tool", "user", "assistant", "tool", "user"
+        ]  # fmt: skip
+        assert last[5]["content"] == [PICTURE]
+
+
+def test_a_form_is_made_once_for_each_message() -> None:
+    forms = WireForms()
+    message, twin = HumanMessage("Hi."), HumanMessage("Hi.")
+    assert forms.of(message) is forms.of(message)
+    assert forms.of(message) is not forms.of(twin)
+    assert len(forms._forms) == 2
+    del message, twin
+    gc.collect()
+    assert len(forms._forms) == 0, "and does not outlive it"
+
+
+@given(st.text())
+def test_any_text_is_encoded(said: str) -> None:
+    assert json.loads(encode({"content": said})) == {"content": said}
+
+
+def test_half_a_surrogate_pair_is_escaped() -> None:
+    assert json.loads(encode({"content": "a\ud83d"})) == {"content": "a\ud83d"}
+    assert encode(["ü"]) == '["ü"]'.encode()

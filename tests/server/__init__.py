@@ -1,0 +1,59 @@
+"""A scripted OpenAI-compatible chat server on loopback, to stand behind the real client.
+
+    from tests.server import ScriptedServer, call, text
+
+    async def test_lists_the_folder(server: ScriptedServer) -> None:
+        server.script(call("bash", command="ls"), text("two files"))
+        ...  # run the agent with base_url=server.base_url, api_key="x"
+        assert server.requests[1].last["content"] == "a.txt\\nb.txt"
+
+The fixtures `server` and `new_server` (`tests.server.fixtures`) fail the test at its end when a
+request was not expected, was one that the real API refuses, or when replies were left unused.
+"""
+
+from tests.server.replies import (
+    ABSENT,
+    Call,
+    Cut,
+    Fail,
+    Hang,
+    Message,
+    Raw,
+    Reply,
+    call,
+    calls,
+    cut,
+    fail,
+    hang,
+    raw,
+    text,
+    tokens,
+)
+from tests.server.request import Request, mentions
+from tests.server.script import Queue, Scripted
+from tests.server.server import ScriptedServer, Violation
+
+__all__ = [
+    "ABSENT",
+    "Call",
+    "Cut",
+    "Fail",
+    "Hang",
+    "Message",
+    "Queue",
+    "Raw",
+    "Reply",
+    "Request",
+    "Scripted",
+    "ScriptedServer",
+    "Violation",
+    "call",
+    "calls",
+    "cut",
+    "fail",
+    "hang",
+    "mentions",
+    "raw",
+    "text",
+    "tokens",
+]

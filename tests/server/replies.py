@@ -1,0 +1,250 @@
+"""What a script may say: the replies, and the short functions that write them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, Protocol
+
+
+class _Given(Enum):
+    AUTO = "the server makes one up"
+    ABSENT = "the field is left out"
+
+
+AUTO: Final = _Given.AUTO
+ABSENT: Final = _Given.ABSENT
+"""As a call's id: the field is left out of the reply, as some servers do."""
+
+Usage = Mapping[str, Any]
+UsageOption = Usage | None | Literal[_Given.AUTO]
+IdOption = str | None | _Given
+
+
+class Flag(Protocol):
+    """A `threading.Event` or an `asyncio.Event`."""
+
+    def is_set(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call; `arguments` is the string that is sent, JSON or not."""
+
+    name: str
+    arguments: str
+    id: IdOption = AUTO
+
+
+@dataclass(frozen=True)
+class Message:
+    """An assistant message, streamed or whole as the request wants it."""
+
+    content: str | None = None
+    calls: tuple[Call, ...] = ()
+    usage: UsageOption = AUTO
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An error in the API's own form."""
+
+    status: int
+    error: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection ends in the middle of `reply`."""
+
+    reply: Message
+    after_chunks: int
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Silence after `after_chunks` chunks; then the rest of `reply`, or the connection ends."""
+
+    until: float | Flag | None
+    reply: Message | None
+    after_chunks: int
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes as they are."""
+
+    body: bytes
+    status: int
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Reply = Message | Fail | Cut | Hang | Raw
+
+
+def text(
+    content: str,
+    *,
+    usage: UsageOption = AUTO,
+    finish_reason: str | None = None,
+    reasoning: str | None = None,
+    delay: float = 0.0,
+) -> Message:
+    """Answer with text.
+
+    Args:
+        content: The assistant's words.
+        usage: What the server reports; None for a server that reports nothing, by default
+            a quarter of the bytes. `tokens(...)` writes one.
+        finish_reason: By default "stop", or "tool_calls" beside calls.
+        reasoning: `reasoning_content`, which some servers send next to the content.
+        delay: Seconds before the first byte.
+    """
+    return Message(content, (), usage, finish_reason, reasoning, delay)
+
+
+def call(
+    name: str,
+    arguments: Mapping[str, Any] | None = None,
+    /,
+    *,
+    raw: str | None = None,
+    id: IdOption = AUTO,  # noqa: A002
+    **named: Any,
+) -> Call:
+    """Make one tool call; a reply by itself, or a part of `calls`.
+
+    Args:
+        name: The tool.
+        arguments: Arguments whose names cannot be keywords here (`raw`, `id`).
+        raw: The arguments string, sent as it is: malformed JSON, an empty string.
+        id: By default one that is unique; None is sent as null, ABSENT leaves the field out.
+        named: The arguments.
+    """
+    given = json.dumps({**(arguments or {}), **named}, ensure_ascii=False)
+    return Call(name, given if raw is None else raw, id)
+
+
+def calls(
+    *made: Call,
+    text: str | None = None,
+    usage: UsageOption = AUTO,
+    finish_reason: str | None = None,
+    reasoning: str | None = None,
+    delay: float = 0.0,
+) -> Message:
+    """Make several tool calls in one message, or one with text, usage or a delay beside it."""
+    return Message(text, made, usage, finish_reason, reasoning, delay)
+
+
+def fail(
+    status: int,
+    *,
+    code: str | None = None,
+    message: str | None = None,
+    type: str | None = None,  # noqa: A002
+    retry_after: float | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Fail:
+    """Refuse with an error, whose code, type and message are the API's own unless given.
+
+    Args:
+        status: The HTTP status.
+        code: For example `context_length_exceeded`, `model_not_found`, `insufficient_quota`.
+        message: The sentence.
+        type: The error's type.
+        retry_after: Seconds, sent as the header `Retry-After`.
+        headers: More headers.
+    """
+    code = code or _CODES.get(status)
+    error = {
+        "message": message or _MESSAGES.get(code or "", f"The server answered {status}."),
+        "type": type or _TYPES.get(status, "server_error"),
+        "param": "messages" if code == "context_length_exceeded" else None,
+        "code": code,
+    }
+    wait = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+    return Fail(status, error, {**wait, **(headers or {})})
+
+
+def cut(after_chunks: int = 0, *, reply: Message | Call | None = None) -> Cut:
+    """End the connection in the middle of a reply.
+
+    Args:
+        after_chunks: How many server-sent events get through, at most all but the last. With 0
+            not even the status line is sent. A reply that is not streamed is cut in its half.
+        reply: What was being said, by default a sentence.
+    """
+    return Cut(as_message(reply) if reply else _SENTENCE, after_chunks)
+
+
+def hang(
+    until: float | Flag | None = None,
+    *,
+    reply: Message | Call | None = None,
+    after_chunks: int = 0,
+) -> Hang:
+    """Fall silent.
+
+    Args:
+        until: Seconds, or an event (of `threading` or `asyncio`); by default until the server
+            is closed.
+        reply: What is said afterwards; without it the connection ends.
+        after_chunks: How many server-sent events get through before the silence.
+    """
+    return Hang(until, as_message(reply) if reply else None, after_chunks)
+
+
+def raw(
+    body: bytes,
+    status: int = 200,
+    content_type: str = "text/html; charset=utf-8",
+    headers: Mapping[str, str] | None = None,
+) -> Raw:
+    """Answer with these bytes: a proxy's error page, a stream of another shape."""
+    return Raw(body, status, content_type, headers or {})
+
+
+def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> dict[str, Any]:
+    """Write a `usage` object."""
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }
+
+
+def as_message(reply: Message | Call) -> Message:
+    """Put a bare call into a message."""
+    return Message(calls=(reply,)) if isinstance(reply, Call) else reply
+
+
+_SENTENCE = Message("This sentence is long enough to be cut in its middle, more than once.")
+
+_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "invalid_request_error",
+    403: "invalid_request_error",
+    404: "invalid_request_error",
+    429: "requests",
+}
+
+_MESSAGES = {
+    "invalid_api_key": "Incorrect API key provided: x. You can find your API key at your account.",
+    "model_not_found": "The model `scripted` does not exist or you do not have access to it.",
+    "rate_limit_exceeded": "Rate limit reached for requests. Please try again later.",
+    "insufficient_quota": "You exceeded your current quota, please check your plan and billing.",
+    "context_length_exceeded": (
+        "This model's maximum context length is 128000 tokens. However, your messages resulted "
+        "in 131072 tokens. Please reduce the length of the messages."
+    ),
+}

@@ -1,0 +1,114 @@
+"""A request as the server received it."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One chat completion request.
+
+    Attributes:
+        raw: The body's bytes, as they came.
+        body: The body; empty when it was not a JSON object.
+        headers: The headers, by names in lower case.
+        at: When it was there in whole, on the `time.monotonic` clock, in seconds.
+    """
+
+    raw: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    at: float = field(default_factory=time.monotonic)
+    body: Json = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "body", _parsed(self.raw))
+
+    @property
+    def messages(self) -> list[Json]:
+        """The conversation."""
+        return _list(self.body.get("messages"))
+
+    @property
+    def last(self) -> Json:
+        """The last message."""
+        return self.messages[-1]
+
+    @property
+    def tools(self) -> list[Json]:
+        """The tools offered; none when the field is missing."""
+        return _list(self.body.get("tools"))
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools offered."""
+        return [tool["function"]["name"] for tool in self.tools]
+
+    @property
+    def tool_results(self) -> dict[str, str]:
+        """The text of each tool message, by the id of its call."""
+        tools = (m for m in self.messages if m.get("role") == "tool")
+        return {m["tool_call_id"]: _text(m) for m in tools}
+
+    @property
+    def tool_choice(self) -> Any:
+        """The tool choice, None when the field is missing."""
+        return self.body.get("tool_choice")
+
+    @property
+    def model(self) -> str:
+        """The model asked for."""
+        return str(self.body.get("model", ""))
+
+    @property
+    def stream(self) -> bool:
+        """Whether the reply is to be streamed."""
+        return self.body.get("stream") is True
+
+    @property
+    def include_usage(self) -> bool:
+        """Whether a stream is to end with the usage."""
+        return bool((self.body.get("stream_options") or {}).get("include_usage"))
+
+    @property
+    def text(self) -> str:
+        """All text of the conversation, one message a line or more."""
+        return "\n".join(_text(message) for message in self.messages)
+
+    def __repr__(self) -> str:
+        if not self.messages:
+            return f"<request without messages: {self.raw[:80]!r}>"
+        said = _text(self.last) or str(self.last)
+        return f"<request of {len(self.messages)} messages, the last: {said[:80]!r}>"
+
+
+def mentions(words: str) -> Callable[[Request], bool]:
+    """Match the requests whose conversation contains these words."""
+    return lambda request: words in request.text
+
+
+def _text(message: Any) -> str:
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in _list(content) if isinstance(part, dict))
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _parsed(raw: bytes) -> Json:
+    try:
+        body = json.loads(raw, parse_constant=_refuse)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

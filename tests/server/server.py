@@ -1,0 +1,176 @@
+"""The scripted server: what tests hold in their hands."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from tests.server.listener import Listener
+from tests.server.replies import Fail, Reply, fail
+from tests.server.request import Request
+from tests.server.rules import refusal
+from tests.server.script import Predicate, Queue, Script, Scripted, resolve
+
+_NO_RETRY = {"x-should-retry": "false"}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A request that the real API would have refused."""
+
+    reason: str
+    request: Request | None = None
+
+    def __str__(self) -> str:
+        return self.reason if self.request is None else f"{self.reason} {self.request}"
+
+
+class ScriptedServer:
+    """An OpenAI-compatible chat server that answers from a script; it runs once it is made.
+
+    Attributes:
+        requests: Every chat request that came, in order.
+        unexpected: Those for which the script had nothing left; they were answered 500.
+        violations: What the real API would refuse; it was answered 400 (or 404 for a path).
+        errors: What functions in the script raised, failed assertions included; answered 500.
+        strict: Whether requests are checked against the rules of the real API.
+        models: The names that `/v1/models` lists.
+    """
+
+    def __init__(self, *, strict: bool = True, port: int = 0) -> None:
+        self.strict = strict
+        self.models = ["scripted"]
+        self.requests: list[Request] = []
+        self.unexpected: list[Request] = []
+        self.violations: list[Violation] = []
+        self.errors: list[Exception] = []
+        self._script = Script()
+        self._may_leave = False
+        self._changed = threading.Condition()
+        self._listener = Listener(self, port)
+
+    @property
+    def port(self) -> int:
+        """The port listened on."""
+        return int(self._listener.server_address[1])
+
+    @property
+    def base_url(self) -> str:
+        """The address to give to a client."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def script(self, *replies: Scripted) -> Self:
+        """Add replies, one for each request to come, in order."""
+        with self._changed:
+            self._script.default.script(*replies)
+        return self
+
+    def always(self, reply: Scripted) -> Self:
+        """Give this reply whenever the script is used up."""
+        with self._changed:
+            self._script.default.always(reply)
+        return self
+
+    def when(self, predicate: Predicate, *replies: Scripted) -> Queue:
+        """Keep replies for the requests that match; `mentions("words")` is such a predicate.
+
+        A matching request takes from here first, and from the queues after it when this one
+        is empty. Queues are asked in the order they were made, the default one last.
+        """
+        with self._changed:
+            return self._script.route(predicate).script(*replies)
+
+    def allow_unused(self) -> Self:
+        """Let replies be left at the end."""
+        self._may_leave = True
+        return self
+
+    @property
+    def unused(self) -> list[Scripted]:
+        """The replies not used so far."""
+        with self._changed:
+            return self._script.left
+
+    def wait_for(self, count: int, timeout: float = 10.0) -> Request:
+        """Block until so many requests have come, and give the last of these.
+
+        Raises:
+            TimeoutError: They did not come in `timeout` seconds.
+        """
+        with self._changed:
+            if self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
+                return self.requests[count - 1]
+        raise TimeoutError(f"{len(self.requests)} requests came in {timeout} s, not {count}.")
+
+    async def arrived(self, count: int, timeout: float = 10.0) -> Request:
+        """Wait as `wait_for` does, without blocking the event loop."""
+        return await asyncio.to_thread(self.wait_for, count, timeout)
+
+    def verify(self) -> None:
+        """Check that all went by the script.
+
+        Raises:
+            AssertionError: It did not; the message says in what.
+        """
+        found = [
+            *(f"refused by the real API: {violation}" for violation in self.violations),
+            *(f"unexpected: {request}" for request in self.unexpected),
+            *(f"the script raised {error!r}" for error in self.errors),
+        ]
+        if not self._may_leave:
+            found += [f"left unused: {reply}" for reply in self.unused]
+        if found:
+            listed = "\n".join(f"- {one}" for one in found)
+            message = f"The scripted server, after {len(self.requests)} requests:\n{listed}"
+            raise AssertionError(message) from next(iter(self.errors), None)
+
+    def close(self) -> None:
+        """Stop: what hangs is released, connections end, new ones are refused."""
+        self._listener.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def answer(self, request: Request) -> Reply:
+        """Give the reply to a chat request; for the HTTP side."""
+        with self._changed:
+            self.requests.append(request)
+            self._changed.notify_all()
+        try:
+            return self._refused(request) or self._scripted(request)
+        except Exception as error:  # noqa: BLE001 - it belongs to the test, which `verify` tells
+            self.errors.append(error)
+            return _out_of_script(f"The script raised {error!r}.")
+
+    def refuse(self, method: str, path: str) -> Reply:
+        """Refuse what is not there; for the HTTP side."""
+        self.violations.append(Violation(f"There is no {method} {path}."))
+        return fail(404, code="unknown_url", message=f"Unknown request URL: {method} {path}.")
+
+    def _refused(self, request: Request) -> Reply | None:
+        reason = refusal(request) if self.strict else None
+        if reason is None:
+            return None
+        self.violations.append(Violation(reason, request))
+        return fail(400, message=reason)
+
+    def _scripted(self, request: Request) -> Reply:
+        with self._changed:
+            scripted = self._script.take(request)
+        if scripted is None:
+            self.unexpected.append(request)
+            return _out_of_script(f"Nothing is left in the script for {request}.")
+        return resolve(scripted, request)
+
+
+def _out_of_script(message: str) -> Fail:
+    return fail(500, code="out_of_script", message=message, headers=_NO_RETRY)

@@ -1,0 +1,132 @@
+"""`langgraph dev` as a user has it: in a clean copy of the repository, a process of its own."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+_LIMIT = 90.0
+"""Seconds after which a server that should have started or ended is given up."""
+
+
+def clean_copy(folder: Path) -> Path:
+    """A copy of the files that belong to the repository, and of nothing that lies beside them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        source, target = ROOT / name, folder / name
+        if source.is_file():  # in the index, but removed since, is no file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    assert not (folder / ".env").exists()
+    return folder
+
+
+class DevServer:
+    """A running server.
+
+    Attributes:
+        url: Its address.
+        process: Its process.
+    """
+
+    def __init__(self, folder: Path, home: Path, **environment: str) -> None:
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{(port := _free_port())}"
+        self._log = home / "langgraph_dev.log"
+        options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10"]
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *options],
+                cwd=folder,
+                env={
+                    "PATH": os.environ["PATH"],
+                    "HOME": str(home),
+                    "NO_PROXY": "127.0.0.1,localhost",
+                    "NO_COLOR": "1",
+                    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+                    # the rooms of the copy, and not those that the environment was installed from
+                    "PYTHONPATH": str(folder),
+                    **environment,
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def log(self) -> str:
+        """What it has said so far."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text("utf-8", "replace"))
+
+    def wait(self) -> None:
+        """Wait until it answers.
+
+        Raises:
+            AssertionError: it ended, or time was up.
+        """
+        limit = time.monotonic() + _LIMIT
+        while not self._answers():
+            assert self.process.poll() is None, f"The server ended:\n{self.log}"
+            assert time.monotonic() < limit, f"The server does not answer:\n{self.log}"
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/ok", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def below(self) -> list[psutil.Process]:
+        """The processes that it has started."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def end(self) -> None:
+        """Stop it as Ctrl-C does; whatever is left of it then is killed."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(_LIMIT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End its process group, if it is still there."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@contextmanager
+def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]:
+    """A server that is there in the block, and gone after it."""
+    server = DevServer(folder, home, **environment)
+    try:
+        server.wait()
+        yield server
+    finally:
+        server.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

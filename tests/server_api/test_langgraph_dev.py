@@ -1,0 +1,292 @@
+"""`langgraph dev` from a clean copy, driven through the SDK as Studio does."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state.context import Context
+from tests.server import ScriptedServer, call, calls, hang, mentions, text
+from tests.server_api.dev_server import DevServer, serving
+from tests.server_api.studio import Studio, is_there, said, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+END = call("terminate", status="success")
+SHELL = call("bash", command="echo $$ > pid; X=5")
+SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
+QUESTION = call("ask_human", inquire="Which colour?")
+
+
+async def test_graphs_and_their_drawing(studio: Studio) -> None:
+    found = await studio.client.assistants.search()
+    assert {"agent", "flow"} <= {assistant["graph_id"] for assistant in found}
+    drawing = await studio.client.assistants.get_graph(await studio.assistant("agent"))
+    names = {node["id"] for node in drawing["nodes"]}
+    assert names == {"__start__", "think", "act", "stuck_check", "__end__"}
+    edges = {(edge["source"], edge["target"]): edge.get("data") for edge in drawing["edges"]}
+    assert edges["think", "act"] == "call"
+    assert edges["stuck_check", "think"] == "next_step"
+    assert "terminated" in str(edges["stuck_check", "__end__"])
+
+
+@pytest.mark.parametrize("graph", ["agent", "flow"])
+async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
+    schemas: Any = await studio.client.assistants.get_schemas(await studio.assistant(graph))
+    given = schemas["input_schema"]["properties"]
+    assert set(given) == {"request", "messages"}
+    assert given["request"]["type"] == "string"
+    assert given["messages"]["type"] == "array"
+    chosen = schemas["context_schema"]["properties"]
+    assert set(chosen) == set(Context.model_fields)
+    assert all(field.get("description") for field in chosen.values())
+    assert {"output", "stop_reason", "usage"} <= set(schemas["output_schema"]["properties"])
+    assert "messages" in schemas["state_schema"]["properties"]
+
+
+async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
+    studio.server.script(
+        calls(call("bash", command="echo hi > made.txt; echo $$ > pid"), text="I write a file."),
+        calls(END, text="Written."),
+    )
+    parts = [
+        part
+        async for part in studio.client.runs.stream(
+            await studio.thread(),
+            "agent",
+            input={"request": "Write a file."},
+            context=studio.context(),
+            stream_mode=["values", "updates", "messages-tuple", "custom"],
+        )
+    ]
+    last: Any = [part.data for part in parts if part.event == "values"][-1]
+    assert (last["status"], last["stop_reason"], last["success"]) == (
+        "finished",
+        "terminated",
+        True,
+    )
+    assert [kind for kind, _ in said(last)] == ["human", "ai", "tool", "ai", "tool"]
+    assert said(last)[0] == ("human", "Write a file.")
+    updates = [list(part.data) for part in parts if part.event == "updates"]
+    assert updates == [[n] for n in ["think", "act", "stuck_check"] * 2]
+    spoken = [part.data[0] for part in parts if part.event == "messages"]
+    words = "".join(m["content"] for m in spoken if m["type"] == "AIMessageChunk")
+    assert words == "I write a file.Written."
+    happened = [part.data["type"] for part in parts if part.event == "custom"]
+    assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
+    assert (studio.workspace / "made.txt").read_text() == "hi\n"
+    assert not is_there(await studio.pid())
+
+
+async def test_the_newer_protocol_streams_too(studio: Studio, model: ScriptedServer) -> None:
+    model.script(call("python_execute", code="print(6 * 7)"), END)
+    async with studio.client.threads.stream(assistant_id="agent") as thread:
+        await thread.run.start(input={"request": "Multiply."})
+        output = await thread.output
+    assert output["stop_reason"] == "terminated", output["output"]
+    assert ("tool", "42\n[exit code 0]") in said(output)
+    model.verify()
+
+
+async def test_a_question_is_answered_later(studio: Studio) -> None:
+    thread = await studio.thread()
+    waiting = await studio.run(thread, SHELL, QUESTION)
+    assert [i["value"]["question"] for i in waiting["__interrupt__"]] == ["Which colour?"]
+    assert (await studio.client.threads.get(thread))["status"] == "interrupted"
+    shell = await studio.pid()
+    assert is_there(shell)
+    ended = await studio.run(
+        thread, call("bash", command="echo $X"), END, command={"resume": "blue"}
+    )
+    assert ended["stop_reason"] == "terminated"
+    assert [words for kind, words in said(ended) if kind == "tool"][1:3] == [
+        "blue",
+        "5\n[exit code 0]",
+    ]
+    assert not is_there(shell)
+
+
+async def test_two_questions_are_answered_apart(studio: Studio) -> None:
+    thread = await studio.thread()
+    other = call("ask_human", inquire="Which size?")
+    waiting = await studio.run(thread, calls(QUESTION, other))
+    asked = {i["value"]["question"]: i["id"] for i in waiting["__interrupt__"]}
+    answers = {asked["Which size?"]: "large", asked["Which colour?"]: "blue"}
+    ended = await studio.run(thread, text("A large blue one."), command={"resume": answers})
+    assert said(ended)[2:] == [("tool", "blue"), ("tool", "large"), ("ai", "A large blue one.")]
+
+
+async def test_history_edit_and_fork(studio: Studio) -> None:
+    thread = await studio.thread()
+    await studio.run(thread, call("bash", command="echo one"), text("It was one."))
+    history: Any = await studio.client.threads.get_history(thread, limit=20)
+    asked = ["__start__", "think", "act", "stuck_check", "think", "stuck_check"]
+    assert [s["next"] for s in reversed(history)] == [*([n] for n in asked), []]
+    before_act = next(s for s in history if s["next"] == ["act"])
+
+    [message] = [m for m in before_act["values"]["messages"] if m["type"] == "ai"]
+    [made] = message["tool_calls"]
+    edited = {**message, "tool_calls": [{**made, "args": {"command": "echo two"}}]}
+    fork = await studio.client.threads.update_state(
+        thread, {"messages": [edited]}, as_node="think", checkpoint=before_act["checkpoint"]
+    )
+    ended = await studio.run(
+        thread, text("It was two."), input=None, checkpoint_id=fork["checkpoint"]["checkpoint_id"]
+    )
+    assert said(ended)[2:] == [("tool", "two\n[exit code 0]"), ("ai", "It was two.")]
+    # the request of the fork holds the edit, and nothing of the run that it leaves
+    assert "It was one." not in studio.server.requests[-1].text
+    old: Any = await studio.client.threads.get_state(thread, checkpoint=history[0]["checkpoint"])
+    assert said(old["values"])[-1] == ("ai", "It was one.")
+
+
+async def test_a_second_run_sees_the_first(studio: Studio) -> None:
+    thread = await studio.thread()
+    await studio.run(thread, text("I am well."), request="How are you?")
+    ended = await studio.run(thread, text("Good night."), request="Bye.")
+    assert [words for _, words in said(ended)] == [
+        "How are you?",
+        "I am well.",
+        "Bye.",
+        "Good night.",
+    ]
+    assert ended["usage"]["model_calls"] == 1
+
+
+async def test_without_context(studio: Studio, model: ScriptedServer, clone: Path) -> None:
+    model.script(call("bash", command="echo hi > without.txt"), END)
+    ended: Any = await studio.client.runs.wait(None, "agent", input={"request": "Write."})
+    assert ended["stop_reason"] == "terminated"
+    assert (clone / "workspace" / "without.txt").read_text() == "hi\n"
+    model.verify()
+
+
+async def test_messages_instead_of_a_request(studio: Studio) -> None:
+    given = {"messages": [{"role": "user", "content": "Hello."}]}
+    ended = await studio.run(None, text("Hello to you."), input=given)
+    assert said(ended) == [("human", "Hello."), ("ai", "Hello to you.")]
+
+
+@pytest.mark.parametrize(
+    ("context", "given", "problem"),
+    [
+        ({"max_steps": 0}, {"request": "x"}, "`max_steps` does not fit"),
+        ({"tool_choice": "some"}, {"request": "x"}, "`tool_choice` does not fit"),
+        ({"budget": {"tokens": -1}}, {"request": "x"}, "`budget.tokens` does not fit"),
+        ({"workspace": "/dev/null"}, {"request": "x"}, "/dev/null cannot be written to"),
+        ({}, {"request": "  "}, "There is no request"),
+        ({}, {"messages": []}, "There is no request"),
+    ],
+)
+async def test_what_does_not_fit_is_said(
+    studio: Studio, context: dict[str, Any], given: dict[str, Any], problem: str
+) -> None:
+    parts = [
+        part
+        async for part in studio.client.runs.stream(
+            None, "agent", input=given, context=studio.context(**context)
+        )
+    ]
+    assert parts[-1].event == "error"
+    assert problem in parts[-1].data["message"]
+
+
+async def test_an_error_of_the_model_is_said_and_the_thread_goes_on(studio: Studio) -> None:
+    thread = await studio.thread()
+    nowhere = studio.context(model="replay:nowhere.jsonl")
+    ended = await studio.run(thread, context=nowhere)
+    assert (ended["status"], ended["stop_reason"]) == ("error", "error")
+    assert "nowhere.jsonl" in ended["output"]
+    assert (await studio.run(thread, text("Now it works.")))["stop_reason"] == "answered"
+
+
+async def test_two_runs_at_once(studio: Studio, tmp_path: Path) -> None:
+    # each waits for what the other does: one after the other they would never end
+    meet = "touch {0}/{1}; until [ -e {0}/{2} ]; do sleep 0.05; done; echo met"
+    for own, other in ("left", "right"), ("right", "left"):
+        command = meet.format(tmp_path, own, other)
+        turns = call("bash", command=command, timeout=60), text(f"{own} ended")
+        studio.server.when(mentions(f"Go {own}."), *turns)
+    left, right = await asyncio.gather(
+        studio.run(await studio.thread(), request="Go left."),
+        studio.run(await studio.thread(), request="Go right."),
+    )
+    assert said(left)[2:] == [("tool", "met\n[exit code 0]"), ("ai", "left ended")]
+    assert said(right)[2:] == [("tool", "met\n[exit code 0]"), ("ai", "right ended")]
+
+
+async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
+    thread = await studio.thread()
+    run = await studio.begin(thread, SLEEP)
+    shell = await studio.pid()
+    below = [process.pid for process in dev.below() if process.name() == "sleep"]
+    assert below
+    await studio.client.runs.cancel(thread, run, wait=True)
+    await until(lambda: not any(map(is_there, [shell, *below])))
+    ended = await studio.run(thread, text("Good that you stopped me."), request="Enough.")
+    assert ended["stop_reason"] == "answered"
+    assert [kind for kind, _ in said(ended)] == ["human", "ai", "tool", "human", "ai"]
+
+
+async def test_cancelled_while_the_model_is_asked(studio: Studio) -> None:
+    thread = await studio.thread()
+    run = await studio.begin(thread, SHELL, hang())
+    await studio.server.arrived(2)
+    shell = await studio.pid()
+    assert is_there(shell)
+    await studio.client.runs.cancel(thread, run, wait=True)
+    await until(lambda: not is_there(shell))
+    # going on, without a new request, asks again what was being asked
+    ended = await studio.run(thread, text("Here I am."), input=None)
+    assert [kind for kind, _ in said(ended)] == ["human", "ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "left"),
+    [("interrupt", ["human", "ai", "tool", "human", "ai"]), ("rollback", ["human", "ai"])],
+)
+async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[str]) -> None:
+    thread = await studio.thread()
+    await studio.begin(thread, SLEEP)
+    shell = await studio.pid()
+    ended = await studio.run(
+        thread, text("At once."), request="No, this.", multitask_strategy=strategy
+    )
+    assert [kind for kind, _ in said(ended)] == left
+    assert not is_there(shell)
+
+
+async def test_a_flow_whose_plan_is_approved(studio: Studio) -> None:
+    thread = await studio.thread()
+    plan = call("planning", command="create", plan_id="p", title="Trip", steps=["Pack", "Go"])
+    waiting = await studio.run(
+        thread, plan, graph="flow", context=studio.context(approve_plan=True)
+    )
+    assert len(waiting["__interrupt__"]) == 1
+    ended = await studio.run(
+        thread,
+        calls(call("terminate", status="success"), text="Packed."),
+        calls(call("terminate", status="success"), text="Gone."),
+        text("You are there."),
+        graph="flow",
+        command={"resume": "approve"},
+    )
+    assert ended["output"] == "You are there."
+    assert [step["status"] for step in ended["plan"]["steps"]] == ["completed", "completed"]
+
+
+async def test_the_end_of_the_server_is_the_end_of_what_waits(
+    server: ScriptedServer, tmp_path: Path, clone: Path
+) -> None:
+    from langgraph_sdk import get_client
+
+    settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": server.base_url}
+    with serving(clone, tmp_path, **settings) as dev:
+        async with get_client(url=dev.url, api_key=None) as client:
+            studio = Studio(client, server, tmp_path / "workspace")
+            await studio.run(await studio.thread(), SHELL, QUESTION)
+            shell = await studio.pid()
+            assert is_there(shell)
+        await asyncio.to_thread(dev.end)
+    await until(lambda: not is_there(shell))

@@ -1,0 +1,228 @@
+"""The reducer of the history, as the delta channel needs it, and what one asks of a history."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from state.messages import (
+    append_messages,
+    call_ids,
+    has_calls,
+    last_assistant,
+    last_request,
+    since,
+    text_of,
+    unanswered,
+)
+
+_TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
+_ID = st.sampled_from(["a", "b", "c"])
+_ANY_ID = st.none() | _ID
+
+
+def _message(content: str, name: str | None, kind: str) -> Any:
+    made: dict[str, Any] = {
+        "human": HumanMessage(content, id=name),
+        "ai": AIMessage(content, id=name),
+        "chunk": AIMessageChunk(content=content, id=name),
+        "tool": ToolMessage(content, tool_call_id="t", id=name),
+        "image": HumanMessage([{"type": "text", "text": content}], id=name),
+        "dict": {"role": "user", "content": content, **({"id": name} if name else {})},
+        "dump": AIMessage(content, id=name).model_dump(),
+        "pair": ("assistant", content),
+        "text": content,
+    }
+    return made[kind]
+
+
+_KINDS = st.sampled_from(["human", "ai", "chunk", "tool", "image", "dict", "dump", "pair", "text"])
+_ONE = st.builds(_message, _TEXT, _ANY_ID, _KINDS)
+_REMOVAL = st.builds(lambda name: RemoveMessage(id=name), _ID | st.just(REMOVE_ALL_MESSAGES))
+_ITEM = st.one_of(_ONE, _ONE, _ONE, _REMOVAL)
+_WRITE = st.one_of(_ITEM, st.lists(_ITEM, max_size=4), st.lists(_ITEM, max_size=4).map(tuple))
+_WRITES = st.lists(_WRITE, max_size=8).filter(
+    lambda writes: not any(_ambiguous(write) for write in writes)
+)
+
+
+def _ambiguous(write: Any) -> bool:
+    """A tuple of two that begins with a text is a role and a text, not two messages."""
+    return isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
+
+
+def _dump(history: list[AnyMessage]) -> list[dict[str, Any]]:
+    return [message.model_dump() for message in history]
+
+
+@given(writes=_WRITES, cuts=st.lists(st.integers(0, 8), max_size=4))
+def test_any_batching_gives_the_same_history(writes: list[Any], cuts: list[int]) -> None:
+    at_once = append_messages([], copy.deepcopy(writes))
+    piecemeal: list[AnyMessage] = []
+    places = sorted({0, len(writes), *(cut for cut in cuts if cut <= len(writes))})
+    for begin, end in itertools.pairwise(places):
+        piecemeal = append_messages(piecemeal, copy.deepcopy(writes[begin:end]))
+    assert _dump(piecemeal) == _dump(at_once)
+
+
+@given(writes=_WRITES)
+def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> None:
+    before = append_messages([], copy.deepcopy(writes))
+    frozen_history, frozen_writes = _dump(before), copy.deepcopy(writes)
+    append_messages(before, writes)
+    assert _dump(before) == frozen_history
+    assert writes == frozen_writes
+
+
+@given(writes=_WRITES)
+def test_every_message_has_an_id_of_its_own(writes: list[Any]) -> None:
+    ids = [message.id for message in append_messages([], writes)]
+    assert all(ids)
+    assert len(set(ids)) == len(ids)
+
+
+@given(writes=_WRITES, more=st.lists(_ONE, max_size=3))
+def test_a_message_without_an_id_always_comes_behind(writes: list[Any], more: list[Any]) -> None:
+    history = append_messages([], writes)
+    fresh = [HumanMessage(text_of(m)) for m in append_messages([], more)]
+    grown = append_messages(history, [fresh])
+    assert _dump(grown[: len(history)]) == _dump(history)
+    assert len(grown) == len(history) + len(fresh)
+
+
+class _State(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=1000)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(batches=st.lists(st.lists(_ITEM, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_what_is_read_back_is_what_the_run_saw(batches: list[list[Any]]) -> None:
+    seen: list[list[dict[str, Any]]] = []
+    builder = StateGraph(_State)
+    builder.add_node("look", lambda state: seen.append(_dump(state.get("messages", []))))
+    builder.add_edge(START, "look")
+    saver = InMemorySaver()
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for batch in batches:
+        builder.compile(checkpointer=saver).invoke({"messages": copy.deepcopy(batch)}, config)
+    stored = builder.compile(checkpointer=saver).get_state(config).values.get("messages", [])
+    assert _dump(stored) == seen[-1]
+
+
+def test_the_same_object_written_twice_is_two_messages() -> None:
+    message = HumanMessage("again")
+    history = append_messages([], [message, [message]])
+    assert [m.text for m in history] == ["again", "again"]
+    assert message.id is None
+
+
+def test_a_known_id_replaces_in_place() -> None:
+    history = append_messages([], [[HumanMessage("a", id="1"), HumanMessage("b", id="2")]])
+    history = append_messages(history, [AIMessage("new", id="1")])
+    assert [(m.id, m.text, m.type) for m in history] == [("1", "new", "ai"), ("2", "b", "human")]
+
+
+def test_a_removal_takes_one_or_all_and_ignores_what_is_not_there() -> None:
+    history = append_messages([], [[HumanMessage("a", id="1"), HumanMessage("b", id="2")]])
+    assert [m.id for m in append_messages(history, [RemoveMessage(id="1")])] == ["2"]
+    assert [m.id for m in append_messages(history, [RemoveMessage(id="9")])] == ["1", "2"]
+    fresh = append_messages(history, [[RemoveMessage(id=REMOVE_ALL_MESSAGES), ("user", "c")]])
+    assert [m.text for m in fresh] == ["c"]
+
+
+def test_a_place_used_again_does_not_swallow_a_message() -> None:
+    history = append_messages([], [HumanMessage("same"), HumanMessage("same")])
+    history = append_messages(history, [RemoveMessage(id=str(history[0].id)), HumanMessage("same")])
+    assert len(history) == 2
+
+
+def test_a_dumped_message_comes_back_whole() -> None:
+    message = AIMessage(
+        "x",
+        id="1",
+        tool_calls=[{"name": "bash", "args": {"command": "ls"}, "id": "c", "type": "tool_call"}],
+        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+    )
+    assert append_messages([], [[message.model_dump()]]) == [message]
+
+
+def test_wire_form_tool_calls_are_understood() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    history = append_messages([], [{"role": "assistant", "content": None, "tool_calls": [call]}])
+    assert isinstance(history[0], AIMessage)
+    assert history[0].tool_calls[0]["args"] == {"a": 1}
+
+
+def test_a_pair_is_a_message_and_a_tuple_of_messages_is_several() -> None:
+    assert [m.type for m in append_messages([], [("system", "s")])] == ["system"]
+    assert len(append_messages([], [(HumanMessage("a"), AIMessage("b"))])) == 2
+
+
+def test_what_is_no_message_is_refused() -> None:
+    with pytest.raises(NotImplementedError):
+        append_messages([], [42])
+
+
+def _asks(*ids: str, bad: tuple[str, ...] = ()) -> AIMessage:
+    return AIMessage(
+        "",
+        tool_calls=[{"name": "f", "args": {}, "id": i, "type": "tool_call"} for i in ids],
+        invalid_tool_calls=[
+            {"name": "f", "args": "{", "id": i, "error": "cut", "type": "invalid_tool_call"}
+            for i in bad
+        ],
+    )
+
+
+def test_calls_are_those_well_formed_and_then_those_malformed() -> None:
+    assert call_ids(_asks("1", "2", bad=("0",))) == ["1", "2", "0"]
+    assert has_calls(_asks(bad=("0",)))
+    assert not has_calls(AIMessage("done"))
+    assert not has_calls(HumanMessage("done"))
+
+
+def test_the_newest_of_each_side() -> None:
+    history: list[AnyMessage] = [HumanMessage("1"), AIMessage("2"), HumanMessage("3")]
+    assert last_request(history) is history[2]
+    assert last_assistant(history) is history[1]
+    assert last_request([]) is None
+    assert last_assistant([SystemMessage("s")]) is None
+
+
+def test_since_an_id() -> None:
+    history: list[AnyMessage] = [HumanMessage("1", id="1"), AIMessage("2", id="2")]
+    assert since(history, "1") == history[1:]
+    assert since(history, "2") == []
+    assert since(history, "9") == history
+
+
+def test_calls_without_an_answer_are_found_where_they_stand() -> None:
+    history: list[AnyMessage] = [
+        HumanMessage("go"),
+        _asks("1", "2"),
+        ToolMessage("r", tool_call_id="2"),
+        HumanMessage("and?"),
+        ToolMessage("too late", tool_call_id="1"),
+        _asks("3", bad=("4",)),
+        ToolMessage("r", tool_call_id="3"),
+        ToolMessage("r", tool_call_id="4"),
+    ]
+    assert unanswered(history) == [(1, ["1"])]

@@ -1,0 +1,179 @@
+"""Where a setting comes from, and what is said of one that does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from state.errors import SettingsError
+from state.model_settings import ModelSettings, provider_of
+from state.settings import Settings, load_settings
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "manus.toml"
+
+
+def _refusal(environment: dict[str, str], file: Path) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environment, file)
+    return str(caught.value)
+
+
+def test_without_anything_there_are_defaults(file: Path) -> None:
+    assert load_settings({}, file) == Settings()
+    assert Settings().workspace == "./workspace"
+    assert Settings().profile == "manus"
+    assert Settings().api_key is None
+
+
+def test_the_environment_comes_before_the_file_and_the_file_before_the_default(file: Path) -> None:
+    file.write_text('model = "from-file"\nworkspace = "w"\nmax_steps = 3\n')
+    settings = load_settings({"MANUS_MODEL": "from-env", "MANUS_TIMEOUT": "2.5"}, file)
+    assert (settings.model, settings.workspace, settings.max_steps) == ("from-env", "w", 3)
+    assert (settings.timeout, settings.retries) == (2.5, 5)
+
+
+_GIVEN = [
+    ("model", "m", "m"),
+    ("base_url", "http://localhost:1/v1", "http://localhost:1/v1"),
+    ("api_key", "k", SecretStr("k")),
+    ("temperature", "0.5", 0.5),
+    ("max_tokens", "100", 100),
+    ("timeout", "1", 1.0),
+    ("retries", "0", 0),
+    ("vision", "false", False),
+    ("context_window", "8000", 8000),
+    ("api_version", "v", "v"),
+    ("workspace", "w", "w"),
+    ("checkpoint", "c.sqlite", "c.sqlite"),
+    ("profile", "swe", "swe"),
+    ("max_steps", "7", 7),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "value"), _GIVEN)
+def test_a_setting_can_come_from_the_environment(
+    name: str, given: str, value: object, file: Path
+) -> None:
+    settings = load_settings({f"MANUS_{name.upper()}": given}, file)
+    assert getattr(settings, name) == value
+
+
+def test_an_empty_variable_is_not_set_and_blanks_around_a_value_do_not_count(file: Path) -> None:
+    file.write_text('model = "from-file"\n')
+    settings = load_settings({"MANUS_MODEL": " ", "MANUS_API_KEY": " key\n"}, file)
+    assert settings.model == "from-file"
+    assert settings.api_key == SecretStr("key")
+
+
+def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
+    environment = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://theirs"}
+    settings = load_settings(environment, file)
+    assert (settings.api_key, settings.base_url) == (SecretStr("theirs"), "http://theirs")
+    settings = load_settings({**environment, "MANUS_API_KEY": "ours"}, file)
+    assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://theirs")
+
+
+def test_openai_variables_do_not_override_our_file(file: Path) -> None:
+    file.write_text('api_key = "ours"\nbase_url = "http://ours"\n')
+    environment = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://theirs"}
+    settings = load_settings(environment, file)
+    assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://ours")
+
+
+def test_another_provider_is_not_sent_openai_s_key(file: Path) -> None:
+    environment = {"OPENAI_API_KEY": "theirs", "MANUS_MODEL": "anthropic:claude"}
+    assert load_settings(environment, file).api_key is None
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        (None, "openai"),
+        ("gpt-5", "openai"),
+        ("openai:gpt-5", "openai"),
+        ("Anthropic:claude", "anthropic"),
+        ("llama3:8b", "openai"),
+        ("replay:file.jsonl", "openai"),
+        ("azure:", "openai"),
+    ],
+)
+def test_the_provider_is_what_stands_before_the_colon(model: str | None, provider: str) -> None:
+    assert provider_of(model) == provider
+
+
+def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
+    file.write_text(
+        'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretries = 1\n'
+        '[roles.summary]\nmodel = "small"\nretries = 0\n'
+    )
+    settings = load_settings({}, file)
+    summary = settings.for_role("summary")
+    assert (summary.model, summary.retries, summary.base_url) == ("small", 0, "http://m")
+    assert summary.api_key == SecretStr("k")
+    assert settings.for_role("plan").model == "big"
+    assert type(settings.for_role("plan")) is ModelSettings
+
+
+def test_a_role_of_another_provider_does_not_get_main_s_address_and_key(file: Path) -> None:
+    file.write_text(
+        'base_url = "http://m"\napi_key = "k"\n[roles.vision]\nmodel = "anthropic:claude"\n'
+    )
+    vision = load_settings({}, file).for_role("vision")
+    assert (vision.base_url, vision.api_key) == (None, None)
+
+
+def test_a_value_that_does_not_fit_names_its_variable(file: Path) -> None:
+    assert _refusal({"MANUS_MAX_STEPS": "many"}, file) == (
+        "MANUS_MAX_STEPS: `max_steps` is 'many', which does not fit: "
+        "input should be a valid integer, unable to parse string as an integer."
+    )
+
+
+def test_a_value_that_does_not_fit_names_its_file(file: Path) -> None:
+    file.write_text("[roles.plan]\ntimeout = -1\n")
+    assert _refusal({}, file) == (
+        f"{file}: `roles.plan.timeout` is -1, which does not fit: input should be greater than 0."
+    )
+
+
+def test_a_key_is_never_shown(file: Path) -> None:
+    file.write_text('api_key = ["hush"]\n')
+    said = _refusal({}, file)
+    assert said.startswith(f"{file}: `api_key` does not fit: ")
+    assert "hush" not in said
+    assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
+
+
+def test_an_unknown_setting_is_named_with_what_may_have_been_meant(file: Path) -> None:
+    file.write_text("max_step = 3\n")
+    said = _refusal({}, file)
+    assert said.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")
+    assert "`max_steps`?" in said
+    file.write_text("[roles.plan]\nxyzzy = 3\n")
+    said = _refusal({}, file)
+    assert "`roles.plan.xyzzy`, which is not a setting. Known are: api_key, " in said
+    assert "max_steps" not in said
+
+
+def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
+    file.write_text("model = \n")
+    assert _refusal({}, file).startswith(f"{file} is not valid TOML: Invalid value (at line 1")
+    file.write_bytes(b'model = "\xff"\n')
+    assert _refusal({}, file).startswith(f"{file} is not valid TOML: ")
+    assert _refusal({}, file.parent) == f"{file.parent} cannot be read: Is a directory."
+
+
+def test_a_key_goes_to_its_own_provider_only() -> None:
+    main = ModelSettings(model="openai:a", base_url="http://x/v1", api_key=SecretStr("k"))
+    assert main.at("b", None).api_key == SecretStr("k")
+    assert main.at("b", None).base_url == "http://x/v1"
+    elsewhere = main.at("anthropic:c", None)
+    assert (elsewhere.api_key, elsewhere.base_url) == (None, None)
+    assert main.at("anthropic:c", "http://y").base_url == "http://y"
+    assert main.at(None, "http://x/v1").api_key == SecretStr("k")
+    assert main.at(None, "http://evil/v1").api_key is None

@@ -1,0 +1,47 @@
+"""Tests see nothing of the machine they run on, and reach nothing beyond it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+import pytest_socket
+
+from state.settings import Settings, load_settings
+
+
+def test_no_setting_comes_from_outside() -> None:
+    assert load_settings(os.environ, "no.such.file.toml") == Settings()
+    assert not [name for name in os.environ if name.startswith(("OPENAI_", "MANUS_", "LANGSMITH_"))]
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[None]:
+    """What a developer may have in the shell, set before any fixture of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "secret")
+        patch.setenv("MANUS_MODEL", "expensive")
+        patch.setenv("https_proxy", "http://proxy.example:3128")
+        yield
+
+
+@pytest.mark.usefixtures("outside")
+def test_not_even_when_it_is_there() -> None:
+    for name in ("OPENAI_API_KEY", "MANUS_MODEL", "https_proxy"):
+        assert name not in os.environ
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
+def test_connections_do_not_leave_this_machine(address: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # a warning comes before the refusal, and warnings are errors here
+    refused = (pytest_socket.SocketConnectBlockedError, UserWarning)
+    with socket.socket(family) as connection, pytest.raises(refused, match="allowed"):
+        connection.connect((address, 443))
+
+
+def test_loopback_is_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()

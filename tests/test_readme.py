@@ -1,0 +1,106 @@
+"""The README is run: its code, its commands, its drawing, its table."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graph import build_agent, build_flow
+from state.settings import Settings, load_settings
+from tests.server import ScriptedServer, text
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+RECORDING = ROOT / "recordings" / "calculator.jsonl"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def program(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=home,
+        env={"PATH": os.defpath, "HOME": str(home), "NO_PROXY": "127.0.0.1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_python_runs(number: int, tmp_path: Path) -> None:
+    code = blocks("python")[number]
+    done = program("-c", code, home=tmp_path, MANUS_MODEL=f"replay:{RECORDING}")
+    assert done.returncode == 0, done.stderr
+    expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
+    assert expected in done.stdout
+
+
+def commands() -> list[str]:
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    ours = (line.partition("#")[0].partition(" | ")[0] for line in lines)
+    return [line.removeprefix("$ .venv/bin/manus ").strip() for line in ours if "/manus " in line]
+
+
+def test_commands_run(tmp_path: Path, server: ScriptedServer) -> None:
+    server.always(text("done")).allow_unused()
+    settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": server.base_url}
+    first = program("-m", "manus", "run", "--thread", "THREAD", "hello", home=tmp_path, **settings)
+    assert first.returncode == 0, first.stderr
+    assert len(commands()) >= 7
+    for command in commands():
+        done = program("-m", "manus", *shlex.split(command), home=tmp_path, **settings)
+        # a thread that has ended has no question: an answer to it is wrong usage
+        expected = 2 if "--answer" in command else 0
+        assert done.returncode == expected, (command, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_drawings_are_the_graphs() -> None:
+    drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
+    assert drawn == [block.strip() for block in blocks("mermaid")]
+
+
+def test_settings_are_settings(tmp_path: Path) -> None:
+    for block in blocks("toml"):
+        (tmp_path / "manus.toml").write_text(block)
+        assert load_settings({}, tmp_path / "manus.toml") != Settings()
+    named = re.findall(r"`MANUS_(\w+)`", README)
+    assert {name.lower() for name in named} <= set(Settings.model_fields)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
+def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
+    """`make run` in a fresh clone with an empty environment, then the calculator it made."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
+    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        ["make", "run"], cwd=clone, env=bare, capture_output=True, text=True, check=False
+    )
+    printed = plain(ran.stderr + ran.stdout)
+    assert ran.returncode == 0, printed
+    for line in first_output():
+        assert plain(line) in printed
+    sums = [sys.executable, "workspace/calculator.py", "6", "*", "7"]
+    assert subprocess.run(sums, cwd=clone, capture_output=True, check=True).stdout == b"42\n"
+
+
+def first_output() -> list[str]:
+    lines = blocks("console")[0].split("$ make run\n")[1].split("\n$ ")[0].splitlines()
+    return [line.removesuffix(" …") for line in lines if line != "…"]
+
+
+def plain(shown: str) -> str:
+    """What a terminal shows, with seconds, which differ from run to run, left out."""
+    return re.sub(r"\d+\.\d+ s", "– s", shown)

@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from blockbuster import blockbuster_ctx
+
+from state.agent import ToolTask
+from state.errors import ToolError, ToolUnavailableError
+from tools.bash import Bash
+from tools.catalog import Catalog
+from tools.execute import execute
+from tools.locks import WORKSPACE, Touch
+from tools.result import Observation
+from tools.session import Session
+from tools.workspace import Workspace
+
+GONE = "variables, functions and options are gone"
+
+
+@pytest.fixture
+def bash(session: Session) -> Bash:
+    return Bash(session=session)
+
+
+async def say(bash: Bash, command: str | None, **more: Any) -> str:
+    return (await bash.observe(command=command, **more)).text
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+# What a command may look like, and what is seen of it. After each of them the shell still works.
+COMMANDS = {
+    "plain": ("echo hi", "hi\n[exit code 0]"),
+    "empty": ("", "[exit code 0, no output]"),
+    "blank lines": ("\n \n", "[exit code 0, no output]"),
+    "only a comment": ("# nothing", "[exit code 0, no output]"),
+    "comment at the end": ("echo hi # and bye", "hi\n[exit code 0]"),
+    "no newline at the end of output": ("printf hi", "hi\n[exit code 0]"),
+    "exit code": ("(exit 3)", "[exit code 3, no output]"),
+    "return": ("echo a; return 4; echo b", "a\n[exit code 4]"),
+    "break and continue": ("break 2>&-; continue 2>&-; echo hi", "hi\n[exit code 0]"),
+    "stderr in order": ("echo 1; echo 2 >&2; echo 3", "1\n2\n3\n[exit code 0]"),
+    "heredoc": ("cat <<EOF\na $((1+1)) 'b'\nEOF", "a 2 'b'\n[exit code 0]"),
+    "heredoc and comment": ("cat <<'EOF' # c\n$x\nEOF\n# d", "$x\n[exit code 0]"),
+    "trailing &": ("echo hi &", "hi\n[exit code 0]"),
+    "background job holds the output": ("sleep 600 & echo hi", "hi\n[exit code 0]"),
+    "daemon": ("setsid sleep 600 & echo hi", "hi\n[exit code 0]"),
+    "read": ('read x; echo $? "[$x]"', "1 []\n[exit code 0]"),
+    "cat": ("cat", "[exit code 0, no output]"),
+    "no terminal": ("{ cat < /dev/tty; } 2>&- || echo none", "none\n[exit code 0]"),
+    "unknown program": ("nope", "bash: line 1: nope: command not found\n[exit code 127]"),
+    "read-only variable": ("UID=5; echo b", "bash: line 1: UID: readonly variable\n[exit code 1]"),
+    "redirected for good": ("exec >/dev/null 2>&1; echo a", "[exit code 0, no output]"),
+    "stdin replaced for good": ("exec <&-; echo a", "a\n[exit code 0]"),
+    "name of the shell": ("echo $0", "bash\n[exit code 0]"),
+    "binary": (r"printf 'a\377\000\001b'", "a\ufffd\ufffd\ufffdb\n[exit code 0]"),
+    "no UTF-8 in the command": ("printf %s é | wc -c | tr -d ' '", "2\n[exit code 0]"),
+    "control characters": ("printf '\x01\x7f' | wc -c | tr -d ' '", "2\n[exit code 0]"),
+    "five megabytes": (
+        "head -c 5000000 /dev/zero | tr '\\0' x",
+        f"{'x' * 5_000_000}\n[exit code 0]",
+    ),
+    "a megabyte of command": (f": {'x' * 1_000_000}\necho hi", "hi\n[exit code 0]"),
+    "exit": (
+        "echo a; exit 3",
+        f"a\n[exit code 3; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
+    "set -e": (
+        "set -e; false; echo b",
+        f"[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
+    "set -u": (
+        "set -u; echo $nope",
+        f"bash: line 1: nope: unbound variable\n[exit code 1; the shell itself ended, so {GONE}; "
+        "the next command gets a fresh shell in the workspace]",
+    ),
+    "a trap at the exit": (
+        "trap 'echo bye' EXIT; exit 0",
+        f"bye\n[exit code 0; the shell itself ended, so {GONE}; the next command gets a fresh "
+        "shell in the workspace]",
+    ),
+    "exec": (
+        "exec echo a",
+        f"a\n[exit code 0; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
+    "killed": (
+        "echo a; kill -9 $$",
+        f"a\n[killed by SIGKILL; the shell itself ended, so {GONE}; the next command gets a fresh "
+        "shell in the workspace]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_a_command_and_the_one_after_it(bash: Bash, name: str) -> None:
+    command, said = COMMANDS[name]
+    observation = await bash.observe(command=command)
+    assert observation.text == said
+    assert observation.is_error == ("[exit code 0" not in said)
+    assert await say(bash, "echo next") == "next\n[exit code 0]"
+
+
+# What bash says of it differs between its versions; that it is said, and where, does not.
+FAULTS = {
+    "open quote": ("echo 'a", "bash: line 1: unexpected EOF"),
+    "open brace": ("f() {", "bash: line 2: syntax error"),
+    "closing brace": ("echo a\n}", "a\nbash: line 2: syntax error near unexpected token `}'"),
+    "heredoc without end": ("cat <<EOF; false\na", "a\n[exit code 1]"),
+    "division": ("echo a\necho $((1/0)); echo b", "a\nbash: line 2: 1/0: division by 0"),
+    "a program crashes": ("sh -c 'kill -SEGV $$'", "bash: line 1: Segmentation fault"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_a_faulty_command_and_the_one_after_it(bash: Bash, name: str) -> None:
+    command, said = FAULTS[name]
+    observation = await bash.observe(command=command)
+    assert said in observation.text
+    assert observation.is_error
+    assert await say(bash, "echo next") == "next\n[exit code 0]"
+
+
+async def test_the_same_outcome_is_the_same_observation(bash: Bash) -> None:
+    command = "nope; sh -c 'kill -9 $$'; echo $((1/0)); env | sort; (exit 5)"
+    first = await say(bash, command)
+    assert await say(bash, command) == first
+    await say(bash, None, restart=True)
+    assert await say(bash, command) == first
+
+
+async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
+    await say(bash, "mkdir sub; cd sub; a=1; export B=2; f() { echo f$1; }; alias g='echo alias'")
+    await say(bash, "set -o pipefail; set -- p q; umask 027; exec 7>log")
+    said = await say(
+        bash,
+        "echo ${PWD##*/} $a $B $1; sh -c 'echo $B'; f x; g y; (exit 3) | true; echo $?\n"
+        "umask; echo logged >&7; cat log",
+    )
+    assert said == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0]"
+
+
+async def test_the_exit_code_of_the_last_command_can_be_asked_for(bash: Bash) -> None:
+    await say(bash, "(exit 42)")
+    assert await say(bash, "echo $?") == "42\n[exit code 0]"
+    assert await say(bash, "echo $?") == "0\n[exit code 0]"
+
+
+async def test_options_that_trouble_the_shell_itself(bash: Bash) -> None:
+    await say(bash, "set -x")
+    assert await say(bash, "echo a") == "++ echo a\na\n[exit code 0]"
+    await say(bash, "set +x; set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
+    await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
+    assert await say(bash, "echo a") == "a\n[exit code 0]"
+
+
+async def test_secrets_are_not_there(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("MANUS_API_KEY", "sk-secret")
+    said = await say(Bash(session=session), "env; set")
+    assert "PATH=" in said
+    assert "sk-secret" not in said
+
+
+async def test_a_background_job_goes_on_and_neither_blocks_nor_soils(
+    bash: Bash, session: Session
+) -> None:
+    count = session.workspace.root / "count"
+    job = "n=0; while :; do n=$((n+1)); printf '%70000s\\n' noise; echo $n > count; done"
+    await say(bash, f"( {job} ) & echo started")
+
+    def reached(rounds: int) -> bool:
+        return count.exists() and int(count.read_text() or 0) >= rounds
+
+    for rounds in (3, 6, 9):
+        # Each of them writes more than a pipe holds: it only goes on if somebody reads.
+        await until(partial(reached, rounds))
+        assert await say(bash, "echo clean") == "clean\n[exit code 0]"
+    assert await say(bash, "kill %1; echo killed") == "killed\n[exit code 0]"
+
+
+async def test_background_jobs_outlive_their_command_but_not_the_session(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    session = Session(workspace)
+    bash = Bash(session=session)
+    await say(bash, "sleep 600 & echo $! > pids; setsid sleep 600 & echo $! >> pids")
+    await say(bash, "(setsid sh -c 'echo $$ >> pids; trap \"\" TERM; sleep 600; :' &)")
+    path = tmp_path / "pids"
+    await until(lambda: len(path.read_text().split()) == 3)
+    pids = [int(pid) for pid in path.read_text().split()]
+    assert "exit code 0" in await say(bash, "exit 0")
+    assert [lives(pid) for pid in pids] == [True] * 3
+    await session.close()
+    assert [lives(pid) for pid in pids] == [False] * 3
+    assert list((workspace.private / "shell").iterdir()) == []
+
+
+async def test_a_time_out_keeps_the_output_ends_everything_and_stays_in_the_directory(
+    bash: Bash, session: Session
+) -> None:
+    command = (
+        "mkdir sub; cd sub; a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
+        "echo before; sleep 600"
+    )
+    observation = await bash.observe(command=command, timeout=3)
+    assert observation.is_error
+    assert observation.text == (
+        "before\n[stopped: not done after 3 s; the command and all background jobs are ended, "
+        "variables, functions and options are gone, and the next command gets a fresh shell in "
+        "`sub`. For what takes longer give a larger `timeout`, or start it in the background "
+        "(`nohup COMMAND > out.log 2>&1 &`) and look at its log later]"
+    )
+    pids = (session.workspace.root / "sub" / "pids").read_text().split()
+    assert [lives(int(pid)) for pid in pids] == [False, False]
+    assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
+
+
+@pytest.mark.parametrize(
+    "command", ["yes", "trap '' TERM INT; while :; do :; done", "set -n", "kill -STOP $$"]
+)
+async def test_a_command_that_never_ends_is_stopped(bash: Bash, command: str) -> None:
+    assert "[stopped: not done after 1 s" in await say(bash, command, timeout=1)
+    assert await say(bash, "echo a") == "a\n[exit code 0]"
+
+
+async def test_after_exit_the_shell_is_where_it_was_and_knows_nothing(bash: Bash) -> None:
+    said = await say(bash, "a=1; mkdir sub; cd sub; exit 3")
+    assert said.startswith("[exit code 3; the shell itself ended")
+    assert said.endswith("a fresh shell in `sub`]")
+    assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
+
+
+async def test_a_directory_that_is_gone_is_not_returned_to(bash: Bash) -> None:
+    said = await say(bash, "mkdir sub; cd sub; rmdir ../sub; exit 3")
+    assert said.endswith("a fresh shell in the workspace]")
+    assert await say(bash, "ls") == "[exit code 0, no output]"
+
+
+async def test_a_shell_that_dies_between_two_commands_is_told_of(
+    bash: Bash, session: Session
+) -> None:
+    pid = int((await say(bash, "a=1; echo $$")).split()[0])
+    os.kill(pid, signal.SIGKILL)
+    shell = session.peek("shell")
+    await until(lambda: not shell._bash.alive)
+    said = await say(bash, "echo [$a]")
+    assert said == (
+        "[the shell had ended since the last command: this one ran in a fresh shell, without the "
+        "variables, functions and options set before]\n[]\n[exit code 0]"
+    )
+    assert await say(bash, "echo b") == "b\n[exit code 0]"
+
+
+async def test_restart(bash: Bash, session: Session) -> None:
+    await say(bash, "mkdir sub; cd sub; a=1; sleep 600 & echo $! > pid")
+    observation = await bash.observe(restart=True)
+    assert observation == Observation(
+        "[fresh shell in the workspace; what ran in the old one is ended]"
+    )
+    assert not lives(int((session.workspace.root / "sub" / "pid").read_text()))
+    assert await say(bash, "ls; echo [$a]") == "sub\n[]\n[exit code 0]"
+
+
+async def test_restart_with_a_command(bash: Bash) -> None:
+    await say(bash, "a=1")
+    said = await say(bash, "echo [$a]", restart=True)
+    assert said == (
+        "[fresh shell in the workspace; what ran in the old one is ended]\n[]\n[exit code 0]"
+    )
+
+
+async def test_cancelling_ends_the_command_and_the_next_one_works(
+    bash: Bash, session: Session
+) -> None:
+    pid = session.workspace.root / "pid"
+    command = "setsid sleep 600 & echo $! > pid; sleep 600"
+    task = asyncio.ensure_future(bash.observe(command=command))
+    await until(lambda: pid.exists() and pid.read_text())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not lives(int(pid.read_text()))
+    said = await say(bash, "echo a")
+    assert said.startswith("[the shell had ended since the last command")
+    assert said.endswith("\na\n[exit code 0]")
+
+
+async def test_commands_given_at_once_run_one_after_the_other(bash: Bash, session: Session) -> None:
+    commands = [f"echo {n} >> log; sh -c 'echo {n} >> log'" for n in range(5)]
+    await asyncio.gather(*(say(bash, command) for command in commands))
+    log = (session.workspace.root / "log").read_text().split()
+    assert log == [str(n) for n in range(5) for _ in range(2)]
+
+
+async def test_the_workspace_is_what_a_command_touches(bash: Bash) -> None:
+    assert bash.touches({"command": "ls"}) == {Touch(WORKSPACE)}
+
+
+async def test_two_sessions_in_one_workspace_do_not_interfere(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    one, other = Session(workspace), Session(workspace)
+    a, b = Bash(session=one), Bash(session=other)
+    await asyncio.gather(say(a, "x=1; sleep 600 & echo $! > a"), say(b, "x=2"))
+    await say(b, None, restart=True)
+    await other.close()
+    assert lives(int((tmp_path / "a").read_text()))
+    assert await say(a, "echo $x") == "1\n[exit code 0]"
+    await one.close()
+
+
+async def test_the_private_folder_may_be_deleted(bash: Bash) -> None:
+    await say(bash, "rm -rf .manus")
+    assert await say(bash, "echo a") == "a\n[exit code 0]"
+
+
+async def test_no_bash_here(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    bash = Bash(session=session)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(session.workspace.root))
+        with pytest.raises(ToolUnavailableError, match=r"there is no bash on PATH; install it"):
+            await bash.observe(command="echo a")
+    assert await say(bash, "echo a") == "a\n[exit code 0]"
+
+
+async def test_a_bash_that_does_not_start(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = session.workspace.root / "bash"
+    fake.write_text("#!/bin/sh\nexit 7\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(session.workspace.root))
+    with pytest.raises(ToolUnavailableError, match=r"bash ended at once \(exit code 7\)"):
+        await Bash(session=session).observe(command="echo a")
+
+
+async def test_a_workspace_without_room_for_a_fifo(bash: Bash, session: Session) -> None:
+    await say(bash, "a=1")
+    folder = session.workspace.private / "shell"
+    folder.rmdir()
+    folder.write_text("in the way")
+    with pytest.raises(ToolUnavailableError, match=r"it cannot make a FIFO in .*shell \("):
+        await bash.observe(command="echo a")
+    folder.unlink()
+    assert await say(bash, "echo $a") == "1\n[exit code 0]"
+
+
+async def test_nothing_blocks_the_event_loop(bash: Bash) -> None:
+    with blockbuster_ctx():
+        assert await say(bash, "echo a; sleep 600 & exit 3") != ""
+        assert await say(bash, "sleep 600", timeout=0.5) != ""
+        assert await say(bash, "echo b", restart=True) != ""
+        await bash.session.close()
+
+
+async def test_nul_is_refused(bash: Bash) -> None:
+    with pytest.raises(ToolError, match=r"^`command` holds a NUL character"):
+        await bash.observe(command="echo a\0b")
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "`command` is missing; give the command to execute, or `restart`: true."),
+    "no command": ({"timeout": 5}, "`command` is missing"),
+    "extra": ({"command": "ls", "shell": "zsh"}, "`shell`: there is no such argument"),
+    "a number": ({"command": 5}, "`command` must be text"),
+    "a list": ({"command": ["ls"]}, "`command` must be text"),
+    "no time": ({"command": "ls", "timeout": "long"}, "`timeout` must be a number"),
+    "negative time": ({"command": "ls", "timeout": -1}, "`timeout` must be a number, more than 0"),
+    "endless time": ({"command": "ls", "timeout": 1e12}, "`timeout` must be a number"),
+    "no truth": ({"command": "ls", "restart": "perhaps"}, "`restart` must be true or false"),
+    "enormous": ({"command": "x" * 10_000_000}, "`command` has 10,000,000 characters"),
+    "half a character": ({"command": "\ud800"}, "`command` holds half of a surrogate pair"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_bad_arguments_are_explained(bash: Bash, session: Session, name: str) -> None:
+    args, said = BAD[name]
+    outcome = await execute(
+        ToolTask(index=0, id="1", name="bash", args=args),
+        session=session,
+        catalog=Catalog([bash]),
+        key="k",
+        max_observe=10_000,
+    )
+    assert outcome.message.status == "error"
+    assert said in outcome.message.text
+    assert len(outcome.message.text) < 1000
+    assert session.peek("shell") is None

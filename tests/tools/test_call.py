@@ -1,0 +1,195 @@
+"""One call of one tool: whatever the tool or the model does, there is an observation."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from state.errors import StorageError
+from tests.helpers.acting import Act, execute_alone, raising, said_of
+from tools.base import Arguments
+from tools.journal import Entry
+from tools.locks import Touch
+from tools.result import Observation
+from tools.session import Session
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("bad\nvalue"), "`act` failed: ValueError: bad\nvalue"),
+        (ValueError(), "`act` failed: ValueError."),
+        (KeyError("x"), "`act` failed: KeyError: 'x'"),
+        (TimeoutError("the server"), "`act` failed: TimeoutError: the server"),
+        (StorageError("The disk is full."), "`act` failed: StorageError: The disk is full."),
+        (RecursionError("deep"), "`act` failed: RecursionError: deep"),
+    ],
+)
+async def test_a_tool_that_raises(session: Session, error: Exception, said: str) -> None:
+    assert await said_of(session, Act(session=session, does=raising(error))) == said
+
+
+async def test_an_error_of_a_megabyte_is_cut(session: Session) -> None:
+    said = await said_of(session, Act(session=session, does=raising(ValueError("x" * 2**20))))
+    assert len(said) <= 10_000
+    assert said.startswith("`act` failed: ValueError: xxx")
+
+
+async def test_an_error_that_cannot_even_be_shown(session: Session) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert await said_of(session, Act(session=session, does=raising(MuteError()))) == (
+        "`act` failed: MuteError."
+    )
+
+
+async def test_a_model_that_the_tool_reads_is_not_its_arguments(session: Session) -> None:
+    class Config(BaseModel):
+        port: int
+
+    def does(text: str) -> Observation:
+        Config.model_validate({})
+        raise AssertionError
+
+    said = await said_of(session, Act(session=session, does=does))
+    assert said.startswith("`act` failed: ValidationError: 1 validation error for Config")
+
+
+async def test_a_tool_that_takes_too_long_is_cancelled(session: Session) -> None:
+    ended = asyncio.Event()
+
+    async def for_ever(text: str) -> Observation:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    class Slow(Act):
+        time_limit: ClassVar[float] = 0.05
+
+    said = await said_of(session, Slow(session=session, does=for_ever))
+    assert said == "`act` did not end within 0.05 s and was cancelled."
+    assert ended.is_set()
+
+
+async def test_a_tool_that_is_cancelled_from_inside_is_an_observation(session: Session) -> None:
+    held = Act(session=session, does=raising(asyncio.CancelledError()))
+    assert await said_of(session, held) == "`act` was cancelled before it was done."
+
+
+async def test_a_run_that_is_cancelled_cancels_the_tool(session: Session) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def for_ever(text: str) -> Observation:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    held = Act(session=session, does=for_ever)
+    run = asyncio.create_task(execute_alone(session, held))
+    await began.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert ended.is_set()
+    assert session.journal.look_up("key") == Entry("begun", None), "nobody knows what it did"
+    async with session.locks.hold([Touch("*")]):
+        pass
+
+
+async def test_the_locks_are_free_again_after_a_failure(session: Session) -> None:
+    await said_of(session, Act(session=session, does=raising(ValueError())))
+    assert (await execute_alone(session, Act(session=session), {"text": "x"}, key="2")).message.text
+
+
+class PickyArgs(Arguments):
+    colour: str = Field(description="Which", pattern="^[a-z]+$")
+    size: int = Field(description="How large", ge=1, le=9)
+    tags: list[str] = Field(default_factory=list, description="Any")
+
+
+class Picky(Act):
+    name: str = "picky"
+    args_schema: type[BaseModel] = PickyArgs
+
+
+async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
+    held = Picky(session=session)
+    said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
+    assert said == (
+        "The arguments do not fit `picky`:\n"
+        "- `colour` is missing; it must be text\n"
+        '- `size` must be a whole number, at least 1, at most 9, not the text "big"\n'
+        "- `tags` must be a list, each item text; at `tags.0`: input should be a valid string\n"
+        "- `color`: there is no such argument; did you mean `colour`?\n"
+        "It takes: `colour` (text), `size` (a whole number, at least 1, at most 9), `tags` (a "
+        "list, each item text, optional)."
+    )
+    assert held.begun == []
+
+
+async def test_of_many_problems_the_first_are_explained(session: Session) -> None:
+    unknown = {f"x{number}": 1 for number in range(30)}
+    said = await said_of(session, Picky(session=session), {"colour": "a", "size": 1, **unknown})
+    assert said.count("\n- `x") == 10
+    assert "\n- and 20 more\n" in said
+
+
+async def test_enormous_arguments_are_not_repeated(session: Session) -> None:
+    held = Picky(session=session)
+    said = await said_of(session, held, {"colour": "X" * 10_000_000, "size": [1] * 1_000_000})
+    assert len(said) < 1_000
+    assert f'not the text "{"X" * 60}"…' in said
+
+
+async def test_an_enormous_argument_that_fits_is_passed_on(session: Session) -> None:
+    held = Act(session=session, does=lambda text: Observation(str(len(text))))
+    outcome = await execute_alone(session, held, {"text": "x" * 10_000_000})
+    assert outcome.message.text == "10000000"
+
+
+async def test_a_list_that_comes_as_json_in_a_string_is_unpacked(session: Session) -> None:
+    seen: list[Any] = []
+
+    class Listed(Picky):
+        @override
+        async def observe(self, *_: Any, **arguments: Any) -> Observation:
+            seen.append(arguments["tags"])
+            return Observation("ok")
+
+    held = Listed(session=session)
+    for tags in ('["a", "b"]', ["a", "b"]):
+        await execute_alone(
+            session, held, {"colour": "red", "size": 1, "tags": tags}, key=str(tags)
+        )
+    assert seen == [["a", "b"], ["a", "b"]]
+    assert "`tags` must be a list" in await said_of(
+        session, held, {"colour": "red", "size": 1, "tags": "[a"}
+    )
+
+
+async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
+    session: Session,
+) -> None:
+    class Strict(Act):
+        @override
+        def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+            return frozenset({Touch("workspace/" + args["text"])})
+
+        @override
+        def repeatable(self, args: dict[str, Any]) -> bool:
+            return bool(args["text"].strip())
+
+    assert "`text` must be text, not 7" in await said_of(
+        session, Strict(session=session), {"text": 7}
+    )

@@ -1,0 +1,162 @@
+"""A profile's tools: looked up, added, executed, described."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool, tool
+
+from state.errors import SettingsError
+from tools.ask_human import AskHuman
+from tools.base import AgentTool
+from tools.catalog import BUILT_IN, Catalog, build_catalog
+from tools.session import Session
+from tools.terminate import Terminate
+
+
+@tool
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+@tool
+async def greet(name: str = "you") -> str:
+    """Greet somebody."""
+    return f"hello {name}"
+
+
+def test_a_tool_is_found_in_any_letter_case() -> None:
+    catalog = Catalog([add, greet])
+    assert catalog.find("ADD") is catalog.find("add") is add
+    assert catalog.find("subtract") is None
+    assert catalog.names() == ["add", "greet"]
+    assert len(catalog) == 2
+
+
+def test_a_second_tool_of_a_name_is_refused_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool("ADD")
+    def other(text: str) -> str:
+        """Something else."""
+        return text
+
+    catalog = Catalog([add])
+    with caplog.at_level(logging.WARNING, "manus"):
+        assert not catalog.add(other)
+    assert catalog.find("add") is add
+    assert "a tool named ADD is there already; the second one is left out" in caplog.text
+
+
+def test_an_added_tool_is_described_to_the_model() -> None:
+    catalog = Catalog([add])
+    assert [s["function"]["name"] for s in catalog.schemas()] == ["add"]
+    assert catalog.add(greet)
+    assert [s["function"]["name"] for s in catalog.schemas()] == ["add", "greet"]
+    assert catalog.schemas()[0]["function"]["parameters"]["required"] == ["a", "b"]
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    catalog = Catalog([add, greet])
+    assert catalog.unknown("Gret") == (
+        "There is no tool `Gret`. Did you mean `greet`? The tools are: add, greet."
+    )
+    assert Catalog().unknown("x") == "There is no tool `x`. The tools are: none."
+    assert len(catalog.unknown("x" * 10_000_000)) < 200
+
+
+async def test_one_is_executed_by_name() -> None:
+    observation = await Catalog([add]).execute("Add", {"a": 1, "b": 2})
+    assert (observation.text, observation.is_error) == ("3", False)
+
+
+async def test_an_unknown_name_is_an_observation() -> None:
+    observation = await Catalog([add]).execute("sum", {})
+    assert observation.is_error
+    assert observation.text == "There is no tool `sum`. The tools are: add."
+
+
+async def test_arguments_that_do_not_fit_are_an_observation() -> None:
+    observation = await Catalog([add]).execute("add")
+    assert observation.is_error
+    assert "`a` is missing; it must be a whole number" in observation.text
+
+
+async def test_all_are_executed_in_order() -> None:
+    order: list[str] = []
+
+    def recording(name: str) -> BaseTool:
+        async def run() -> str:
+            """Record that it ran."""
+            await asyncio.sleep(0)
+            order.append(name)
+            return name
+
+        return tool(name)(run)
+
+    catalog = Catalog([recording("b"), recording("a"), add])
+    observations = await catalog.execute_all({"ADD": {"a": 1, "b": 1}})
+    assert [o.text for o in observations] == ["b", "a", "2"]
+    assert order == ["b", "a"]
+
+
+async def test_one_that_fails_does_not_keep_the_others() -> None:
+    observations = await Catalog([add, greet]).execute_all()
+    assert [o.is_error for o in observations] == [True, False]
+
+
+def test_only_ours_can_be_special(session: Session) -> None:
+    @tool
+    def finish() -> str:
+        """Not special."""
+        return ""
+
+    catalog = Catalog([Terminate(session=session), finish])
+    assert catalog.is_special("TERMINATE")
+    assert not catalog.is_special("finish")
+    assert not catalog.is_special("unknown")
+
+
+def test_a_profile_names_tools_or_brings_its_own(session: Session) -> None:
+    def double(number: int) -> int:
+        """Twice a number."""
+        return 2 * number
+
+    catalog = build_catalog(("Terminate", AskHuman, add, double), session)
+    assert catalog.names() == ["terminate", "ask_human", "add", "double"]
+    made = catalog.find("ask_human")
+    assert isinstance(made, AgentTool)
+    assert made.session is session
+
+
+@pytest.mark.parametrize("entry", ["terminat", 42, None, ["terminate"]])
+def test_an_entry_that_is_no_tool_is_wrong_configuration(entry: Any, session: Session) -> None:
+    with pytest.raises(SettingsError, match=r"There is no tool `.*Known are: ask_human, "):
+        build_catalog([entry], session)
+    with pytest.raises(SettingsError, match="Did you mean `terminate`"):
+        build_catalog(["terminat"], session)
+
+
+def test_a_function_that_describes_nothing_is_wrong_configuration(session: Session) -> None:
+    def bare(x: int) -> int:
+        return x
+
+    with pytest.raises(SettingsError, match="The function `bare` cannot be a tool: "):
+        build_catalog([bare], session)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_tool_is_where_it_is_said_to_be(name: str, session: Session) -> None:
+    catalog = build_catalog([name], session)
+    assert catalog.names() == [name]
+    [schema] = catalog.schemas()
+    assert schema["function"]["description"]
+    for argument in schema["function"]["parameters"]["properties"].values():
+        assert argument["description"], "each argument says what it is"
+    module, _, factory = BUILT_IN[name].partition(":")
+    assert isinstance(catalog.find(name), getattr(importlib.import_module(module), factory))

@@ -1,0 +1,177 @@
+"""An answer in the form that was asked for."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, RootModel, field_validator
+from typing_extensions import TypedDict
+
+from state.errors import SettingsError, ToolError
+from tools.catalog import Catalog
+from tools.create_chat_completion import CreateChatCompletion, create_chat_completion
+from tools.session import Session
+
+
+class Part(BaseModel):
+    name: str
+    weight: float = 1.0
+
+
+class Report(BaseModel):
+    """What was found."""
+
+    title: str = Field(description="One line")
+    parts: list[Part]
+    config: dict[str, int] | None = None
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Pair(TypedDict):
+    left: int
+    right: int
+
+
+class Numbers(RootModel[list[int]]):
+    pass
+
+
+def _made(response_type: Any, session: Session) -> CreateChatCompletion:
+    made = create_chat_completion(response_type, session=session)
+    assert isinstance(made, CreateChatCompletion)
+    return made
+
+
+_SINGLE: list[tuple[Any, Any, Any, str]] = [
+    (str, "plain text", "plain text", "plain text"),
+    (int, 7, 7, "7"),
+    (int, "7", 7, "7"),
+    (float, 0.5, 0.5, "0.5"),
+    (bool, True, True, "true"),
+    (list[int], [1, "2"], [1, 2], "[\n  1,\n  2\n]"),
+    (list, [1, "a"], [1, "a"], '[\n  1,\n  "a"\n]'),
+    (dict[str, float], {"a": 1}, {"a": 1.0}, '{\n  "a": 1.0\n}'),
+    (int | str, "x", "x", "x"),
+    (int | str, 3, 3, "3"),
+    (list[int], "[1, 2]", [1, 2], ""),
+    (list[int] | str, "[1, 2]", "[1, 2]", "[1, 2]"),
+    (Any, "[1, 2]", "[1, 2]", "[1, 2]"),
+    (list[Part], [{"name": "a"}], [Part(name="a")], ""),
+    (Part | None, None, None, "null"),
+    (Literal["a", "b"], "a", "a", "a"),
+    (Colour, "red", Colour.RED, '"red"'),
+    (Pair, {"left": 1, "right": 2}, {"left": 1, "right": 2}, ""),
+    (Numbers, [1, 2], Numbers([1, 2]), "[\n  1,\n  2\n]"),
+]
+
+
+@pytest.mark.parametrize(("response_type", "given", "value", "text"), _SINGLE)
+async def test_one_value_is_the_argument_response(
+    response_type: Any, given: Any, value: Any, text: str, session: Session
+) -> None:
+    made = _made(response_type, session)
+    assert made.parse({"response": given}) == value
+    observation = await Catalog([made]).execute("create_chat_completion", {"response": given})
+    assert not observation.is_error
+    if text:
+        assert observation.text == text
+    else:
+        assert json.loads(observation.text) is not None
+
+
+async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
+    made = _made(Report, session)
+    [schema] = Catalog([made]).schemas()
+    parameters = schema["function"]["parameters"]
+    assert set(parameters["properties"]) == {"title", "parts", "config"}
+    assert parameters["required"] == ["title", "parts"]
+    args = {"title": "t", "parts": [{"name": "p", "weight": "2"}], "config": {"a": 1}}
+    parsed = made.parse(args)
+    assert parsed == Report(title="t", parts=[Part(name="p", weight=2)], config={"a": 1})
+    observation = await Catalog([made]).execute(made.name, args)
+    assert Report.model_validate_json(observation.text) == parsed
+
+
+async def test_a_validator_sees_an_answer_once(session: Session) -> None:
+    class Doubled(BaseModel):
+        number: int = Field(alias="theNumber")
+
+        @field_validator("number")
+        @classmethod
+        def double(cls, number: int) -> int:
+            return 2 * number
+
+    made = _made(Doubled, session)
+    assert made.parse({"theNumber": 2}).number == 4
+    observation = await Catalog([made]).execute(made.name, {"theNumber": 2})
+    assert json.loads(observation.text) == {"theNumber": 4}
+
+
+@pytest.mark.parametrize(
+    ("response_type", "wanted"),
+    [
+        (str, "text"),
+        (int, "a whole number"),
+        (bool, "true or false"),
+        (list[str], "a list, each item text"),
+        (dict[str, int], "an object, each value a whole number"),
+        (int | str, "a whole number or text"),
+        (Literal["a", "b"], 'one of "a", "b"'),
+    ],
+)
+async def test_the_form_is_named_beforehand_and_when_it_is_missed(
+    response_type: Any, wanted: str, session: Session
+) -> None:
+    made = _made(response_type, session)
+    assert made.description == f"Give the answer in the form that is asked for: {wanted}."
+    observation = await Catalog([made]).execute(made.name, {"response": {"no": ["such", {}]}})
+    if response_type is dict[str, int]:
+        assert "`response` must be an object, each value a whole number; at `response.no`: " in (
+            observation.text
+        )
+    else:
+        assert f"`response` must be {wanted}" in observation.text
+    assert observation.is_error
+    with pytest.raises(ToolError) as caught:
+        made.parse({})
+    assert f"`response` is missing; it must be {wanted}" in str(caught.value)
+
+
+async def test_a_model_that_is_missed_is_explained(session: Session) -> None:
+    made = _made(Report, session)
+    observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
+    assert observation.text == (
+        "The arguments do not fit `create_chat_completion`:\n"
+        "- `title` must be text, not 1\n"
+        "- `parts` must be a list, each item an object (name, weight); "
+        "at `parts.0.name`: field required\n"
+        "It takes: `title` (text), `parts` (a list, each item an object (name, weight)), "
+        "`config` (an object, each value a whole number, optional)."
+    )
+
+
+def test_text_is_the_default(session: Session) -> None:
+    made = create_chat_completion(session=session)
+    assert made.name == "create_chat_completion"
+    assert _made(str, session).parse({"response": "x"}) == "x"
+    assert made.args["response"]["type"] == "string"
+
+
+def test_it_touches_nothing_and_may_be_repeated(session: Session) -> None:
+    made = create_chat_completion(session=session)
+    assert made.touches({"response": ""}) == frozenset()
+    assert made.repeatable({"response": ""})
+
+
+def test_a_type_without_a_schema_is_wrong_configuration(session: Session) -> None:
+    class Opaque:
+        pass
+
+    with pytest.raises(SettingsError, match="Opaque'> cannot be a response type; use a scalar"):
+        create_chat_completion(Opaque, session=session)

@@ -1,0 +1,260 @@
+"""The one place that executes a tool call: there is a message, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+from typing_extensions import override
+
+from state.errors import StorageError
+from tests.helpers.acting import Act, execute_alone, raising, said_of
+from tools.execute import NOTHING, UNKNOWN_EFFECT
+from tools.journal import Journal
+from tools.locks import Touch
+from tools.result import Image, Observation
+from tools.session import Session
+
+
+async def test_a_call_becomes_one_message(session: Session) -> None:
+    outcome = await execute_alone(session, Act(session=session), {"text": "hello"})
+    assert outcome.message == ToolMessage("hello", tool_call_id="c1", name="act", status="success")
+    assert outcome.update == {}
+
+
+async def test_the_name_counts_in_any_letter_case(session: Session) -> None:
+    outcome = await execute_alone(session, Act(session=session), {"text": "x"}, name="ACT")
+    assert (outcome.message.text, outcome.message.name) == ("x", "ACT")
+
+
+async def test_an_unknown_tool_lists_the_known_ones(session: Session) -> None:
+    message = (await execute_alone(session, Act(session=session), name="akt")).message
+    assert message.status == "error"
+    assert message.text == "There is no tool `akt`. Did you mean `act`? The tools are: act."
+
+
+async def test_a_refused_call_is_not_executed(session: Session) -> None:
+    held = Act(session=session)
+    message = (await execute_alone(session, held, {"text": "x"}, refusal="Not now.")).message
+    assert (message.text, message.status, held.begun) == ("Not now.", "error", [])
+
+
+async def test_images_are_kept_beside_the_text(session: Session) -> None:
+    image = Image("aGk=", "image/png")
+    held = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
+    message = (await execute_alone(session, held, limit=1_000)).message
+    assert isinstance(message.content, list)
+    [text, picture] = message.content
+    assert isinstance(text, dict)
+    assert len(text["text"]) <= 1_000
+    assert "characters left out" in text["text"]
+    assert picture == image.as_block()
+
+
+async def test_what_changes_the_state_is_passed_on(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("ok", update={"plan": [1]}))
+    assert (await execute_alone(session, held)).update == {"plan": [1]}
+
+
+async def test_nothing_is_said_to_be_nothing(session: Session) -> None:
+    assert (await execute_alone(session, Act(session=session))).message.text == NOTHING
+
+
+async def test_a_long_observation_is_cut_and_kept_in_a_file(session: Session) -> None:
+    text = "".join(f"{number}\n" for number in range(100_000))
+    held = Act(session=session, does=lambda _: Observation(text))
+    message = (await execute_alone(session, held, limit=2_000)).message
+    assert len(message.text) <= 2_000
+    [file] = (session.workspace.root / ".manus/observations").iterdir()
+    assert file.read_text() == text
+    assert f".manus/observations/{file.name}" in message.text
+
+
+@pytest.mark.parametrize("limit", [10, 10_000])
+async def test_what_no_store_can_hold_does_not_get_into_the_message(
+    session: Session, limit: int
+) -> None:
+    text = "a\0b \ud83d\ude00 \ud800"
+    held = Act(session=session, does=lambda _: Observation(text))
+    message = (await execute_alone(session, held, limit=limit)).message
+    json.dumps(message.model_dump(), ensure_ascii=False).encode()
+    assert "\0" not in message.text
+    if limit > len(text):
+        assert message.text == "a␀b 😀 \ufffd"
+    refused = await execute_alone(session, held, refusal="no \0\ud800", key="other")
+    assert refused.message.text == "no ␀\ufffd"
+
+
+async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
+    first = await execute_alone(session, held)
+    assert await execute_alone(session, held) == first
+    assert len(held.begun) == 1
+
+
+async def test_a_call_that_had_begun_is_not_executed_again(session: Session) -> None:
+    session.journal.begin("key", "act")
+    held = Act(session=session)
+    assert await said_of(session, held) == UNKNOWN_EFFECT
+    assert held.begun == []
+
+
+async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
+    session.journal.begin("key", "act")
+    held = Act(session=session, pure=True)
+    await execute_alone(session, held, {"text": "1"})
+    await execute_alone(session, held, {"text": "2"})
+    assert held.begun == ["1", "2"]
+
+
+async def test_another_key_is_another_call(session: Session) -> None:
+    held = Act(session=session)
+    await execute_alone(session, held, {"text": "1"}, key="a")
+    await execute_alone(session, held, {"text": "1"}, key="b")
+    assert len(held.begun) == 2
+
+
+async def test_a_failed_call_is_done_too(session: Session) -> None:
+    held = Act(session=session, does=raising(ValueError("once")))
+    assert await said_of(session, held) == await said_of(session, held)
+    assert len(held.begun) == 1
+
+
+async def test_without_a_claim_there_is_no_effect(session: Session, tmp_path: Path) -> None:
+    class Full(Journal):
+        @override
+        def begin(self, key: str, tool: str) -> None:
+            raise StorageError("The journal cannot be written.")
+
+    session.journal = Full(None)
+    held = Act(session=session)
+    with pytest.raises(StorageError):
+        await execute_alone(session, held)
+    assert held.begun == []
+
+
+async def test_a_killed_process_does_not_repeat_its_effect(tmp_path: Path) -> None:
+    """A process dies within a call; the next one finds the claim and does not call again."""
+    program = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.helpers.acting import Act, execute_alone
+from tools.journal import Journal
+from tools.result import Observation
+from tools.session import Session
+from tools.workspace import Workspace
+
+def act(text):
+    with open("effects", "a") as file:
+        file.write(text)
+    if sys.argv[1] == "die":
+        os.kill(os.getpid(), 9)
+    return Observation("done")
+
+async def main():
+    workspace = Workspace(".")
+    workspace.prepare()
+    journal = Journal(workspace.private / "j.jsonl")
+    journal.open()
+    session = Session(workspace, journal=journal)
+    outcome = await execute_alone(session, Act(session=session, does=act), {"text": "x"})
+    print(outcome.message.text)
+
+asyncio.run(main())
+"""
+
+    def start(how: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", program, how],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
+
+    assert await asyncio.to_thread(start, "die") == ""
+    assert await asyncio.to_thread(start, "live") == UNKNOWN_EFFECT
+    assert (tmp_path / "effects").read_text() == "x"
+
+
+async def test_an_interrupt_passes_through_and_releases_the_claim(session: Session) -> None:
+    held = Act(session=session, does=raising(GraphInterrupt()))
+    with pytest.raises(GraphInterrupt):
+        await execute_alone(session, held)
+    assert session.journal.look_up("key") is None
+    async with session.locks.hold([Touch("*")]):
+        pass
+
+
+async def test_a_tool_that_asks_before_it_acts_acts_once(session: Session) -> None:
+    acted: list[str] = []
+
+    def does(text: str) -> Observation:
+        answer = interrupt("May I?")
+        acted.append(answer)
+        return Observation(f"acted: {answer}")
+
+    held = Act(session=session, does=does)
+
+    class State(TypedDict, total=False):
+        said: str
+
+    async def node(state: State) -> State:
+        return {"said": str((await execute_alone(session, held)).message.text)}
+
+    builder = StateGraph(State)
+    builder.add_node("act", node)
+    builder.add_edge(START, "act")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+    waiting = await graph.ainvoke({}, config)
+    assert [i.value for i in waiting["__interrupt__"]] == ["May I?"]
+    assert await graph.ainvoke(Command(resume="yes"), config) == {"said": "acted: yes"}
+    assert acted == ["yes"]
+
+
+async def test_calls_that_touch_different_things_run_side_by_side(session: Session) -> None:
+    both = asyncio.Barrier(2)
+
+    async def meet(text: str) -> Observation:
+        await both.wait()
+        return Observation("met")
+
+    held = Act(session=session, does=meet)
+    outcomes = await asyncio.gather(
+        *(execute_alone(session, held, {"resource": r}, key=r) for r in ("a", "b"))
+    )
+    assert [o.message.text for o in outcomes] == ["met", "met"]
+
+
+async def test_calls_that_touch_the_same_run_in_call_order(session: Session) -> None:
+    inside: list[str] = []
+
+    async def alone(text: str) -> Observation:
+        inside.append(text)
+        for _ in range(10):
+            await asyncio.sleep(0)
+            assert inside[-1] == text
+        return Observation("ok")
+
+    held = Act(session=session, does=alone)
+    outcomes = await asyncio.gather(
+        *(
+            execute_alone(session, held, {"text": str(n), "resource": "a"}, key=str(n))
+            for n in range(5)
+        )
+    )
+    assert [o.message.text for o in outcomes] == ["ok"] * 5
+    assert inside == list("01234")

@@ -1,0 +1,126 @@
+"""Tools that are not ours, and ours called by others: plain LangChain on both sides."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.types import Command
+
+from tests.helpers.acting import Act, execute_alone
+from tools.catalog import Catalog
+from tools.result import Image
+from tools.session import Session
+from tools.workspace import Workspace
+
+
+async def test_a_plain_function_is_a_tool(session: Session) -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    assert (await execute_alone(session, add, {"a": 1, "b": "2"})).message.text == "3"
+    said = await execute_alone(session, add, {"a": "x"}, key="2")
+    assert said.message.text == (
+        "The arguments do not fit `add`:\n"
+        '- `a` must be a whole number, not the text "x"\n'
+        "- `b` is missing; it must be a whole number\n"
+        "It takes: `a` (a whole number), `b` (a whole number)."
+    )
+
+
+async def test_a_synchronous_tool_does_not_hold_up_the_event_loop(session: Session) -> None:
+    released = threading.Event()
+
+    @tool
+    def wait() -> str:
+        """Wait for the event loop to go on."""
+        return "went on" if released.wait(20) else "was held up"
+
+    call = asyncio.create_task(execute_alone(session, wait))
+    asyncio.get_running_loop().call_soon(released.set)
+    assert (await call).message.text == "went on"
+
+
+async def test_a_tool_of_another_runs_alone_and_once(session: Session) -> None:
+    calls: list[int] = []
+
+    @tool
+    async def act() -> str:
+        """Count."""
+        calls.append(1)
+        return "counted"
+
+    first = await execute_alone(session, act)
+    assert await execute_alone(session, act) == first
+    assert calls == [1]
+
+
+async def test_pictures_of_other_tools_are_kept(session: Session) -> None:
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "four pictures"},
+        {"type": "image_url", "image_url": {"url": "data:image/gif;base64,MQ=="}},
+        {"type": "image", "base64": "Mg==", "mime_type": "image/jpeg"},
+        {"type": "image", "source_type": "base64", "data": "Mw==", "mime_type": "image/webp"},
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "NA=="},
+        },
+        {"type": "text", "text": "and an end"},
+    ]
+
+    @tool
+    def look() -> list[dict[str, Any]]:
+        """Look."""
+        return blocks
+
+    message = (await execute_alone(session, look)).message
+    assert message.content == [
+        {"type": "text", "text": "four pictures\nand an end"},
+        Image("MQ==", "image/gif").as_block(),
+        Image("Mg==", "image/jpeg").as_block(),
+        Image("Mw==", "image/webp").as_block(),
+        Image("NA==", "image/png").as_block(),
+    ]
+
+
+async def test_what_is_no_text_becomes_json(session: Session) -> None:
+    @tool
+    def table() -> dict[str, Any]:
+        """Give a table."""
+        return {"ä": [1, None]}
+
+    assert (await execute_alone(session, table)).message.text == '{"ä": [1, null]}'
+
+
+async def test_a_tool_that_changes_the_state(session: Session) -> None:
+    @tool
+    def plan() -> Command[Any]:
+        """Change the state."""
+        said = ToolMessage("planned", tool_call_id="c1")
+        return Command(update={"messages": [said], "plan": ["a"]})
+
+    outcome = await execute_alone(session, plan)
+    assert (outcome.message.text, outcome.update) == ("planned", {"plan": ["a"]})
+
+
+async def test_the_session_of_a_tool_has_no_part_in_its_schema(tmp_path: Path) -> None:
+    held = Act(session=Session(Workspace(tmp_path)))
+    [schema] = Catalog([held]).schemas()
+    assert set(schema["function"]["parameters"]["properties"]) == {"text", "resource"}
+
+
+def test_a_tool_can_be_called_without_an_event_loop(tmp_path: Path) -> None:
+    held = Act(session=Session(Workspace(tmp_path)))
+    assert held.invoke({"text": "x"}) == "x"
+
+
+async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Session) -> None:
+    with pytest.raises(Exception, match="use `ainvoke` inside an event loop"):
+        Act(session=session).invoke({"text": "x"})

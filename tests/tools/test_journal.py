@@ -1,0 +1,206 @@
+"""What was begun and what came of it, through the death of the process."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from state.errors import StorageError
+from tools.journal import Entry, Journal
+
+MESSAGE = {"content": "done ✓", "tool_call_id": "c1", "name": "bash", "status": "success"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal" / "t.jsonl"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    journal = _opened(path)
+    yield journal
+    journal.close()
+
+
+def _opened(path: Path | None) -> Journal:
+    journal = Journal(path)
+    journal.open()
+    return journal
+
+
+def _read_again(path: Path, key: str) -> Entry | None:
+    journal = _opened(path)
+    journal.close()
+    return journal.look_up(key)
+
+
+def test_a_call_that_never_began_is_unknown(journal: Journal) -> None:
+    assert journal.look_up("k") is None
+    assert journal.answer_to("c1") is None
+
+
+def test_a_claim_is_there_before_the_effect_and_survives(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    assert journal.look_up("k") == Entry("begun", None)
+    assert _read_again(path, "k") == Entry("begun", None)
+
+
+def test_a_result_survives_with_its_change_of_the_state(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    journal.finish("k", MESSAGE, {"plan": {"steps": [1]}})
+    expected = Entry("done", MESSAGE, {"plan": {"steps": [1]}})
+    assert journal.look_up("k") == expected
+    assert _read_again(path, "k") == expected
+
+
+def test_a_change_that_is_no_json_is_left_out_with_a_warning(
+    journal: Journal, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal.finish("k", MESSAGE, {"a": 1, "b": object()})
+    assert _read_again(path, "k") == Entry("done", MESSAGE, {"a": 1})
+    assert "the change of `b` cannot be journalled" in caplog.text
+
+
+def test_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    journal.release("k")
+    journal.release("never begun")
+    assert journal.look_up("k") is None
+    assert _read_again(path, "k") is None
+
+
+def test_an_answer_is_found_by_the_id_of_its_call(journal: Journal) -> None:
+    journal.begin("k1", "bash")
+    journal.finish("k1", MESSAGE)
+    journal.begin("k2", "bash")
+    answer = journal.answer_to("c1")
+    assert answer is not None
+    assert (answer.text, answer.name, answer.status) == ("done ✓", "bash", "success")
+    assert journal.answer_to("c2") is None
+
+
+def test_without_a_path_it_remembers_in_memory() -> None:
+    journal = _opened(None)
+    journal.begin("k", "bash")
+    journal.finish("k", MESSAGE)
+    journal.close()
+    assert journal.look_up("k") == Entry("done", MESSAGE)
+
+
+def test_a_torn_last_line_is_as_if_it_had_not_been_written(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    journal.finish("k", MESSAGE)
+    whole = path.read_bytes()
+    claim = whole.index(b"\n") + 1
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        expected = None if length < claim - 1 else Entry("begun", None)
+        if length == len(whole) - 1:  # all of the record is there, only the line's end is not
+            expected = Entry("done", MESSAGE)
+        assert _read_again(path, "k") == expected
+    path.write_bytes(whole[:-3])
+    going_on = _opened(path)
+    going_on.begin("k2", "bash")
+    going_on.close()
+    assert _read_again(path, "k") == Entry("begun", None)
+    assert _read_again(path, "k2") == Entry("begun", None)
+
+
+@pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b"[]\n", b'{"key": "k"}\n', b"7\n"])
+def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> None:
+    journal.begin("before", "bash")
+    with path.open("ab") as file:
+        file.write(junk)
+    going_on = _opened(path)
+    going_on.begin("after", "bash")
+    going_on.close()
+    assert _read_again(path, "before") == Entry("begun", None)
+    assert _read_again(path, "after") == Entry("begun", None)
+
+
+def test_text_of_any_kind_comes_back_as_it_was(journal: Journal, path: Path) -> None:
+    message = {**MESSAGE, "content": "a\u2028b\x85c\nd\\n\x00\ud800 😀"}
+    journal.finish("k", message)
+    assert _read_again(path, "k") == Entry("done", message)
+
+
+def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
+    for number in range(1000):
+        journal.begin(f"k{number}", "bash")
+        journal.finish(f"k{number}", MESSAGE)
+    journal.begin("open", "bash")
+    before = path.stat().st_size
+    assert _read_again(path, "open") == Entry("begun", None)
+    assert path.stat().st_size < before / 4
+    assert _read_again(path, "k999") == Entry("done", MESSAGE)
+    assert _read_again(path, "k1") is None
+    assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
+
+
+def test_a_killed_process_leaves_its_claim(path: Path) -> None:
+    program = """
+import os, signal, sys
+from pathlib import Path
+from tools.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+journal.open()
+journal.begin("k", "bash")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert _read_again(path, "k") == Entry("begun", None)
+
+
+def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError) as caught:
+        _opened(tmp_path / "file" / "t.jsonl")
+    assert str(caught.value).startswith(f"The journal {tmp_path}/file/t.jsonl cannot be written (")
+    with pytest.raises(StorageError, match="Is a directory"):
+        _opened(tmp_path)
+
+
+def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
+    journal.begin("before", "bash")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
+    try:
+        for _ in range(2):  # a part of the line finds room, then nothing does
+            with pytest.raises(StorageError, match="make room or mend its permissions"):
+                journal.begin("k", "bash")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert journal.look_up("k") is None
+    journal.begin("after", "bash")
+    assert _read_again(path, "k") is None
+    assert _read_again(path, "before") == Entry("begun", None)
+    assert _read_again(path, "after") == Entry("begun", None)
+
+
+@pytest.mark.parametrize("thread", ["../../etc", "a/b", "", "ü" * 300, "x" * 300, "\ud800"])
+def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
+    thread: str, tmp_path: Path
+) -> None:
+    found = Journal.path_for(tmp_path, thread)
+    assert found.parent == tmp_path / "journal"
+    assert found != Journal.path_for(tmp_path, thread + "/")
+    _opened(found).close()
+
+
+def test_a_plain_thread_id_is_the_name() -> None:
+    assert Journal.path_for(Path("p"), "t-1").name == "t-1.jsonl"
+    assert Journal.path_for(Path("p"), "a/b") != Journal.path_for(Path("p"), "a_b")

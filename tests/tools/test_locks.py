@@ -1,0 +1,142 @@
+"""Which calls run side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.locks import EVERYTHING, WORKSPACE, ResourceLocks, Touch
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "collide"),
+    [
+        (Touch("a"), Touch("a"), True),
+        (Touch("a"), Touch("b"), False),
+        (Touch("a", write=False), Touch("a", write=False), False),
+        (Touch("a", write=False), Touch("a"), True),
+        (Touch(WORKSPACE), Touch("workspace/x.py"), True),
+        (Touch("workspace/x"), Touch("workspace/x/y"), True),
+        (Touch("workspace/x"), Touch("workspace/xy"), False),
+        (Touch(EVERYTHING), Touch("browser", write=False), True),
+        (Touch(EVERYTHING, write=False), Touch("browser", write=False), False),
+    ],
+)
+def test_two_touches(one: Touch, other: Touch, collide: bool) -> None:
+    assert one.collides(other) is collide
+    assert other.collides(one) is collide
+
+
+class Watched:
+    """Locks, and who holds them at present."""
+
+    def __init__(self) -> None:
+        self.locks = ResourceLocks()
+        self.inside: list[str] = []
+        self.order: list[str] = []
+
+    @asynccontextmanager
+    async def hold(self, name: str, touches: Iterable[Touch]) -> AsyncIterator[None]:
+        async with self.locks.hold(touches):
+            self.inside.append(name)
+            self.order.append(name)
+            yield
+            self.inside.remove(name)
+
+    async def work(self, name: str, touches: Iterable[Touch], until: asyncio.Event) -> None:
+        async with self.hold(name, touches):
+            await until.wait()
+
+
+async def _settled() -> None:
+    """Let every task go as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_what_does_not_collide_runs_side_by_side() -> None:
+    watched, done = Watched(), asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.work("a", [Touch("workspace/a")], done))
+        tasks.create_task(watched.work("b", [Touch("workspace/b")], done))
+        tasks.create_task(watched.work("nothing", [], done))
+        await _settled()
+        assert watched.inside == ["a", "b", "nothing"]
+        done.set()
+
+
+async def test_what_collides_waits_for_what_came_before() -> None:
+    watched = Watched()
+    first, second, third = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.work("edit", [Touch("workspace/a")], first))
+        tasks.create_task(watched.work("bash", [Touch(WORKSPACE)], second))
+        # it collides with the waiting one only, and must not overtake it
+        tasks.create_task(watched.work("view", [Touch("workspace/b", write=False)], third))
+        await _settled()
+        assert watched.inside == ["edit"]
+        first.set()
+        await _settled()
+        assert watched.inside == ["bash"]
+        second.set()
+        await _settled()
+        assert watched.inside == ["view"]
+        third.set()
+
+
+async def test_one_that_stops_waiting_lets_the_others_in() -> None:
+    watched, done = Watched(), asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.work("a", [Touch("a")], done))
+        waiting = tasks.create_task(watched.work("all", [Touch(EVERYTHING)], done))
+        tasks.create_task(watched.work("b", [Touch("b")], done))
+        await _settled()
+        assert watched.inside == ["a"]
+        waiting.cancel()
+        await _settled()
+        assert watched.inside == ["a", "b"]
+        done.set()
+
+
+async def test_one_that_raises_lets_the_others_in() -> None:
+    locks = ResourceLocks()
+    with pytest.raises(ZeroDivisionError):
+        async with locks.hold([Touch("a")]):
+            raise ZeroDivisionError
+    async with locks.hold([Touch("a")]):
+        pass
+
+
+_TOUCH = st.builds(Touch, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
+
+
+@given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
+def test_all_get_in_and_those_that_collide_in_call_order(
+    calls: list[frozenset[Touch]],
+) -> None:
+    locks, begun, inside = ResourceLocks(), list[int](), list[int]()
+
+    async def call(number: int) -> None:
+        async with locks.hold(calls[number]):
+            for other in inside:
+                assert not any(a.collides(b) for a in calls[number] for b in calls[other])
+            inside.append(number)
+            begun.append(number)
+            for _ in range(number % 3):
+                await asyncio.sleep(0)
+            inside.remove(number)
+
+    async def everything() -> None:
+        await asyncio.wait_for(asyncio.gather(*map(call, range(len(calls)))), 10)
+
+    asyncio.run(everything())
+    assert sorted(begun) == list(range(len(calls)))
+    for earlier in range(len(calls)):
+        for later in range(earlier + 1, len(calls)):
+            if any(a.collides(b) for a in calls[earlier] for b in calls[later]):
+                assert begun.index(earlier) < begun.index(later)

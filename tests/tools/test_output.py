@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.output import HEAD, TAIL, Capture, PipeReader
+
+
+def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
+    capture = Capture(head, tail)
+    for piece in pieces:
+        capture.add(piece)
+    return capture
+
+
+@given(st.lists(st.binary(max_size=60), max_size=30), st.integers(0, 40), st.integers(1, 40))
+def test_how_a_stream_is_cut_into_pieces_makes_no_difference(
+    pieces: list[bytes], head: int, tail: int
+) -> None:
+    whole = b"".join(pieces)
+    piecewise = captured(*pieces, head=head, tail=tail)
+    at_once = captured(whole, head=head, tail=tail)
+    assert piecewise.text() == at_once.text()
+    assert piecewise.dropped == at_once.dropped == max(0, len(whole) - head - tail)
+
+
+def test_head_and_tail_are_kept_and_the_rest_is_counted() -> None:
+    text = captured(b"0123456789" * 10, head=4, tail=3).text()
+    assert text == "0123\n[… 93 bytes left out …]\n789"
+
+
+def test_an_endless_stream_takes_bounded_memory() -> None:
+    capture = Capture(head=100, tail=100)
+    for _ in range(10_000):
+        capture.add(b"x" * 50)
+        assert len(capture._head) + len(capture._tail) <= 400
+    assert capture.dropped == 500_000 - 200
+
+
+def test_bytes_that_are_no_text_do_not_break_it() -> None:
+    assert captured(b"a\xff\x00b\x1bc\x7f").text() == "a\ufffd\ufffdb\ufffdc\ufffd"
+    assert captured("é".encode()[:1], "é".encode()[1:]).text() == "é"
+    assert captured(b"tab\tcr\r\n").text() == "tab\tcr\r\n"
+
+
+def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
+    assert captured(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end").text() == "red end"
+
+
+def test_the_cut_does_not_leave_half_a_character_at_the_tail() -> None:
+    text = captured("é".encode() * 10, head=2, tail=3).text()
+    assert text == "é\n[… 15 bytes left out …]\né"
+
+
+async def test_what_was_written_before_take_is_all_there_and_later_writes_are_not_held_up() -> None:
+    reading, writing = os.pipe()
+    reader = PipeReader(reading)
+    os.write(writing, b"before")
+    assert reader.take().text() == "before"
+    os.set_blocking(writing, False)
+    left = 1_000_000  # far more than a pipe holds: it only goes through if somebody reads
+    async with asyncio.timeout(30):
+        while left > 0:
+            with contextlib.suppress(BlockingIOError):
+                left -= os.write(writing, b"x" * left)
+            await asyncio.sleep(0)
+    assert not reader.closed
+    os.close(writing)
+    await reader.settle(30)
+    assert reader.closed
+
+
+async def test_of_a_flood_the_middle_is_dropped_and_others_get_their_turn() -> None:
+    reading, writing = os.pipe()
+    reader = PipeReader(reading)
+    flood = asyncio.ensure_future(asyncio.to_thread(write_until_broken, writing, HEAD + 4 * TAIL))
+    while not flood.done():
+        await asyncio.sleep(0)  # ends only if other tasks get their turn
+    await reader.settle(30)
+    capture = reader.take()
+    assert capture.dropped == 3 * TAIL
+
+
+def write_until_broken(descriptor: int, size: int) -> None:
+    try:
+        while size > 0:
+            size -= os.write(descriptor, b"y" * min(size, 2**16))
+    finally:
+        os.close(descriptor)
+
+
+async def test_close_is_final_and_may_be_repeated() -> None:
+    reading, writing = os.pipe()
+    reader = PipeReader(reading)
+    reader.close()
+    reader.close()
+    assert reader.take().text() == ""
+    with pytest.raises(BrokenPipeError):
+        os.write(writing, b"x")
+    os.close(writing)

@@ -1,0 +1,90 @@
+"""What files were before they were edited, kept on disk within bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.undo import KEEP_ALL, KEEP_BYTES, KEEP_EACH, Record, UndoStore, digest
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> UndoStore:
+    return UndoStore(tmp_path / "undo")
+
+
+def _record(before: bytes | None, after: bytes = b"after") -> Record:
+    return Record("create", before, digest(after), 0o644, ("a", "a/b"))
+
+
+def test_a_record_comes_back_as_it_was(store: UndoStore, tmp_path: Path) -> None:
+    for before in (None, b"", b"\n{}\n\0\xff"):
+        store.push("a/b/c", _record(before))
+        assert UndoStore(tmp_path / "undo").last("a/b/c") == _record(before)
+
+
+def test_the_newest_comes_first_and_paths_do_not_mix(store: UndoStore) -> None:
+    store.push("f", _record(b"1"))
+    store.push("g", _record(b"other"))
+    store.push("f", _record(b"2"))
+    assert store.last("f") == _record(b"2")
+    store.drop("f")
+    assert store.last("f") == _record(b"1")
+    store.drop("f")
+    store.drop("f")
+    assert store.last("f") is None
+    assert store.last("g") == _record(b"other")
+
+
+def test_a_record_can_be_taken_back(store: UndoStore) -> None:
+    store.push("f", _record(b"1"))
+    store.push("f", _record(b"2")).unlink()
+    assert store.last("f") == _record(b"1")
+
+
+@pytest.mark.parametrize("junk", [b"", b"{}\nrest", b"[]\n", b"\xff\xfe", b'{"existed": 1\n'])
+def test_a_damaged_record_is_passed_over(store: UndoStore, junk: bytes) -> None:
+    store.push("f", _record(b"1"))
+    store.push("f", _record(b"2")).write_bytes(junk)
+    assert store.last("f") == _record(b"1")
+
+
+def test_a_foreign_file_among_the_records_does_no_harm(store: UndoStore) -> None:
+    kept = store.push("f", _record(b"1"))
+    (kept.parent / "mine.undo").write_text("x")
+    store.push("f", _record(b"2"))
+    assert store.last("f") == _record(b"2")
+
+
+def test_the_records_of_one_file_are_bounded(store: UndoStore) -> None:
+    for number in range(KEEP_EACH + 10):
+        store.push("f", _record(str(number).encode()))
+    for number in reversed(range(10, KEEP_EACH + 10)):
+        assert store.last("f") == _record(str(number).encode())
+        store.drop("f")
+    assert store.last("f") is None
+
+
+def test_all_records_together_are_bounded(store: UndoStore, tmp_path: Path) -> None:
+    large = bytes(KEEP_BYTES // 4)
+    for number in range(6):
+        store.push(f"f{number}", _record(large))
+    files = list((tmp_path / "undo").glob("*/*"))
+    assert sum(file.stat().st_size for file in files) <= KEEP_BYTES
+    assert store.last("f0") is None
+    assert store.last("f5") == _record(large)
+
+
+def test_the_number_of_records_is_bounded(store: UndoStore, tmp_path: Path) -> None:
+    for number in range(KEEP_ALL + 20):
+        older = tmp_path / "undo" / str(number) / "000001.undo"
+        older.parent.mkdir(parents=True)
+        older.touch()
+    store.push("f", _record(None))
+    assert len(list((tmp_path / "undo").glob("*/*"))) == KEEP_ALL
+    assert store.last("f") == _record(None)
+
+
+def test_digests_tell_contents_apart() -> None:
+    assert len({digest(None), digest(b""), digest(b"a")}) == 3

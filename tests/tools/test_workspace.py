@@ -1,0 +1,117 @@
+"""The one place that resolves a path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from state.errors import ToolError, UsageError
+from tools.locks import Touch
+from tools.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path / "ws")
+    workspace.prepare()
+    return workspace
+
+
+def test_prepare_makes_the_directory_and_hides_our_records_from_git(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "a" / "b")
+    workspace.prepare()
+    workspace.prepare()
+    assert (workspace.private / ".gitignore").read_text() == "*\n"
+
+
+def test_a_root_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError) as caught:
+        Workspace(tmp_path / "file" / "ws").prepare()
+    assert str(caught.value) == (
+        f"The workspace {tmp_path}/file/ws cannot be written to (Not a directory); "
+        "choose another with --workspace or MANUS_WORKSPACE."
+    )
+
+
+def test_home_is_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Workspace("~/ws").root == tmp_path / "ws"
+
+
+@pytest.mark.parametrize("name", ["a/b.txt", "./a/b.txt", "a//b.txt", "a/../a/b.txt", "new/x"])
+def test_a_relative_name_is_below_the_root(workspace: Workspace, name: str) -> None:
+    assert workspace.readable(name) == workspace.root / os.path.normpath(name)
+
+
+def test_an_absolute_name_below_the_root_is_allowed(workspace: Workspace) -> None:
+    assert workspace.readable(f"{workspace.root}/a") == workspace.root / "a"
+    assert workspace.readable(str(workspace.root)) == workspace.root
+
+
+@pytest.mark.parametrize("name", ["..", "../other", "a/../../x", "/etc/passwd", "/"])
+def test_a_name_that_leads_out_is_refused(workspace: Workspace, name: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        workspace.readable(name)
+    assert str(caught.value) == (
+        f"{name} is outside the workspace; only paths below {workspace.root} can be used, "
+        "best written relative to it."
+    )
+
+
+def test_a_sibling_with_the_same_beginning_is_outside(workspace: Workspace) -> None:
+    with pytest.raises(ToolError, match="outside the workspace"):
+        workspace.readable(f"{workspace.root}-other/file")
+
+
+def test_links_are_followed_before_the_check(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s")
+    (workspace.root / "out").symlink_to(tmp_path)
+    (workspace.root / "real").mkdir()
+    (workspace.root / "in").symlink_to("real")
+    with pytest.raises(ToolError, match=r"out/secret is outside the workspace"):
+        workspace.readable("out/secret")
+    assert workspace.readable("in/file") == workspace.root / "real" / "file"
+
+
+def test_a_root_that_is_a_link_is_the_directory_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    workspace = Workspace(tmp_path / "link")
+    assert workspace.readable(f"{tmp_path}/link/a") == tmp_path / "real" / "a"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\0b", "a\ud800b"])
+def test_what_cannot_be_a_path_is_refused(workspace: Workspace, name: str) -> None:
+    with pytest.raises(ToolError, match="give a path in the workspace"):
+        workspace.readable(name)
+
+
+def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
+    (workspace.root / "link").symlink_to(".manus")
+    assert workspace.readable(".manus/observations/x") == workspace.private / "observations/x"
+    for name in (".manus", ".manus/journal/x", "link/x", "a/../.manus/x"):
+        with pytest.raises(ToolError, match="belongs to the agent's own records"):
+            workspace.writable(name)
+    assert workspace.writable(".manusx") == workspace.root / ".manusx"
+
+
+def test_a_path_is_shown_relative_to_the_root(workspace: Workspace) -> None:
+    assert workspace.show(workspace.root / "a" / "b") == "a/b"
+    assert workspace.show(workspace.root) == "."
+    assert workspace.show(Path("/elsewhere")) == "/elsewhere"
+
+
+def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
+    names = ["a/b", "./a/b", "a//b", "a/./b/", f"{workspace.root}/a/b"]
+    assert {workspace.resource(name) for name in names} == {"workspace/a/b"}
+    assert workspace.resource(".") == workspace.resource(str(workspace.root)) == "workspace"
+
+
+@pytest.mark.parametrize("name", ["a/../b", "../ws/a", "/other/name/of/the/root/a"])
+def test_a_name_that_only_the_file_system_knows_touches_all(
+    workspace: Workspace, name: str
+) -> None:
+    assert Touch(workspace.resource(name)).collides(Touch("workspace/anything"))
