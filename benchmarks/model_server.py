@@ -1,0 +1,104 @@
+"""A scripted model for benchmarks: asks for the same tool until a run has had its steps.
+
+The request of a run names it: `run NAME of STEPS steps, LATENCY ms`. For each run the server
+measures the time between the last byte of a reply and the last byte of the next request: what the
+agent's side needed. `GET /gaps/NAME` answers them in milliseconds, and the moments
+(CLOCK_MONOTONIC, seconds) of the first and the last request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Run:
+    """What was measured of one run."""
+
+    gaps: list[float] = field(default_factory=list)
+    served: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    replied: float = 0.0
+
+
+RUNS: dict[str, Run] = {}
+_NAME = re.compile(rb"run (\w+) of (\d+) steps, (\d+) ms")
+
+
+def _completion(message: dict[str, Any], reason: str) -> bytes:
+    body = {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "bench",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }
+    return json.dumps(body).encode()
+
+
+def _reply(number: int, steps: int) -> bytes:
+    if number >= steps:
+        return _completion({"role": "assistant", "content": "done"}, "stop")
+    function = {"name": "look", "arguments": json.dumps({"place": f"item {number}"})}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    text = f"I look at item {number} now."
+    return _completion({"role": "assistant", "content": text, "tool_calls": [call]}, "tool_calls")
+
+
+async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return lines[0].split(" ")[1], body
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while (request := await _request(reader)) is not None:
+        now = time.monotonic()
+        path, sent = request
+        if path.startswith("/gaps/"):
+            run = RUNS[path.removeprefix("/gaps/")]
+            told = {"gaps": run.gaps, "first": run.first, "last": run.last}
+            await _send(writer, json.dumps(told).encode())
+            continue
+        named = _NAME.search(sent)
+        assert named is not None, "the request names no run"
+        run = RUNS.setdefault(named[1].decode(), Run())
+        if run.served:
+            run.gaps.append((now - run.replied) * 1000)
+        run.first, run.last = run.first or now, now
+        if latency := int(named[3]):
+            await asyncio.sleep(latency / 1000)
+        await _send(writer, _reply(run.served, int(named[2])))
+        run.served += 1
+        run.replied = time.monotonic()
+    writer.close()
+
+
+async def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    writer.write(head.encode() + b"\r\n\r\n" + body)
+    await writer.drain()
+
+
+async def main() -> None:
+    """Serve on a port of the system's choice until standard input ends; print the port first."""
+    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=1 << 26)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,167 @@
+"""What a step costs beside a plain loop over the openai client, in one run.
+
+    python -m benchmarks.step_cost [--steps 10,50,200,400] [--repeat 3]
+
+Both sides have the same scripted server without latency, the same prompt and tool, a kilobyte an
+observation. A step is measured by the server: from the last byte of its reply to the last byte of
+the next request. The agent's side includes checkpoints in SQLite with `durability="sync"`, the
+journal around the tool call, and the search for circles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One process: milliseconds between replies and requests, seconds to the first request."""
+
+    gaps: list[float]
+    first_request: float
+    wall: float
+    size: int
+
+    @property
+    def median(self) -> float:
+        """The median step in milliseconds."""
+        return statistics.median(self.gaps)
+
+    @property
+    def growth(self) -> float:
+        """The last steps' median over the first ones'."""
+        return statistics.median(self.gaps[-_FEW:]) / statistics.median(self.gaps[:_FEW])
+
+
+class Server:
+    """The scripted model in a process of its own."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.model_server"], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        self.address = f"http://127.0.0.1:{self._process.stdout.readline().strip()}"
+        self._runs = 0
+
+    def new_run(self, steps: int, latency: int = 0) -> str:
+        """The name of another run."""
+        self._runs += 1
+        return f"run r{self._runs} of {steps} steps, {latency} ms"
+
+    def measured(self, name: str) -> dict[str, object]:
+        """What the server measured of a run."""
+        with urllib.request.urlopen(f"{self.address}/gaps/{name.split()[1]}") as answer:
+            found: dict[str, object] = json.load(answer)
+            return found
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def measure(server: Server, side: str, steps: int, runs: int = 1, latency: int = 0) -> Sample:
+    """One process of a side with so many runs at once."""
+    names = [server.new_run(steps, latency) for _ in range(runs)]
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "threads.db"
+        own = [str(database), str(Path(folder) / "workspace")] if side == "agent_loop" else []
+        began = time.monotonic()
+        command = [sys.executable, "-m", f"benchmarks.{side}", f"{server.address}/v1", *own, *names]
+        subprocess.run(command, check=True, env=_environment(folder))
+        wall = time.monotonic() - began
+        size = database.stat().st_size if database.exists() else 0
+    found = [server.measured(name) for name in names]
+    gaps = [float(gap) for run in found for gap in run["gaps"]]  # type: ignore[attr-defined]
+    first = min(float(run["first"]) for run in found) - began  # type: ignore[arg-type]
+    return Sample(gaps, first, wall, size)
+
+
+def _environment(home: str) -> dict[str, str]:
+    dropped = ("MANUS_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "HOME": home}
+
+
+def middle(samples: list[Sample]) -> Sample:
+    """The sample with the median median."""
+    return sorted(samples, key=lambda sample: sample.median)[len(samples) // 2]
+
+
+def step_table(server: Server, steps: list[int], repeat: int) -> None:
+    """Print the cost of a step for each length of run."""
+    print("| steps | plain loop ms | agent ms | ratio | last ten / first ten | checkpoints MB |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    for count in steps:
+        pairs = [
+            (measure(server, "plain_loop", count), measure(server, "agent_loop", count))
+            for _ in range(repeat)
+        ]
+        plain, ours = middle([a for a, _ in pairs]), middle([b for _, b in pairs])
+        ratio = statistics.median(b.median / a.median for a, b in pairs)
+        growth = f"{plain.growth:.1f} → {ours.growth:.1f}"
+        print(
+            f"| {count} | {plain.median:.1f} | {ours.median:.1f} | {ratio:.2f} | {growth} | "
+            f"{ours.size / 1e6:.2f} |",
+            flush=True,
+        )
+
+
+def start_table(server: Server, repeat: int) -> None:
+    """Print the time from the start of the process to the first request."""
+    sides = ("plain_loop", "agent_loop")
+    pairs = [[measure(server, side, 1).first_request for side in sides] for _ in range(repeat)]
+    plain, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(b / a for a, b in pairs)
+    print("\n| | plain loop s | agent s | ratio |\n| --- | ---: | ---: | ---: |")
+    print(
+        f"| process start to first request | {plain:.2f} | {ours:.2f} | {ratio:.2f} |", flush=True
+    )
+
+
+def many_table(server: Server, repeat: int, runs: int = 50, steps: int = 20) -> None:
+    """Print the wall time of many runs at once in one process."""
+    pairs = [
+        [measure(server, side, steps, runs, 200).wall for side in ("plain_loop", "agent_loop")]
+        for _ in range(repeat)
+    ]
+    plain, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(b / a for a, b in pairs)
+    name = f"{runs} runs of {steps} steps at once, 200 ms latency"
+    print(f"| {name} | {plain:.1f} | {ours:.1f} | {ratio:.2f} |", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--steps", default="10,50,200,400")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", choices=("steps", "start", "many"))
+    chosen = parser.parse_args()
+    server = Server()
+    try:
+        if chosen.only in (None, "steps"):
+            step_table(server, [int(n) for n in chosen.steps.split(",")], chosen.repeat)
+        if chosen.only in (None, "start"):
+            start_table(server, chosen.repeat)
+        if chosen.only in (None, "many"):
+            many_table(server, chosen.repeat)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The task both sides carry out: the same prompt and tool, a kilobyte an observation."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+SYSTEM = "You look at one thing after another. " + "You work with care. " * 60
+NEXT = "Decide on the next step."
+_LETTERS = "etaoinshrdlucmfwyp"
+_WORDS = ["".join(random.Random(seed).choices(_LETTERS, k=3 + seed % 7)) for seed in range(2000)]
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Look at a place.",
+            "parameters": {
+                "type": "object",
+                "properties": {"place": {"type": "string", "description": "Where to look"}},
+                "required": ["place"],
+            },
+        },
+    }
+]
+
+
+def observation(place: str) -> str:
+    """A kilobyte of made-up words, others for each place, so that it packs as plain text does."""
+    return " ".join(random.Random(place).choices(_WORDS, k=145))[:1024]
+
+
+def request(name: str) -> str:
+    """The request of a run: its name, steps and latency are in it."""
+    return f"Look at every item: {name}."
