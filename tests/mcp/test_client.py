@@ -25,7 +25,13 @@ def lives(pid: int) -> bool:
 
 def running_servers() -> list[psutil.Process]:
     """The servers that this process has started; other tests' children are not counted."""
-    return [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
+    return [process for process in psutil.Process().children() if is_server(process)]
+
+
+def is_server(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return "odd_server.py" in str(process.cmdline())
+    return False
 
 
 async def test_a_tool_of_a_program(connect: Connect) -> None:
