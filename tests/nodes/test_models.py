@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +139,9 @@ async def test_azure_without_its_endpoint() -> None:
     ],
 )
 async def test_a_provider_whose_package_is_missing(
-    provider: str, package: str, module: str
+    provider: str, package: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if importlib.util.find_spec(module) is not None:
-        pytest.skip(f"{package} is installed here")
+    monkeypatch.setitem(sys.modules, module, None)  # what Python itself has for "not to be found"
     with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):
         await build(model=f"{provider}:x", api_key=KEY)
 
