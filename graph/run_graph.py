@@ -19,6 +19,7 @@ from graph.given import to_context, to_input
 from graph.outcome import question_of
 from nodes import running
 from nodes.side_calls import offer_model
+from state.agent import AgentInput
 from state.context import Context
 from state.errors import UsageError
 from state.profile import Profile
@@ -62,7 +63,7 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         """The form of a run's input: without the status, which `astream` adds."""
         schema = super().get_input_jsonschema(config)
         schema.get("properties", {}).pop("status", None)
-        return schema
+        return {**schema, "title": "Input", "description": str(AgentInput.__doc__)}
 
     async def ainvoke(
         self,

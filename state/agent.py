@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
+from pydantic import Field
 
 # pydantic, which describes these to Studio, wants this one before Python 3.12
 from typing_extensions import TypedDict
@@ -111,8 +112,11 @@ class Run(TypedDict):
 class AgentInput(TypedDict, total=False):
     """What a run is given: a request in words, or messages when it has images or a history."""
 
-    request: str
-    messages: list[AnyMessage]
+    request: Annotated[str, Field(description="What to do, in words")]
+    messages: Annotated[
+        list[AnyMessage],
+        Field(description="Instead of, or before, the request: messages with images or a history"),
+    ]
 
 
 class AgentStart(AgentInput, total=False):
