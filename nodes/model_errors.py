@@ -1,22 +1,54 @@
-"""What a failed model call means: whether it may pass, how long to wait, and a sentence for it."""
+"""What a failed model call means: whether it may pass, and a sentence for it."""
 
 from __future__ import annotations
 
-import email.utils
-import time
-from typing import Any
-
+from nodes.error_facts import chain, said, shortened, status_of, told
+from nodes.waits import retry_details, server_wait
 from state.errors import (
     ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
 )
+from state.model_settings import provider_of
 
 _PASSING_STATUS = {408, 409, 425, 429}
-_TRANSPORT_MODULES = {"openai", "httpx", "httpx2", "httpcore", "httpcore2", "anthropic"}
-_NEVER_CONNECTED = {"ConnectError", "ConnectTimeout", "ConnectionRefusedError"}
+_TRANSPORT_MODULES = {
+    "aiohttp",
+    "anthropic",
+    "botocore",
+    "httpcore",
+    "httpcore2",
+    "httpx",
+    "httpx2",
+    "openai",
+    "urllib3",
+}
+_NEVER_CONNECTED = {
+    "ClientConnectorError",
+    "ConnectError",
+    "ConnectTimeout",
+    "ConnectTimeoutError",
+    "ConnectionRefusedError",
+    "EndpointConnectionError",
+}
 _NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
+_NO_KEY = {
+    "CredentialRetrievalError",
+    "NoAuthTokenError",
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "SSOTokenLoadError",
+    "TokenRetrievalError",
+    "UnauthorizedSSOTokenError",
+}
+_KEYS = {
+    "openai": "MANUS_API_KEY or OPENAI_API_KEY",
+    "azure": "MANUS_API_KEY",
+    "anthropic": "MANUS_API_KEY or ANTHROPIC_API_KEY",
+    "google": "MANUS_API_KEY or GOOGLE_API_KEY",
+    "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
+}
 _TOO_LARGE = (
     "context_length",
     "context length",
@@ -30,7 +62,6 @@ _TOO_LARGE = (
     "prompt too long",
 )
 _OUT_OF_QUOTA = ("insufficient_quota", "billing", "credit balance")
-_SHOWN = 300
 _FEW = 3
 
 
@@ -38,42 +69,57 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
     """The error of ours that a provider's error means, with its sentence."""
     if isinstance(error, ModelError):
         return error
-    status, said = status_of(error), _said(error)
+    status, words = status_of(error), said(error)
     where = f"The model server at {address}"
-    if _is_overflow(error, status, said):
+    if _is_overflow(error, status, words):
         return ContextOverflowError(
-            f"The request is larger than the context window of `{model}`: {said}"
+            f"The request is larger than the context window of `{model}`: {words}"
         )
+    key = _KEYS[provider_of(model)]
+    if _lacks_key(error, words):
+        return ModelRefusedError(f"{where} cannot be asked without a key; check {key}.")
     if status is None:
-        return _without_status(error, said, where)
-    if status in (401, 403):
-        return ModelRefusedError(
-            f"{where} refused the key ({status}); check MANUS_API_KEY or OPENAI_API_KEY."
-        )
+        return _without_status(error, words, where)
+    if status in (401, 403) or _refuses_key(status, words):
+        return ModelRefusedError(f"{where} refused the key ({status}); check {key}.")
     if status == 404:
         return ModelRefusedError(
             f"{where} does not know the model `{model}` or has no such address (404); "
             "check MANUS_MODEL and MANUS_BASE_URL."
         )
-    if status == 402 or (status == 429 and _is_out_of_quota(error, said)):
-        return ModelRefusedError(f"{where} says that the account has no credit left: {said}")
+    if status == 402 or (status == 429 and _is_out_of_quota(error, words)):
+        return ModelRefusedError(f"{where} says that the account has no credit left: {words}")
     if status == 429:
         return ModelUnavailableError(
             f"{where} limits the rate of requests (429) and did not let this one through; "
-            "try again later."
+            f"try again {_later(error)}."
         )
     if status < 500 and status not in _PASSING_STATUS:
-        return ModelRefusedError(f"{where} refused the request ({status}): {said}")
-    return ModelUnavailableError(f"{where} failed ({status}): {said}")
+        return ModelRefusedError(f"{where} refused the request ({status}): {words}")
+    return ModelUnavailableError(f"{where} failed ({status}): {words}")
 
 
-def _without_status(error: Exception, said: str, where: str) -> ModelError:
+def _later(error: Exception) -> str:
+    wait = server_wait(error)
+    return "later" if wait is None or wait < 1 else f"in {wait:,.0f} s, as it asks"
+
+
+def _lacks_key(error: Exception, words: str) -> bool:
+    return _is_kind(error, _NO_KEY) or "no api key" in words.lower()
+
+
+def _refuses_key(status: int, words: str) -> bool:
+    """Google refuses a key as a bad request."""
+    return status == 400 and "api key" in words.lower()
+
+
+def _without_status(error: Exception, words: str, where: str) -> ModelError:
     if _is_kind(error, _NO_ADDRESS):
         return ModelRefusedError(
             f"{where} cannot be asked, since this is not an address ({_cause(error)}); "
             "MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
-    if _is_kind(error, _NEVER_CONNECTED):
+    if is_never_connected(error):
         return ModelUnavailableError(
             f"{where} cannot be reached ({_cause(error)}); check MANUS_BASE_URL and the network."
         )
@@ -81,10 +127,10 @@ def _without_status(error: Exception, said: str, where: str) -> ModelError:
         return ModelUnavailableError(f"{where} did not answer in time; try again later.")
     if _is_transport(error):
         return ModelUnavailableError(f"{where} broke the connection off: {_cause(error)}")
-    if _told(error):
-        return ModelUnavailableError(f"{where} answered with an error: {said}")
+    if told(error):
+        return ModelUnavailableError(f"{where} answered with an error: {words}")
     return ModelUnavailableError(
-        f"{where} answered with something that is no chat reply ({said}); check MANUS_BASE_URL, "
+        f"{where} answered with something that is no chat reply ({words}); check MANUS_BASE_URL, "
         "which often ends in /v1."
     )
 
@@ -97,96 +143,45 @@ def may_pass(error: BaseException) -> bool:
 def attempts_for(error: Exception, most: int) -> int:
     """How many attempts an error is worth: a server that is not there is not waited for long."""
     lasting = status_of(error) is None and not (_is_timeout(error) or _is_transport(error))
-    return min(most, _FEW) if lasting or _is_kind(error, _NEVER_CONNECTED) else most
+    return min(most, _FEW) if lasting or is_never_connected(error) else most
 
 
-def server_wait(error: Exception) -> float | None:
-    """The seconds that the server asked to wait, or None."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    if headers is None:
-        return None
-    if milliseconds := headers.get("retry-after-ms"):
-        return _number(milliseconds, 1000.0)
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    if (seconds := _number(value, 1.0)) is not None:
-        return seconds
-    try:
-        at = email.utils.parsedate_to_datetime(value).timestamp()
-    except ValueError:
-        return None
-    return max(0.0, at - time.time())
-
-
-def _number(value: str, divisor: float) -> float | None:
-    try:
-        return max(0.0, float(value) / divisor)
-    except ValueError:
-        return None
-
-
-def status_of(error: Exception) -> int | None:
-    """The HTTP status behind a provider's error, or None; some send it in a reply of status 200."""
-    for source in (error, getattr(error, "response", None)):
-        status: Any = getattr(source, "status_code", None)
-        if isinstance(status, int):
-            return status
-    code = _told(error).get("code")
-    return code if isinstance(code, int) and 400 <= code < 600 else None
-
-
-def _told(error: Exception) -> dict[str, Any]:
-    """What the server says of the error in its own words."""
-    for found in (getattr(error, "body", None), *error.args[:1]):
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _said(error: Exception) -> str:
-    told = _told(error).get("message") or str(error) or type(error).__name__
-    text = " ".join(str(told).split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _is_overflow(error: Exception, status: int | None, said: str) -> bool:
-    if type(error).__name__.endswith("ContextOverflowError"):
+def _is_overflow(error: Exception, status: int | None, words: str) -> bool:
+    if any(type(link).__name__.endswith("ContextOverflowError") for link in chain(error)):
         return True
-    return _told(error).get("code") == "context_length_exceeded" or (
-        status in (400, 413) and any(word in said.lower() for word in _TOO_LARGE)
+    return told(error).get("code") == "context_length_exceeded" or (
+        status in (400, 413) and any(word in words.lower() for word in _TOO_LARGE)
     )
 
 
-def _is_out_of_quota(error: Exception, said: str) -> bool:
-    known = f"{_told(error).get('code')} {_told(error).get('type')} {said}".lower()
+def _is_out_of_quota(error: Exception, words: str) -> bool:
+    """Whether waiting will not help. Google says the same of a minute's quota and of a day's."""
+    if details := retry_details(error):
+        return "PerDay" in str(details) or "retryDelay" not in str(details)
+    known = f"{told(error).get('code')} {told(error).get('type')} {words}".lower()
     return any(word in known for word in _OUT_OF_QUOTA)
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and current not in found:
-        found.append(current)
-        current = current.__cause__ or current.__context__
-    return found
+def is_never_connected(error: Exception) -> bool:
+    """Whether there was not even a connection."""
+    return _is_kind(error, _NEVER_CONNECTED)
 
 
 def _is_kind(error: Exception, names: set[str]) -> bool:
-    return any(type(link).__name__ in names for link in _chain(error))
+    return any(type(link).__name__ in names for link in chain(error))
 
 
 def _is_timeout(error: Exception) -> bool:
-    return any("timeout" in type(link).__name__.lower() for link in _chain(error))
+    return any("timeout" in type(link).__name__.lower() for link in chain(error))
 
 
 def _is_transport(error: Exception) -> bool:
     return any(
         isinstance(link, OSError) or type(link).__module__.split(".")[0] in _TRANSPORT_MODULES
-        for link in _chain(error)
+        for link in chain(error)
     )
 
 
 def _cause(error: Exception) -> str:
-    last = _chain(error)[-1]
-    return " ".join(str(last).split())[:_SHOWN] or type(last).__name__
+    last = chain(error)[-1]
+    return shortened(str(last)) or type(last).__name__

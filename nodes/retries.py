@@ -10,13 +10,16 @@ from typing import cast
 from langchain_core.messages import AIMessage
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from nodes.model_errors import attempts_for, explain, may_pass, server_wait
+from nodes.model_errors import attempts_for, explain, is_never_connected, may_pass
+from nodes.waits import server_wait
 from state.errors import ManusError, ModelError
 from state.events import RetryEvent
 
 log = logging.getLogger("manus")
 
 FIRST_WAIT = 0.5
+FIRST_WAIT_UNCONNECTED = 0.2
+"""Seconds, where nobody listens: a server that is being restarted is given a moment, no more."""
 LONGEST_WAIT = 60.0
 """Seconds. A server that asks for a longer wait is not waited for."""
 
@@ -79,5 +82,7 @@ def _wait(state: RetryCallState) -> float:
     asked = server_wait(_cause(_failure(state)))
     if asked is not None:
         return asked + random.uniform(0, 0.1 * asked)
-    longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (state.attempt_number - 1))
+    unconnected = is_never_connected(_cause(_failure(state)))
+    first = FIRST_WAIT_UNCONNECTED if unconnected else FIRST_WAIT
+    longest = min(LONGEST_WAIT, first * 2 ** (state.attempt_number - 1))
     return random.uniform(longest / 2, longest)

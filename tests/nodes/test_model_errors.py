@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from nodes.model_errors import attempts_for, explain, may_pass, server_wait
+from nodes.model_errors import attempts_for, explain, may_pass
 from nodes.models import build_model
+from nodes.waits import server_wait
 from state.errors import (
     ContextOverflowError,
     ModelError,
