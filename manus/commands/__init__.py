@@ -5,7 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import Protocol, cast
 
-from manus.commands import doctor, flow, graph, mcp, profiles, resume, run, show, threads
+from manus.commands import (
+    doctor,
+    flow,
+    graph,
+    import_config,
+    mcp,
+    profiles,
+    resume,
+    run,
+    show,
+    threads,
+)
 
 
 class Command(Protocol):
@@ -35,5 +46,6 @@ COMMANDS = {
     "profiles": cast(Command, profiles),
     "graph": cast(Command, graph),
     "mcp": cast(Command, mcp),
+    "import-config": cast(Command, import_config),
     "doctor": cast(Command, doctor),
 }

@@ -1,0 +1,1 @@
+"""For those who come from OpenManus: its configuration read, and written as ours."""

@@ -1,0 +1,331 @@
+"""`manus import-config`: OpenManus's files taken over, with an account of every setting."""
+
+import json
+import os
+import stat
+import tomllib
+from typing import Any
+
+import pytest
+
+from manus.openmanus.toml import as_toml
+from manus.openmanus.translate import Translation, translate
+from state.settings import Settings, load_settings
+from tests.manus.program import Program
+from tests.server import ScriptedServer, text
+
+_CONFIG = """\
+[llm]
+model = "qwen3:32b"
+base_url = "http://localhost:11434/v1"
+api_key = "sk-very-secret"
+max_tokens = 4096
+temperature = 0.0
+max_input_tokens = 100000
+
+[llm.vision]
+model = "gpt-4o"
+base_url = "https://api.openai.com/v1"
+api_key = "YOUR_API_KEY"
+
+[browser]
+headless = false
+disable_security = true
+cdp_url = ""
+
+[browser.proxy]
+server = "http://proxy:3128"
+username = "me"
+
+[search]
+engine = "Google"
+fallback_engines = ["DuckDuckGo", "Bing"]
+lang = "zh"
+
+[agent]
+max_steps = 30
+
+[sandbox]
+use_sandbox = true
+
+[mcp]
+server_reference = "app.mcp.server"
+
+[runflow]
+use_data_analysis_agent = true
+
+[daytona]
+daytona_api_key = "d"
+
+[history]
+keep = 3
+"""
+_SERVERS = {
+    "mcpServers": {
+        "server1": {"type": "sse", "url": "http://localhost:8000/sse"},
+        "文件": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"KEY": "hidden"}},
+        "socket": {"type": "ws", "url": "ws://localhost"},
+    }
+}
+
+
+@pytest.fixture
+def openmanus(bare: Program) -> Program:
+    """A folder of OpenManus's, with the program in it."""
+    config = bare.home / "config"
+    config.mkdir()
+    (config / "config.toml").write_text(_CONFIG, encoding="utf-8")
+    (config / "mcp.json").write_text(json.dumps(_SERVERS), encoding="utf-8")
+    return bare
+
+
+def settings_of(program: Program) -> Settings:
+    return load_settings({}, program.home / "manus.toml")
+
+
+def account(program: Program, *arguments: str) -> dict[str, Any]:
+    result = program("import-config", "--json", *arguments)
+    assert result.code == 0, result.err
+    found: dict[str, Any] = result.json
+    return found
+
+
+def test_what_is_written_are_our_settings(openmanus: Program) -> None:
+    result = openmanus("import-config")
+    assert (result.code, result.err) == (0, "")
+    settings = settings_of(openmanus)
+    assert (settings.model, settings.base_url) == ("qwen3:32b", "http://localhost:11434/v1")
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-very-secret"
+    assert (settings.max_tokens, settings.temperature, settings.max_steps) == (4096, 0.0, 30)
+    assert settings.for_role("vision").model == "gpt-4o"
+    assert settings.roles["vision"].api_key is None
+    assert settings.browser.headless is False
+    assert settings.egress.upstream_proxy == "http://proxy:3128"
+    assert settings.search.engines[0] == "duckduckgo"
+    assert set(settings.search.engines) == set(Settings().search.engines)
+    assert settings.mcp["server1"].kind == "sse"
+    assert settings.mcp["文件"].args == ("-y", "x")
+    assert settings.mcp["文件"].variables({}) == {"KEY": "hidden"}
+
+
+def test_every_setting_is_accounted_for_and_no_secret_is_shown(openmanus: Program) -> None:
+    result = openmanus("import-config")
+    taken, left = result.out.split("Not taken over:")
+    for theirs, ours in (
+        ("llm.model", "model = qwen3:32b"),
+        ("llm.api_key", "api_key = (secret)"),
+        ("llm.vision.model", 'roles.vision.model = gpt-4o  (for profiles with `role = "vision"`)'),
+        ("agent.max_steps", "max_steps = 30"),
+        ("mcpServers.server1", "mcp.server1"),
+        ("browser.proxy.server", "egress.upstream_proxy = http://proxy:3128"),
+    ):
+        assert f"\n  {theirs} → {ours}\n" in taken
+    for theirs in (
+        *("llm.max_input_tokens", "llm.vision.api_key", "browser.disable_security"),
+        *("browser.cdp_url", "browser.proxy.username", "search.engine", "search.lang", "sandbox"),
+        *("mcp", "runflow.use_data_analysis_agent", "daytona", "history", "mcpServers.socket"),
+    ):
+        assert f"\n  {theirs}: " in left
+    assert "llm.vision.api_key: it is the example's placeholder" in left
+    assert "mode 600" in taken
+    assert "secret" not in result.out.replace("(secret)", "")
+    assert "hidden" not in result.out
+
+
+def test_nobody_else_can_read_it(openmanus: Program) -> None:
+    before = os.umask(0)
+    try:
+        openmanus("import-config")
+        openmanus("import-config", "--force")
+    finally:
+        os.umask(before)
+    file = openmanus.home / "manus.toml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert {path.name for path in openmanus.home.iterdir()} >= {"config", "manus.toml"}
+    assert not list(openmanus.home.glob(".manus.toml*"))
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(openmanus: Program) -> None:
+    file = openmanus.home / "manus.toml"
+    file.write_text("max_steps = 7\n")
+    refused = openmanus("import-config")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "manus: manus.toml is there already and was left as it is: --force replaces it, "
+        "--output FILE writes another.\n"
+    )
+    assert file.read_text() == "max_steps = 7\n"
+    assert account(openmanus, "--output", "other.toml")["output"] == "other.toml"
+    assert load_settings({}, openmanus.home / "other.toml").max_steps == 30
+    assert openmanus("import-config", "--force").code == 0
+    assert settings_of(openmanus).max_steps == 30
+
+
+@pytest.mark.parametrize("path", ["config", "config/config.toml", "."])
+def test_a_path_is_a_file_or_a_folder(openmanus: Program, path: str) -> None:
+    assert account(openmanus, path)["files"] == ["config/config.toml", "config/mcp.json"]
+
+
+def test_servers_alone(openmanus: Program) -> None:
+    assert account(openmanus, "config/mcp.json")["files"] == ["config/mcp.json"]
+    assert settings_of(openmanus).model is None
+    assert set(settings_of(openmanus).mcp) == {"server1", "文件"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("config.toml", b"[llm\n", "config.toml is not valid TOML: Expected ']'"),
+        ("config.toml", b"model = '\xff'", "config.toml is not valid TOML: 'utf-8' codec can't"),
+        ("mcp.json", b'{"mcpServers": {', "mcp.json is not valid JSON: Expecting property name"),
+        ("mcp.json", b"[]", "mcp.json holds no table of settings but a list"),
+        ("mcp.json", b'{"mcpServers": []}', "mcp.json: `mcpServers` must be an object"),
+        ("mcp.json", b"[" * 200_000, "mcp.json is not valid JSON: "),
+    ],
+)
+def test_a_broken_file_is_one_sentence(
+    openmanus: Program, file: str, content: bytes, said: str
+) -> None:
+    (openmanus.home / "config" / file).write_bytes(content)
+    result = openmanus("import-config")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert f"manus: config/{said}" in result.err
+    assert not (openmanus.home / "manus.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (".", "There is no configuration of OpenManus in . or config; give the path of its"),
+        ("gone.toml", "There is no configuration of OpenManus at gone.toml; give the path"),
+    ],
+)
+def test_there_is_none(bare: Program, path: str, said: str) -> None:
+    result = bare("import-config", path)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_nothing_in_it_writes_nothing(bare: Program) -> None:
+    (bare.home / "config.toml").write_text('[llm]\napi_key = "YOUR_API_KEY"\n')
+    result = bare("import-config")
+    assert "There is nothing in config.toml that could be taken over." in result.err
+    assert not (bare.home / "manus.toml").exists()
+
+
+def test_a_byte_order_mark_and_windows_line_ends(bare: Program) -> None:
+    (bare.home / "config.toml").write_bytes(b'\xef\xbb\xbf[llm]\r\nmodel = "m"\r\n')
+    assert account(bare)["taken"][0]["to"] == "model"
+    assert settings_of(bare).model == "m"
+
+
+def test_where_it_cannot_be_written(openmanus: Program) -> None:
+    for output, said in (("config", "config is a folder"), ("no/x.toml", "cannot be written: No")):
+        result = openmanus("import-config", "--output", output)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+
+
+def test_a_run_with_it(bare: Program, server: ScriptedServer) -> None:
+    (bare.home / "config.toml").write_text(
+        f'[llm]\nmodel = "scripted"\nbase_url = "{server.base_url}"\napi_key = "k-1"\n'
+        "max_tokens = 77\n"
+    )
+    assert bare("import-config").code == 0
+    server.script(text("Hello."))
+    assert bare("run", "--quiet", "Say hello.").out == "Hello.\n"
+    assert server.requests[-1].headers["authorization"] == "Bearer k-1"
+    assert 77 in (server.requests[-1].body.get(n) for n in ("max_tokens", "max_completion_tokens"))
+
+
+def ours(config: str) -> Translation:
+    done = translate(tomllib.loads(config), {})
+    Settings.model_validate(tomllib.loads(as_toml(done.values)))
+    return done
+
+
+def test_azure_has_its_deployment_in_the_address() -> None:
+    done = ours(
+        '[llm]\napi_type = "azure"\nmodel = "gpt-4o-mini"\napi_key = "k"\n'
+        'base_url = "https://me.openai.azure.com/openai/deployments/mine"\n'
+        'api_version = "2024-08-01-preview"'
+    )
+    assert done.values == {
+        "model": "azure:mine",
+        "base_url": "https://me.openai.azure.com",
+        "api_version": "2024-08-01-preview",
+        "api_key": "k",
+    }
+
+
+def test_bedrock_has_neither_key_nor_address() -> None:
+    done = ours(
+        '[llm]\napi_type = "aws"\nmodel = "us.claude"\napi_key = "bear"\nbase_url = "bedrock"\n'
+    )
+    assert done.values == {"model": "bedrock:us.claude"}
+    assert {left.theirs for left in done.left} == {"llm.api_key", "llm.base_url"}
+
+
+def test_a_name_that_looks_like_another_provider_stays_openai_s() -> None:
+    done = ours('[llm]\nmodel = "google:gemma"\nbase_url = "http://x/v1"\napi_version = "1"')
+    assert done.values["model"] == "openai:google:gemma"
+    assert [left.theirs for left in done.left] == ["llm.api_version"]
+
+
+def test_a_section_that_changes_the_protocol_only() -> None:
+    done = ours('[llm]\nmodel = "m"\nbase_url = "http://x"\n[llm.cloud]\napi_type = "aws"\n')
+    assert done.values["roles"] == {"cloud": {"model": "bedrock:m"}}
+
+
+def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
+    done = ours(
+        '[llm]\nmodel = "m"\ntemperature = "hot"\nmax_tokens = 0\n[agent]\nmax_steps = -1\n'
+        "[browser]\nheadless = 1979-05-27\n"
+    )
+    assert done.values == {"model": "m"}
+    assert {left.theirs for left in done.left} == {
+        *("llm.temperature", "llm.max_tokens", "agent.max_steps", "browser.headless")
+    }
+    assert all(left.why.startswith("it does not fit: ") for left in done.left)
+
+
+@pytest.mark.parametrize(
+    "value", ["YOUR_API_KEY", "your-key", "<key>", "sk-...", "", "AZURE API KEY", "xxxx", "{KEY}"]
+)
+def test_a_placeholder_is_not_a_key(value: str) -> None:
+    done = ours(f'[llm]\nmodel = "m"\napi_key = "{value}"')
+    assert done.values == {"model": "m"}
+
+
+@pytest.mark.parametrize("proxy", ["http://me:pass@proxy:1", "socks5://proxy:1"])
+def test_a_proxy_that_cannot_be_used(proxy: str) -> None:
+    assert ours(f'[browser.proxy]\nserver = "{proxy}"').values == {}
+
+
+def test_a_server_does_not_show_what_its_address_holds() -> None:
+    done = translate({}, {"x": {"url": "https://me:pass@host/mcp?key=1", "headers": {"A": "b"}}})
+    assert done.values["mcp"]["x"]["headers"] == {"A": "b"}
+    assert [taken.shown for taken in done.taken] == [""]
+
+
+def test_odd_servers_do_not_stop_the_others() -> None:
+    servers = {"a": 3, "b": {}, "c": {"command": "x", "disabled": True, "odd": 1}, "d.e": None}
+    done = translate({}, servers)
+    assert done.values == {"mcp": {"c": {"command": "x", "enabled": False}}}
+    assert len(done.left) == 4
+
+
+def test_toml_that_is_read_back_is_what_was_written() -> None:
+    values = {
+        "text": 'quotes " \\ tab \t line\n bell \x07 del \x7f 中文 🙂',
+        "numbers": [1, 2.5, -3, 1e30],
+        "yes": True,
+        "table": {"a b": {"": "empty", "x.y": []}, "none": {}},
+    }
+    assert tomllib.loads(as_toml(values)) == values
+
+
+def test_what_toml_cannot_hold_is_refused() -> None:
+    with pytest.raises(TypeError, match="NoneType cannot be written as TOML"):
+        as_toml({"nothing": None})
