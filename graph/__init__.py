@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from state.collector import paused_collector
+from state.deferred import defer
+
+# Of these LangGraph and we need a small module each, not the clients and models of all the rest.
+defer("langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models")
 
 with paused_collector():
     from graph.agent import build_agent

@@ -17,9 +17,8 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
-from langchain_openai.chat_models.base import _convert_message_to_dict
+from langchain_openai.chat_models.base import ChatOpenAI, _convert_message_to_dict
 
 from nodes.malformed import told_apart
 from nodes.replies import CUT_OFF
