@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from langgraph.types import Command
-
 from graph.outcome import Outcome, outcome_of
 from manus.checkpoint import Store, open_store
 from manus.progress import Progress
@@ -139,6 +137,8 @@ class Conductor:
                     answers, asking = await ask_all(self._screen, outcome.questions)
                     if not answers:
                         return outcome
+                    from langgraph.types import Command
+
                     given = Command(resume=answers)
                 await self._stream(graph, given, config, job.context)
                 outcome = outcome_of(await graph.aget_state(config))
