@@ -12,6 +12,7 @@ from state.agent import AgentState
 from state.flow import FlowState, StepTask
 from state.messages import has_calls, last_assistant, last_request, text_of
 from state.plan import as_text, builds_on, executor_for, shown_result
+from state.usage import used_by
 from tools.planning import Shelf, with_plans
 
 _INDIRECT = 300
@@ -38,7 +39,8 @@ def route_after_think(
         return "no_call"
     tasks = to_tasks(message, special, state.get("circle"))
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
-    return [Send("act", task) for task in with_plans(tasks, shelf)]
+    step = {"step": state["run"]["step"]} if "run" in state else {}
+    return [Send("act", {**task, **step}) for task in with_plans(tasks, shelf)]
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
@@ -90,15 +92,19 @@ def task_of(state: FlowState, index: int) -> StepTask:
         for i in sorted([*direct, *indirect])
     ]
     said = text_of(request) if request is not None else ""
-    return StepTask(
+    before = used_by(step)
+    task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
         request=prompts.step(said, as_text(plan), results, index, step["text"]),
         images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
         began=batch["began"],
         alone=len(batch["steps"]) == 1,
-        budget=batch.get("share", {}),
+        budget=batch.get("shares", {}).get(str(index), {}),
     )
+    if before["model_calls"]:
+        task["spent"] = before
+    return task
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:

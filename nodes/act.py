@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
+from nodes.meter import metered
 from nodes.running import running_of
 from state.agent import ToolTask
 from state.context import Context
@@ -29,14 +30,15 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
     try:
-        outcome = await execute(
-            task,
-            session=running.session,
-            catalog=running.catalog,
-            key=key,
-            max_observe=running.max_observe,
-            config=config,
-        )
+        with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
+            outcome = await execute(
+                task,
+                session=running.session,
+                catalog=running.catalog,
+                key=key,
+                max_observe=running.max_observe,
+                config=config,
+            )
     except GraphBubbleUp:
         running.session.waiting = True
         raise
@@ -52,4 +54,5 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=time.monotonic() - began,
         )
     )
-    return {**outcome.update, "messages": [message]}
+    spent = {"spent": meter.lines} if meter.lines else {}
+    return {**outcome.update, **spent, "messages": [message]}

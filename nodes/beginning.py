@@ -20,8 +20,9 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
         going_on: Run = {**run, "step": run["step"] + 1, "max_steps": running.max_steps}
         return {"run": going_on, "usage": state["usage"].copy()}
     begun = begin_run(request, running)
-    if state.get("earlier"):
-        begun["earlier"] = Overwrite([])  # type: ignore[typeddict-item]
+    for name in ("earlier", "spent"):
+        if state.get(name):
+            begun[name] = Overwrite([])  # type: ignore[typeddict-item]
     return begun
 
 

@@ -21,6 +21,7 @@ from state.events import PlanActionEvent, PlanStepEvent
 from state.flow import StepTask
 from state.plan import StepResult, StepStatus, shortened
 from state.plan_changes import StepChange
+from state.usage import nothing_used, spent_so_far, summed, tokens_of
 
 log = logging.getLogger("manus")
 
@@ -89,10 +90,12 @@ async def carry_out(
     ended = await _run(task, running, executor, runtime, config)
     files = await asyncio.to_thread(_files, task, running, ended)
     usage = ended.usage
+    spent = summed([task.get("spent", nothing_used()), spent_so_far(usage)])
     result = StepResult(
         text=shortened(str(ended.values.get("output") or "").strip(), MOST_TEXT),
         files=files,
-        tokens=usage["input_tokens"] + usage["output_tokens"],
+        tokens=tokens_of(usage),
+        usage=spent,
     )
     change = StepChange(
         step=task["step"],
@@ -107,10 +110,13 @@ async def carry_out(
         status=ended.status,
         notes=ended.notes,
         executor=task["executor"],
+        spent=spent,
     )
     runtime.stream_writer(told)
     # seconds are the flow's own: steps side by side would count the same time more than once
-    return {"plan": change, "usage": {**usage, "seconds": 0.0}}
+    # and what each step of the executor used is in its own state, by its own numbers
+    counted = {name: value for name, value in usage.items() if name != "steps"}
+    return {"plan": change, "usage": {**counted, "seconds": 0.0}}
 
 
 async def _run(

@@ -24,7 +24,7 @@ from nodes.running import Running
 from nodes.tokens import Calibration, estimate_message
 from nodes.windows import window_of
 from prompts import compaction as prompts
-from state.agent import Compaction, Usage
+from state.agent import Compaction
 from state.errors import ManusError, ToolError
 from state.messages import since, text_of
 from state.model_settings import provider_of
@@ -54,9 +54,8 @@ class Compacted:
 class Compactor:
     """Makes the history of one run shorter."""
 
-    def __init__(self, running: Running, usage: Usage, tell: Tell | None) -> None:
+    def __init__(self, running: Running, tell: Tell | None) -> None:
         self._running = running
-        self._usage = usage
         self._tell = tell
         settings = running.model_settings(running.profile.role)
         self._provider = provider_of(settings.model)
@@ -164,7 +163,6 @@ class Compactor:
         except ManusError as error:
             log.info("no notes by the model: %s", error)
             return ""
-        self._usage.update(reply.added_to(self._usage))
         return text_of(reply.message)
 
 

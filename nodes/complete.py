@@ -16,6 +16,7 @@ from nodes.blocks import as_text
 from nodes.cache_marks import with_cache_marks
 from nodes.endpoints import breaker
 from nodes.malformed import with_malformed
+from nodes.meter import count
 from nodes.model_errors import explain
 from nodes.models import DEFAULT_MODEL, address_of
 from nodes.prompted_tools import has_no_tools, prompted, with_prompted_calls
@@ -124,21 +125,27 @@ class _Exchange:
         names = {"model": endpoint.model or DEFAULT_MODEL, "address": address_of(endpoint)}
         began = time.monotonic()
         cut_off: list[AIMessage] = []
+        replies: list[Reply] = []
 
         async def ask() -> AIMessage:
             message = await self._ask(model, endpoint, names)
+            replies.append(self._counted(endpoint, message, time.monotonic() - began))
             check_filtered(message, **names)
             check_whole(message, cut_off, **names)
             return message
 
         message = await with_retries(ask, retries, names, self._tell)
-        seconds = time.monotonic() - began
-        reply = with_figures(
-            running, endpoint, self._role, message, self._request, self._tools, seconds
-        )
         if running.recorder is not None:
             recorder = running.recorder
             await asyncio.to_thread(recorder.add, self._role, self._request, message)
+        return replies[-1]
+
+    def _counted(self, endpoint: ModelSettings, message: AIMessage, seconds: float) -> Reply:
+        """The reply with its figures, in the run's account: it is paid for, usable or not."""
+        reply = with_figures(
+            self._running, endpoint, self._role, message, self._request, self._tools, seconds
+        )
+        count(reply)
         return reply
 
     async def _ask(

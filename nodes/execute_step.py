@@ -20,6 +20,7 @@ from state.events import PlanEvent, PlanStepEvent, StatusEvent
 from state.flow import Batch, FlowState, StepTask
 from state.plan import Plan, executor_for
 from state.plan_changes import StepChange, as_edited
+from state.usage import spent_so_far, used_by
 
 Update = dict[str, Any]
 
@@ -61,7 +62,8 @@ def take_steps(
     elif not (batch["failed"] and state["run"]["replans_left"] > 0):
         most = room_for(context.budget, usage, context.max_parallel_steps)
         batch["steps"] = choose_batch(plan, most, exclusive)
-        batch["share"] = share_of(context.budget, usage, max(1, len(batch["steps"])))
+        share = share_of(context.budget, usage, max(1, len(batch["steps"])))
+        batch["shares"] = {str(index): share for index in batch["steps"]}
     if batch["steps"]:
         tell(StatusEvent(type="status", status="executing", stop_reason=None))
     # a change of a step is stored as such: the whole plan anew would grow with its square
@@ -93,6 +95,7 @@ def begin_steps(plan: Plan, chosen: list[int], names: list[str], tell: Any) -> l
             status="in_progress",
             notes=step["notes"],
             executor=executor,
+            spent=used_by(step),
         )
         tell(told)
     return changes
@@ -107,7 +110,8 @@ def with_edits(state: FlowState, running: Running, tell: Any) -> Plan:
             plan = settled(as_edited(plan, edit), plan, state["batch"]["steps"])
         except PlanError:
             continue  # it was right when it came, and what it changed is gone: the plan stands
-        tell(PlanEvent(type="plan", why="edited", plan=plan))
+        spent = spent_so_far(state["usage"])
+        tell(PlanEvent(type="plan", why="edited", plan=plan, spent=spent))
     return plan
 
 

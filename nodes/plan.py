@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from nodes.approval import Decision, read_decision
+from nodes.meter import Meter, metered
 from nodes.planner import (
     Executors,
     ask_planner,
@@ -27,10 +28,11 @@ from prompts import flow as prompts
 from state.agent import no_usage
 from state.context import Context
 from state.errors import ManusError, PlanError
-from state.events import PlanEvent, StatusEvent
+from state.events import PlanChange, PlanEvent, StatusEvent
 from state.flow import FlowRun, FlowState, no_batch
 from state.messages import last_request, text_of
 from state.plan import Plan, as_text
+from state.usage import spent_so_far
 
 MOST_REJECTIONS = 5
 """How often a person can ask for another plan before the run ends without one."""
@@ -45,11 +47,12 @@ async def plan(
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
     running = running_of(config)
     tell = runtime.stream_writer
-    if is_new(state):
-        return await _make(state, running, executors, tell)
-    if state["run"]["approval"] == "wanted":
+    if not is_new(state) and state["run"]["approval"] == "wanted":
         return _approved(state, running, tell)
-    return await revise_plan(state, running, executors, tell)
+    with metered(running, runtime) as meter:
+        if is_new(state):
+            return await _make(state, running, executors, meter, tell)
+        return await revise_plan(state, running, executors, meter, tell)
 
 
 def is_new(state: FlowState) -> bool:
@@ -60,7 +63,9 @@ def is_new(state: FlowState) -> bool:
     return request is not None and run["request_id"] != request.id
 
 
-async def _make(state: FlowState, running: Running, executors: Executors, tell: Any) -> Update:
+async def _make(
+    state: FlowState, running: Running, executors: Executors, meter: Meter, tell: Any
+) -> Update:
     """A plan for the newest request; the one before it is put with the earlier ones."""
     tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
@@ -72,13 +77,15 @@ async def _make(state: FlowState, running: Running, executors: Executors, tell: 
     request = planner_request(state, running, executors, ephemeral(prompts.PLAN_NOW))
     build = partial(new_plan, title=title, taken=taken)
     try:
-        made, usage = await ask_planner(running, request, "create", build, tell)
+        made = await ask_planner(running, request, "create", build, tell)
     except ManusError as error:
         tell(StatusEvent(type="status", status="error", stop_reason="error"))
-        return {**begun, "plan": Overwrite({}), **failed(str(error))}
+        spent = Overwrite(meter.usage(running.session.lap()))
+        return {**begun, "plan": Overwrite({}), **failed(str(error)), "usage": spent}
     chosen = with_executors(made or default_plan(title, taken), executors)
-    tell(PlanEvent(type="plan", why="default" if made is None else "made", plan=chosen))
-    usage["seconds"] = running.session.lap()
+    usage = meter.usage(running.session.lap())
+    why: PlanChange = "default" if made is None else "made"
+    tell(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
     return {**begun, "plan": chosen, "usage": Overwrite(usage)}
 
 
@@ -128,7 +135,8 @@ def _approved(state: FlowState, running: Running, tell: Any) -> Update:
     given: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
         return given
-    tell(PlanEvent(type="plan", why="edited", plan=decision.plan))
+    spent = spent_so_far(state["usage"])
+    tell(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
     return {**given, "plan": decision.plan}
 
 

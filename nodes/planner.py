@@ -21,7 +21,6 @@ from nodes.recording import ephemeral
 from nodes.request import without_images
 from nodes.running import Running
 from prompts import flow as prompts
-from state.agent import Usage, no_usage
 from state.errors import DependencyError, PlanError
 from state.flow import FlowState
 from state.plan import Plan, executor_for
@@ -61,28 +60,27 @@ def with_executors(plan: Plan, executors: Executors) -> Plan:
 
 async def ask_planner(
     running: Running, request: Sequence[BaseMessage], command: str, build: Build, tell: Any
-) -> tuple[Plan | None, Usage]:
-    """A plan, or None if there is no usable one after the second reply; and what was used.
+) -> Plan | None:
+    """A plan, or None if there is no usable one after the second reply.
 
     Raises:
         ManusError: the model cannot be asked.
     """
-    usage, asked = no_usage(), list(request)
+    asked = list(request)
     if running.context.tool_choice == "none":
-        return None, usage
+        return None
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
         reply = await complete(
             running, ROLE, asked, tools=tools, tool_choice=running.context.tool_choice, tell=tell
         )
-        usage = reply.added_to(usage)
         message = _identified(with_malformed(reply.message), attempt)
         plan, answers, problem = read_reply(message, running, build, lenient=attempt == TRIES)
         if plan is not None:
-            return plan, usage
+            return plan
         again = ephemeral(prompts.ask_again(problem, command))
         asked = [*asked, message, *answers, again]
-    return None, usage
+    return None
 
 
 def _identified(message: AIMessage, attempt: int) -> AIMessage:

@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from nodes.context_size import TOKENS
 from nodes.running import Running
 from nodes.tokens import Calibration, estimate_message, estimate_request
-from state.agent import RoleUsage, Usage
 from state.model_settings import ModelSettings, provider_of
 
 AGENT_ROLE = "main"
@@ -31,34 +30,6 @@ class Reply:
     """None where no price is known."""
     role: str = AGENT_ROLE
     calls: int = 1
-
-    def added_to(self, usage: Usage) -> Usage:
-        """A run's usage with this call counted."""
-        total = Usage(**usage)
-        total["input_tokens"] += self.input_tokens
-        total["output_tokens"] += self.output_tokens
-        total["cached_tokens"] += self.cached_tokens
-        total["model_calls"] += self.calls
-        if self.cost is not None:
-            total["cost"] = total.get("cost", 0.0) + self.cost
-        if self.estimated:
-            total["estimated"] = True
-        if self.role != AGENT_ROLE:
-            roles = total.get("roles", {})
-            total["roles"] = {**roles, self.role: self._added_to_role(roles.get(self.role))}
-        return total
-
-    def _added_to_role(self, known: RoleUsage | None) -> RoleUsage:
-        before = known or RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
-        after = RoleUsage(
-            input_tokens=before["input_tokens"] + self.input_tokens,
-            output_tokens=before["output_tokens"] + self.output_tokens,
-            cached_tokens=before["cached_tokens"] + self.cached_tokens,
-            model_calls=before["model_calls"] + self.calls,
-        )
-        if self.cost is not None or "cost" in before:
-            after["cost"] = before.get("cost", 0.0) + (self.cost or 0.0)
-        return after
 
     def after(self, first: Reply) -> Reply:
         """This reply with the figures of one that was asked for before it and thrown away."""

@@ -7,21 +7,23 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from nodes.meter import Meter
 from nodes.planner import Executors, ask_planner, planner_request, revised_plan, with_executors
 from nodes.running import Running
 from nodes.summary import without_model
 from prompts import flow as prompts
 from state.errors import ManusError
-from state.events import PlanEvent, StatusEvent
+from state.events import PlanChange, PlanEvent, StatusEvent
 from state.flow import FlowRun, FlowState, no_batch
 from state.messages import last_request, text_of
 from state.plan import as_text, shown_result
+from state.usage import add_usage, detailed, spent_so_far
 
 Update = dict[str, Any]
 
 
 async def revise_plan(
-    state: FlowState, running: Running, executors: Executors, tell: Any
+    state: FlowState, running: Running, executors: Executors, meter: Meter, tell: Any
 ) -> Update:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
@@ -33,16 +35,19 @@ async def revise_plan(
     }
     request = planner_request(state, running, executors, HumanMessage(_question(state)))
     try:
-        revised, usage = await ask_planner(
+        revised = await ask_planner(
             running, request, "update", partial(revised_plan, plan=present), tell
         )
     except ManusError as error:
         tell(StatusEvent(type="status", status="error", stop_reason="error"))
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
-        return {**update, **failed(said)}
-    usage["seconds"] = running.session.lap()
+        spent = add_usage(meter.usage(running.session.lap()), detailed(present))
+        return {**update, **failed(said), "usage": spent}
     chosen = with_executors(revised or present, executors)
-    tell(PlanEvent(type="plan", why="kept" if revised is None else "revised", plan=chosen))
+    usage = meter.usage(running.session.lap())
+    spent_now = spent_so_far(add_usage(state["usage"], usage))
+    why: PlanChange = "kept" if revised is None else "revised"
+    tell(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_now))
     return {**update, "plan": chosen, "usage": usage}
 
 

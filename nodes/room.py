@@ -13,7 +13,7 @@ from nodes.request import to_request
 from nodes.running import Running
 from nodes.tokens import estimate_request
 from nodes.windows import said_window
-from state.agent import Compaction, Run, Usage
+from state.agent import Compaction, Run
 from state.errors import ContextOverflowError
 from state.events import CompactionEvent
 from tools.recall import NAME, Recall
@@ -24,7 +24,6 @@ async def make_room(
     history: Sequence[AnyMessage],
     compaction: Compaction | None,
     run: Run,
-    usage: Usage,
     tell: Any,
     *,
     done: int,
@@ -34,7 +33,7 @@ async def make_room(
 
     None if it would not be, or if there is nothing to take out. `tight`: it was too large already.
     """
-    compactor = Compactor(running, usage, tell)
+    compactor = Compactor(running, tell)
     if not tight and not _is_large(running, history, compaction, compactor):
         return None
     frame = to_request([], running.profile, run["workspace"], [])

@@ -46,8 +46,6 @@ class Running:
     edits: list[Any] = field(default_factory=list)
     """Changes that a person made to the plan while steps were at work; taken up between steps."""
     takes_edits: bool = True
-    side_replies: list[Any] = field(default_factory=list)
-    """Replies to model calls that tools made, not counted yet."""
     calibration: dict[str, Calibration] = field(default_factory=dict)
     """What estimates of tokens are multiplied by, by model."""
     windows: dict[str, int] = field(default_factory=dict)

@@ -14,14 +14,15 @@ from langgraph.types import interrupt
 from nodes.calls import comparable_calls
 from nodes.circles import Finding, find_circle
 from nodes.ending import Facts, budget_used_up, ending_of, status_after
+from nodes.meter import by_tools
 from nodes.results import output_of, results_of
 from nodes.running import Running, running_of
-from nodes.side_calls import with_side_calls
 from prompts import agent as prompts
 from state.agent import AgentState, Circle, Run, Usage
 from state.context import Budget, Context
 from state.events import CircleEvent, StatusEvent
 from state.messages import last_assistant, since
+from state.usage import by_step, with_spending
 
 Update = dict[str, Any]
 Measure = Literal["hint", "refuse", "ask"]
@@ -34,7 +35,8 @@ async def stuck_check(
     running = running_of(config)
     run, context = state["run"], running.context
     history = since(state["messages"], run["request_id"])
-    usage = with_side_calls(counted(state["usage"], history, running.session.lap()), running)
+    usage = counted(state["usage"], history, running.session.lap())
+    usage = with_spending(usage, by_tools(state.get("spent", []), run["step"]))
     recent = since(history, run["guidance_id"]) if "guidance_id" in run else history
     finding = find_circle(recent, context.duplicate_threshold)
     circle = next_circle(state.get("circle"), finding, recent, run["step"])
@@ -54,6 +56,7 @@ async def stuck_check(
     runtime.stream_writer(StatusEvent(type="status", status=status, stop_reason=reason))
     return {
         **update,
+        "usage": {**usage, "steps": by_step(state.get("spent", []))},
         "status": status,
         "stop_reason": reason,
         "success": facts.success(reason),

@@ -10,16 +10,17 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.complete import complete
+from nodes.meter import metered
 from nodes.running import Running, running_of
 from nodes.summary import details_of, lines_of, not_done, without_model
 from prompts import flow as prompts
-from state.agent import Usage, no_usage
 from state.context import Context
 from state.errors import ManusError
 from state.events import StatusEvent
 from state.flow import FlowState
 from state.messages import last_request, text_of
 from state.plan import as_text, is_completed
+from state.usage import add_usage, detailed
 
 log = logging.getLogger("manus")
 
@@ -34,10 +35,11 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     tell = runtime.stream_writer
     running.takes_edits = False
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    text, usage = await _summary(state, running, tell)
+    with metered(running, runtime) as meter:
+        text = await _summary(state, running, tell)
     done = is_completed(state["plan"])
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
-    usage["seconds"] = running.session.lap()
+    usage = add_usage(meter.usage(running.session.lap()), detailed(state["plan"]))
     ended: Update = {
         "status": "finished" if done else "idle",
         "stop_reason": "completed" if done else "plan_incomplete",
@@ -53,10 +55,10 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     }
 
 
-async def _summary(state: FlowState, running: Running, tell: Any) -> tuple[str, Usage]:
+async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     plan = state["plan"]
     if "over" in state["batch"]:
-        return without_model(plan), no_usage()
+        return without_model(plan)
     request = last_request(state["messages"])
     asked = prompts.summary(
         text_of(request) if request is not None else "", as_text(plan), details_of(plan)
@@ -66,9 +68,8 @@ async def _summary(state: FlowState, running: Running, tell: Any) -> tuple[str, 
         reply = await complete(running, ROLE, messages, tell=tell)
     except ManusError as error:
         log.info("no summary by the model: %s", error)
-        return f"{prompts.MODEL_SILENT}\n\n{without_model(plan)}", no_usage()
-    text = text_of(reply.message).strip()
-    return text or without_model(plan), reply.added_to(no_usage())
+        return f"{prompts.MODEL_SILENT}\n\n{without_model(plan)}"
+    return text_of(reply.message).strip() or without_model(plan)
 
 
 def _notes(state: FlowState, text: str) -> list[str]:

@@ -15,7 +15,7 @@ from nodes.results import results_of
 from nodes.room import learn_window, make_room, offer_recall
 from nodes.running import Running
 from prompts import agent as prompts
-from state.agent import AgentState, Run, Usage
+from state.agent import AgentState, Run
 from state.context import ToolChoice
 from state.errors import ContextOverflowError, ModelRefusedError
 from state.messages import has_calls, since
@@ -38,7 +38,6 @@ class Talk:
         running: Running,
         history: Sequence[AnyMessage],
         run: Run,
-        usage: Usage,
         tell: Any,
         state: AgentState,
     ) -> None:
@@ -47,7 +46,6 @@ class Talk:
         self.update: dict[str, Any] = {}
         self._running = running
         self._run = run
-        self._usage = usage
         self._tell = tell
         self._images: Sequence[Image] = ()
         self._compaction = state.get("compaction")
@@ -88,7 +86,6 @@ class Talk:
             self.history,
             self._compaction,
             self._run,
-            self._usage,
             self._tell,
             done=done,
             tight=tight,
@@ -118,18 +115,14 @@ class Talk:
         )
 
     async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
-        """The reply; where a call is required, asked again at most twice.
-
-        Each call is counted in `usage`, also when there is no reply to go on with in the end.
-        """
-        running, usage = self._running, self._usage
+        """The reply; where a call is required, asked again at most twice."""
+        running = self._running
         role = running.profile.role
         tools = None if choice == "none" else running.catalog.schemas()
         for _ in range(REQUIRED_TRIES):
             reply = await complete(
                 running, role, request, tools=tools, tool_choice=choice, tell=self._tell
             )
-            usage.update(reply.added_to(usage))
             if choice != "required" or has_calls(reply.message):
                 return reply
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]

@@ -8,12 +8,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
 from nodes.beginning import begin_step
 from nodes.closing import last_call, nearly_used_up
 from nodes.complete import Reply
 from nodes.looking import look
 from nodes.mending import mend, replacing
+from nodes.meter import Meter, metered
 from nodes.own_plan import plan_notes
 from nodes.reply import prepared
 from nodes.request import notes_for
@@ -25,6 +27,7 @@ from state.context import Context, ToolChoice
 from state.errors import ManusError
 from state.events import StatusEvent, StepEvent, ThoughtEvent
 from state.messages import calls_of, has_calls, text_of
+from state.usage import by_step, spent_so_far, with_spending
 from tools.equip import equip
 
 Update = dict[str, Any]
@@ -35,9 +38,15 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     running = running_of(config)
     await equip(running.catalog, running.session)
     begun = begin_step(state, running)
+    with metered(running, runtime, step=begun["run"]["step"]) as meter:
+        return await _think(state, begun, running, meter, runtime.stream_writer)
+
+
+async def _think(
+    state: AgentState, begun: AgentState, running: Running, meter: Meter, tell: Any
+) -> Update:
     run, usage = begun["run"], begun["usage"]
-    tell = runtime.stream_writer
-    _tell_beginning(run, tell)
+    _tell_beginning(run, usage, tell)
     mended = mend(state.get("messages", []), running.session.journal.answer_to)
     history = mended or state.get("messages", [])
     plan_note, begun_plan = plan_notes(state, running.profile)
@@ -46,23 +55,33 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     seen, images = await look(running, history)
     told = notes_for(run, circle, running.context.tool_choice)
     notes = [*seen, *plan_note, *budget_note, *told]
-    talk = Talk(running, history, run, usage, tell, state)
+    talk = Talk(running, history, run, tell, state)
     writes = replacing(state.get("messages", []), mended)
     try:
         reply = await talk.ask(notes, choice, images)
     except ManusError as error:
         tell(StatusEvent(type="status", status="error", stop_reason="error"))
-        ended = {**begun, **failed(error), "results": talk.results()}
+        spent = accounted(begun, running, meter)
+        spent["usage"]["steps"] = by_step([*state.get("spent", []), *meter.lines])
+        ended = {**begun, **spent, **failed(error), "results": talk.results()}
         return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
-    finally:
-        usage["seconds"] += running.session.lap()
+    spent = accounted(begun, running, meter)
     message = prepared(reply.message, talk.history, run, choice)
-    tell(_thought(run, message, reply))
+    tell(_thought(run, message, reply, spent["usage"]))
     if has_calls(message):
         tell(StatusEvent(type="status", status="executing", stop_reason=None))
     status = "executing" if has_calls(message) else "thinking"
     written = [*writes, *talk.writes, message]
-    return {**begun, **begun_plan, **talk.update, "messages": written, "status": status}
+    told_of = {"messages": written, "status": status}
+    return {**begun, **spent, **begun_plan, **talk.update, **told_of}
+
+
+def accounted(begun: AgentState, running: Running, meter: Meter) -> Update:
+    """The step's model calls, on the account and in the sum; a new run has a new account."""
+    usage = with_spending(begun["usage"], meter.lines)
+    usage["seconds"] += running.session.lap()
+    is_new = "spent" in begun
+    return {"usage": usage, "spent": Overwrite(meter.lines) if is_new else meter.lines}
 
 
 def closing_choice(
@@ -90,14 +109,15 @@ def failed(error: ManusError) -> Update:
     }
 
 
-def _tell_beginning(run: Run, tell: Any) -> None:
+def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:
     if run["step"] == 1:
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    tell(StepEvent(type="step", step=run["step"], max_steps=run["max_steps"]))
+    step, most = run["step"], run["max_steps"]
+    tell(StepEvent(type="step", step=step, max_steps=most, spent=spent_so_far(usage)))
 
 
-def _thought(run: Run, message: AIMessage, reply: Reply) -> ThoughtEvent:
+def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
     return ThoughtEvent(
         type="thought",
         step=run["step"],
@@ -107,4 +127,5 @@ def _thought(run: Run, message: AIMessage, reply: Reply) -> ThoughtEvent:
         output_tokens=reply.output_tokens,
         cached_tokens=reply.cached_tokens,
         seconds=reply.seconds,
+        spent=spent_so_far(usage),
     )

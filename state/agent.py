@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from state.messages import append_messages
 from state.plan import Plan
 from state.plan_changes import fold_plans
+from state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
 
 RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
 StopReason = Literal[
@@ -49,17 +50,11 @@ class Usage(TypedDict):
     estimated: NotRequired[bool]
     """True once a reply came without usage figures."""
     roles: NotRequired[dict[str, RoleUsage]]
-    """The same by role, as soon as another role than the agent's own was asked."""
-
-
-class RoleUsage(TypedDict):
-    """What the model of one role has used."""
-
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    model_calls: int
-    cost: NotRequired[float]
+    """The same by role: `main`, `plan`, `summary`, `extract`, …"""
+    steps: NotRequired[list[StepUsage]]
+    """The same by step, at the end of an agent's run."""
+    plan_steps: NotRequired[list[PlanStepUsage]]
+    """The same by step of the plan, at the end of a flow's run."""
 
 
 class Compaction(TypedDict):
@@ -142,8 +137,8 @@ def newest(_: Any, new: Any) -> Any:
     return new
 
 
-def extended(lines: list[str], writes: Sequence[list[str]]) -> list[str]:
-    """The lines with those of each write behind them; the reducer of the `earlier` channel."""
+def extended(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
+    """The lines with those of each write behind them; a reducer of channels that only grow."""
     return [*lines, *itertools.chain.from_iterable(writes)]
 
 
@@ -170,6 +165,10 @@ class AgentState(TypedDict, total=False):
     compaction: Compaction
     earlier: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
     """Result lines of the run's steps whose messages have been taken out of the history."""
+    spent: Annotated[
+        list[Spending], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    """The run's model calls, in order; `usage` holds their sum."""
 
 
 class ToolTask(TypedDict):
@@ -180,6 +179,8 @@ class ToolTask(TypedDict):
     id: str
     name: str
     args: dict[str, Any]
+    step: NotRequired[int]
+    """The step of the run that it belongs to."""
     refusal: NotRequired[str]
     """Why this call must not be executed; it becomes the observation."""
     injected: NotRequired[dict[str, Any]]

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict
 
 from state.agent import RunStatus, StopReason
 from state.plan import Plan, StepStatus
+from state.spending import RoleUsage
 
 
 class StatusEvent(TypedDict):
@@ -22,6 +23,8 @@ class StepEvent(TypedDict):
     type: Literal["step"]
     step: int
     max_steps: int
+    spent: RoleUsage
+    """What the run has used before this step."""
 
 
 class ThoughtEvent(TypedDict):
@@ -35,6 +38,8 @@ class ThoughtEvent(TypedDict):
     output_tokens: int
     cached_tokens: int
     seconds: float
+    spent: RoleUsage
+    """What the run has used so far, this call included."""
 
 
 class CallEvent(TypedDict):
@@ -83,12 +88,17 @@ class CompactionEvent(TypedDict):
     window: int
 
 
+PlanChange = Literal["made", "default", "revised", "kept", "edited"]
+
+
 class PlanEvent(TypedDict):
     """A flow has a plan, or another one than before; `why` says where it comes from."""
 
     type: Literal["plan"]
-    why: Literal["made", "default", "revised", "kept", "edited"]
+    why: PlanChange
     plan: Plan
+    spent: RoleUsage
+    """What the run has used so far."""
 
 
 class PlanStepEvent(TypedDict):
@@ -99,6 +109,8 @@ class PlanStepEvent(TypedDict):
     status: StepStatus
     notes: str
     executor: str
+    spent: RoleUsage
+    """What was used for this step so far."""
 
 
 class PlanActionEvent(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
@@ -14,6 +14,8 @@ from state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
 from state.messages import append_messages
 from state.plan import Plan
 from state.plan_changes import fold_plan, fold_plans
+from state.spending import RoleUsage
+from state.usage import add_usage
 
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
 
@@ -49,8 +51,8 @@ class Batch(TypedDict):
     """Of the batch before: places of the steps that were blocked."""
     over: NotRequired[str]
     """The budget of the run that is used up, in words."""
-    share: NotRequired[dict[str, Any]]
-    """The budget of each step of the batch."""
+    shares: NotRequired[dict[str, dict[str, Any]]]
+    """The budget of each step of the batch, by its place; no two of them promise the same."""
 
 
 def no_batch() -> Batch:
@@ -71,27 +73,8 @@ class StepTask(TypedDict):
     alone: bool
     """Whether no other step is at work at the same time."""
     budget: dict[str, Any]
-
-
-def add_usage(total: Usage, more: Usage) -> Usage:
-    """Fold what was used into the total; the reducer of the `usage` channel."""
-    added: dict[str, Any] = {**total}
-    for name, value in more.items():
-        if name == "estimated":
-            added[name] = bool(value) or bool(added.get(name))
-        elif name == "roles":
-            added[name] = _add_roles(added.get(name, {}), cast(Any, value))
-        else:
-            added[name] = added.get(name, 0) + value
-    return cast(Usage, added)
-
-
-def _add_roles(total: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    added = dict(total)
-    for role, used in more.items():
-        before = added.get(role, {})
-        added[role] = {**before, **{name: before.get(name, 0) + used[name] for name in used}}
-    return added
+    spent: NotRequired[RoleUsage]
+    """What was used for the step before, if it is not the first time that it is worked on."""
 
 
 class FlowOutput(TypedDict, total=False):

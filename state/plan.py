@@ -9,6 +9,8 @@ from typing import Literal, NotRequired
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
+from state.spending import RoleUsage
+
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
 
 MARKS: dict[StepStatus, str] = {
@@ -29,6 +31,8 @@ class StepResult(TypedDict):
     """Files made or changed, relative to the workspace; the first few of them."""
     tokens: int
     """Input and output tokens together."""
+    usage: NotRequired[RoleUsage]
+    """What was used for it, each time that it was worked on."""
 
 
 class Step(TypedDict):

@@ -48,6 +48,8 @@ class Journal:
 
     def __init__(self, path: Path | None) -> None:
         self._entries: dict[str, Entry] = {}
+        self._spent: dict[str, list[dict[str, Any]]] = {}
+        """Model calls that were paid for, by the task that made them."""
         self._file: IO[bytes] | None = None
         self._path = path
         self._torn = False
@@ -91,6 +93,8 @@ class Journal:
             return  # the line under way when the process died
         if state == "released":
             self._entries.pop(key, None)
+        elif state == "spent":
+            self._add(key, record.get("line") or {})
         elif state in ("begun", "done"):
             self._remember(key, Entry(state, record.get("message"), record.get("update")))
 
@@ -104,6 +108,9 @@ class Journal:
     def _lines(self) -> Iterable[bytes]:
         for key, (state, message, update) in self._entries.items():
             yield _line({"key": key, "state": state, "message": message, "update": update})
+        for key, spent in self._spent.items():
+            for line in spent:
+                yield _line({"key": key, "state": "spent", "line": line})
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -143,6 +150,26 @@ class Journal:
         self._write({"key": key, "state": "released"})
         self._entries.pop(key, None)
 
+    def spend(self, key: str, line: dict[str, Any]) -> None:
+        """Record a model call that a task has made, before the task is done.
+
+        What cannot be written is counted all the same, as long as the process lives.
+        """
+        self._add(key, line)
+        try:
+            self._write({"key": key, "state": "spent", "line": line})
+        except StorageError as error:
+            log.warning("%s", error)
+
+    def spent(self, key: str) -> list[dict[str, Any]]:
+        """The model calls of a task, those before a crash included."""
+        return list(self._spent.get(key, ()))
+
+    def _add(self, key: str, line: dict[str, Any]) -> None:
+        self._spent.setdefault(key, []).append(line)
+        if len(self._spent) > 2 * _KEEP:
+            self._forget()
+
     def _remember(self, key: str, entry: Entry) -> None:
         self._entries.pop(key, None)  # so that the newest word stands last
         self._entries[key] = entry
@@ -152,6 +179,8 @@ class Journal:
     def _forget(self) -> None:
         for key in list(self._entries)[:-_KEEP]:
             del self._entries[key]
+        for key in list(self._spent)[:-_KEEP]:
+            del self._spent[key]
 
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is None:
