@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,12 @@ def run(
     home: Path,
     python: tuple[str, ...] = (sys.executable,),
     stdin: str = "",
-    **environment: str,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*python, str(script), *arguments],
         cwd=home,
-        env={"PATH": os.defpath, "HOME": str(home), "NO_PROXY": "127.0.0.1", **environment},
+        env={"PATH": os.defpath, "HOME": str(home), "NO_PROXY": "127.0.0.1", **(environment or {})},
         input=stdin,
         capture_output=True,
         text=True,
@@ -54,7 +55,7 @@ def clone(tmp_path: Path) -> Path:
 
 def test_a_prompt_as_an_option(server: ScriptedServer, tmp_path: Path) -> None:
     server.script(text("Done."))
-    done = run(ROOT / "main.py", "--prompt", "--do it", home=tmp_path, **model(server))
+    done = run(ROOT / "main.py", "--prompt", "--do it", home=tmp_path, environment=model(server))
     assert (done.returncode, done.stdout) == (0, "Done.\n")
     assert server.requests[-1].messages[-2]["content"] == "--do it"
     assert (tmp_path / "workspace").is_dir()
@@ -63,7 +64,9 @@ def test_a_prompt_as_an_option(server: ScriptedServer, tmp_path: Path) -> None:
 def test_without_one_it_is_asked_for(server: ScriptedServer, tmp_path: Path) -> None:
     server.script(text("Hello."))
     options = ("--quiet", "--max-steps", "3")
-    done = run(ROOT / "main.py", *options, home=tmp_path, stdin="Greet me.\n", **model(server))
+    done = run(
+        ROOT / "main.py", *options, home=tmp_path, stdin="Greet me.\n", environment=model(server)
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello.\n", "")
     assert server.requests[-1].messages[-2]["content"] == "Greet me."
 
@@ -75,7 +78,7 @@ def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
         mentions("0. is your step"), calls(call("terminate", status="success"), text="Said.")
     )
     server.when(mentions("You sum up finished work"), text("All is done."))
-    done = run(ROOT / "run_flow.py", home=tmp_path, stdin="Say hello.", **model(server))
+    done = run(ROOT / "run_flow.py", home=tmp_path, stdin="Say hello.", environment=model(server))
     assert (done.returncode, done.stdout) == (0, "All is done.\n"), done.stderr
     assert "step 0" in done.stderr
 
@@ -103,7 +106,9 @@ def test_another_python_is_replaced_by_the_environment_s(
     # without site-packages it is a Python that has nothing of what the program needs
     bare = (sys.executable, "-S")
     script = clone / "main.py"
-    done = run(script, "--prompt", "x  'y' \"", home=tmp_path, python=bare, **model(server))
+    done = run(
+        script, "--prompt", "x  'y' \"", home=tmp_path, python=bare, environment=model(server)
+    )
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     assert server.requests[-1].messages[-2]["content"] == "x  'y' \""
 
@@ -122,7 +127,7 @@ def test_a_python_that_has_what_is_needed_does_without_one(
     clone: Path, server: ScriptedServer, tmp_path: Path
 ) -> None:
     server.script(text("Done."))
-    done = run(clone / "main.py", "--prompt", "x", home=tmp_path, **model(server))
+    done = run(clone / "main.py", "--prompt", "x", home=tmp_path, environment=model(server))
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
 
 
@@ -136,6 +141,8 @@ def test_a_broken_environment_is_not_started_for_ever(
     python.chmod(0o755)
     bare = (sys.executable, "-S")
     script = clone / "main.py"
-    done = run(script, "--prompt", "x", home=tmp_path, python=bare, REAL=sys.executable)
+    done = run(
+        script, "--prompt", "x", home=tmp_path, python=bare, environment={"REAL": sys.executable}
+    )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "make setup" in done.stderr or "make clean setup" in done.stderr
