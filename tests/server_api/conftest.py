@@ -1,5 +1,7 @@
 """One `langgraph dev` for all tests of it, and a client that drives it."""
 
+import json
+import shutil
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,21 +13,30 @@ from tests.server import ScriptedServer
 from tests.server_api.dev_server import DevServer, clean_copy, serving
 from tests.server_api.studio import Studio
 
+PLANTED = Path(__file__).with_name("planted.py")
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture(scope="session")
 def model() -> Iterator[ScriptedServer]:
     """The model that the server's own environment names."""
     with ScriptedServer() as model:
         yield model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean copy of the repository."""
-    return clean_copy(tmp_path_factory.mktemp("dev") / "clone")
+    """A clean copy of the repository, with two things of the tests: one graph more, which blocks
+    the event loop, and the leave to look at sites on loopback."""
+    clone = clean_copy(tmp_path_factory.mktemp("dev") / "clone")
+    shutil.copy(PLANTED, clone)
+    served = json.loads((clone / "langgraph.json").read_text())
+    served["graphs"]["planted"] = "planted:graph"
+    (clone / "langgraph.json").write_text(json.dumps(served))
+    (clone / "manus.toml").write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
+    return clone
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def dev(clone: Path, model: ScriptedServer) -> Iterator[DevServer]:
     """The server."""
     settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": model.base_url}
@@ -39,7 +50,9 @@ async def studio(dev: DevServer, server: ScriptedServer, tmp_path: Path) -> Asyn
     before = len(dev.log)
     async with get_client(url=dev.url, api_key=None) as client:
         yield Studio(client, server, tmp_path / "workspace")
-    assert "BlockingError" not in dev.log[before:], "a call blocked the event loop"
+    told = dev.log[before:] + "".join(request.text for request in server.requests)
+    assert "BlockingError" not in told, "a call blocked the event loop"
+    assert "Blocking call to" not in told, "a call blocked the event loop"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -61,6 +61,9 @@ class DevServer:
                     "NO_PROXY": "127.0.0.1,localhost",
                     "NO_COLOR": "1",
                     "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+                    # a browser that is in the home of who runs the tests
+                    "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+                    or str(Path.home() / ".cache" / "ms-playwright"),
                     # the rooms of the copy, and not those that the environment was installed from
                     "PYTHONPATH": str(folder),
                     **environment,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph_sdk import get_client
 
 from state.context import Context
 from tests.server import ScriptedServer, call, calls, hang, mentions, text
@@ -276,16 +277,17 @@ async def test_a_flow_whose_plan_is_approved(studio: Studio) -> None:
     assert [step["status"] for step in ended["plan"]["steps"]] == ["completed", "completed"]
 
 
-async def test_the_end_of_the_server_is_the_end_of_what_waits(
-    server: ScriptedServer, tmp_path: Path, clone: Path
-) -> None:
-    from langgraph_sdk import get_client
-
-    settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": server.base_url}
-    with serving(clone, tmp_path, **settings) as dev:
+async def test_without_any_setting(server: ScriptedServer, tmp_path: Path, clone: Path) -> None:
+    """No key, no model: it starts, says what is missing, and ends what waits when it ends."""
+    with serving(clone, tmp_path) as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
-            await studio.run(await studio.thread(), SHELL, QUESTION)
+            given: Any = {"input": {"request": "Hello."}}
+            lost: Any = await client.runs.wait(None, "agent", **given)
+            assert (lost["status"], lost["stop_reason"]) == ("error", "error")
+            assert "OPENAI_API_KEY" in lost["output"]
+            chosen = studio.context(model="scripted")
+            await studio.run(await studio.thread(), SHELL, QUESTION, context=chosen)
             shell = await studio.pid()
             assert is_there(shell)
         await asyncio.to_thread(dev.end)

@@ -1,0 +1,75 @@
+"""The flow on the server: streamed, its plan edited between two steps, and forked."""
+
+from typing import Any
+
+import pytest
+
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.server import text
+from tests.server_api.studio import Studio
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def script(studio: Studio, *steps: str) -> None:
+    """A planner's, executors' and summariser's replies."""
+    studio.server.when(is_planner, makes("alpha", "beta"))
+    for step in steps:
+        studio.server.when(is_step(step), succeeds(f"{step} is done."))
+    studio.server.when(is_summary, *[text("All is done.")] * (len(steps) - 1))
+
+
+def steps_of(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(step["text"], step["status"]) for step in values["plan"]["steps"]]
+
+
+async def test_its_steps_are_streamed(studio: Studio) -> None:
+    script(studio, "alpha", "beta")
+    thread = await studio.thread()
+    parts = [
+        part
+        async for part in studio.client.runs.stream(
+            thread,
+            "flow",
+            input={"request": "Travel."},
+            context=studio.context(),
+            stream_mode=["values", "updates", "custom"],
+            stream_subgraphs=True,
+        )
+    ]
+    nodes = [next(iter(part.data)) for part in parts if part.event == "updates"]
+    assert (nodes[0], set(nodes[1:-1]), nodes[-1]) == ("plan", {"execute_step"}, "summarize")
+    inner = [part for part in parts if part.event.startswith("updates|execute_step:")]
+    assert [next(iter(part.data)) for part in inner] == ["think", "act", "stuck_check"] * 2
+    changes = [part.data for part in parts if part.event.startswith("custom")]
+    told = [(e["step"], e["status"]) for e in changes if e["type"] == "plan_step"]
+    assert told == [(0, "in_progress"), (0, "completed"), (1, "in_progress"), (1, "completed")]
+    last: Any = [part.data for part in parts if part.event == "values"][-1]
+    assert (last["stop_reason"], last["output"]) == ("completed", "All is done.")
+
+
+async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -> None:
+    script(studio, "alpha", "gamma", "delta")
+    thread = await studio.thread()
+    stops: dict[str, Any] = {"graph": "flow", "interrupt_before": ["execute_step"]}
+    planned = await studio.run(thread, **stops)
+    assert steps_of(planned) == [("alpha", "not_started"), ("beta", "not_started")]
+    half = await studio.run(thread, input=None, **stops)
+    while steps_of(half)[0] != ("alpha", "completed"):
+        half = await studio.run(thread, input=None, **stops)
+    before: Any = await studio.client.threads.get_state(thread)
+
+    edit = {"plan": {"step": 1, "text": "gamma"}}
+    await studio.client.threads.update_state(thread, edit)
+    ended = await studio.run(thread, input=None, graph="flow")
+    assert steps_of(ended) == [("alpha", "completed"), ("gamma", "completed")]
+
+    edit = {"plan": {"step": 1, "text": "delta"}}
+    fork = await studio.client.threads.update_state(thread, edit, checkpoint=before["checkpoint"])
+    other = await studio.run(
+        thread, input=None, graph="flow", checkpoint_id=fork["checkpoint"]["checkpoint_id"]
+    )
+    assert steps_of(other) == [("alpha", "completed"), ("delta", "completed")]
+    assert other["output"] == "All is done."
+    asked = [request for request in studio.server.requests if is_step("alpha")(request)]
+    assert len(asked) == 1  # what both share was done once

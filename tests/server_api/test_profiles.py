@@ -1,0 +1,103 @@
+"""Every graph of langgraph.json on the server, many runs at once, and what blocks it."""
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_client
+
+from tests.browser.site import Site
+from tests.server import ScriptedServer, call, calls, mentions, text
+from tests.server_api.dev_server import DevServer
+from tests.server_api.studio import Studio, said
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+END = call("terminate", status="success")
+AT_ONCE = 10
+FORMS = ["agent", "flow", "planner", "browser", "swe", "data_analysis"]
+PLANNING = call("planning", command="create", plan_id="p", title="Trip", steps=["Pack", "Go"])
+COUNT = call("python_execute", code="print(sum(range(5)))")
+
+
+def test_all_graphs_are_in_the_forms(clone: Path) -> None:
+    served = json.loads((clone / "langgraph.json").read_text())["graphs"]
+    assert [name for name in served if name != "planted"] == FORMS
+
+
+@pytest.mark.parametrize("graph", FORMS)
+async def test_a_request_is_one_text_box(studio: Studio, graph: str) -> None:
+    schemas: Any = await studio.client.assistants.get_schemas(await studio.assistant(graph))
+    given = schemas["input_schema"]
+    assert list(given["properties"]) == ["request", "messages"]
+    assert given["properties"]["request"] == {
+        "title": "Request",
+        "type": "string",
+        "description": "What to do, in words",
+    }
+    assert "required" not in given
+    chosen = schemas["context_schema"]
+    fields = [*chosen["properties"].values(), *chosen["$defs"]["Budget"]["properties"].values()]
+    for described in [given, *given["properties"].values(), chosen, *fields]:
+        assert described["description"]
+    assert "required" not in chosen
+    names = [*given["properties"], *chosen["properties"]]
+    assert not [name for name in names if name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("graph", "turn", "observed"),
+    [
+        ("planner", PLANNING, "Plan: Trip (ID: p)"),
+        ("swe", call("bash", command="echo $((6 * 7))"), "42\n[exit code 0]"),
+        ("data_analysis", COUNT, "10\n[exit code 0]"),
+    ],
+)
+async def test_a_run_of_each_profile(studio: Studio, graph: str, turn: Any, observed: str) -> None:
+    ended = await studio.run(None, turn, calls(END, text="Done."), graph=graph)
+    assert (ended["status"], ended["stop_reason"]) == ("finished", "terminated")
+    assert observed in said(ended)[2][1]
+
+
+async def test_a_run_of_the_browser(studio: Studio) -> None:
+    with contextlib.closing(Site()) as site:
+        site.pages["/"] = "<title>Shop</title><p>Darjeeling costs 7 euros.</p>"
+        turn = call("browser_use", action="go_to_url", url=site.base)
+        ended = await studio.run(None, turn, calls(END, text="Seven."), graph="browser")
+    assert ended["stop_reason"] == "terminated", ended["output"]
+    assert ended["output"] == "Seven."
+    assert "Darjeeling" in studio.server.requests[-1].text
+
+
+async def test_a_call_that_blocks_is_noticed(dev: DevServer, model: ScriptedServer) -> None:
+    model.script(call("nap"), END)
+    before = len(dev.log)
+    async with get_client(url=dev.url, api_key=None) as client:
+        ended: Any = await client.runs.wait(None, "planted", input={"request": "Sleep."})
+    assert "Blocking call to time.sleep" in said(ended)[2][1]
+    assert "BlockingError" in dev.log[before:]  # what each test here looks for
+    model.verify()
+
+
+async def test_ten_runs_at_once(studio: Studio, tmp_path: Path) -> None:
+    # each waits until all have begun: nine at once, and a tenth after them, would never end
+    meet = "touch {0}/{1}; until [ $(ls {0} | wc -l) = {2} ]; do sleep 0.1; done; echo met {1}"
+    place = tmp_path / "met"
+    place.mkdir()
+    for own in range(AT_ONCE):
+        command = meet.format(place, own, AT_ONCE)
+        turns = call("bash", command=command, timeout=100), text(f"I am {own}.")
+        studio.server.when(mentions(f"Go {own}."), *turns)
+    threads = [await studio.thread() for _ in range(AT_ONCE)]
+    ended = await asyncio.gather(
+        *(studio.run(thread, request=f"Go {own}.") for own, thread in enumerate(threads))
+    )
+    for own, values in enumerate(ended):
+        assert values["output"] == f"I am {own}."
+        assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
+        assert said(values)[2][1] == f"met {own}\n[exit code 0]"
+    kept = [await studio.values(thread) for thread in threads]
+    assert [values["messages"] for values in kept] == [values["messages"] for values in ended]
