@@ -12,21 +12,41 @@ _HEAD = 0.6
 """Share of the room that goes to the beginning; the end often holds the error."""
 _LINE = 200
 """Characters given up at most so that a piece ends, or begins, with a whole line."""
+_SYNOPSIS = 0.5
+"""Share of the limit that a synopsis may take."""
+_ENOUGH = 1_000
+"""A limit below which there is no room for a synopsis."""
 
 
 def cut_observation(text: str, limit: int, workspace: Workspace) -> str:
     """The text, at most `limit` characters of it. Blocking when it has to be cut.
 
-    The file is named by its content: the same observation leads to the same words, so that a
-    circle can still be seen in it.
+    A synopsis of the whole comes first where its kind is certain: JSON, a table, a log, code. The
+    file is named by its content: the same observation leads to the same words, so that a circle
+    can still be seen in it.
     """
     if len(text) <= limit:
         return text
     kept = _keep(text, workspace)
-    room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
+    about = _about(text, limit)
+    room = max(limit - len(about) - len(_note(len(text), len(text), kept)) - 2, 0)
     head = _whole_lines(text[: int(room * _HEAD)])
     tail = _from_whole_line(text[len(text) - (room - int(room * _HEAD)) :])
-    return "\n".join((head, _note(len(text) - len(head) - len(tail), len(text), kept), tail))
+    note = _note(len(text) - len(head) - len(tail), len(text), kept)
+    return about + "\n".join((head, note, tail))
+
+
+def _about(text: str, limit: int) -> str:
+    """What the whole text is made of; nothing where that is not certain."""
+    if limit < _ENOUGH:
+        return ""
+    from tools.synopsis import synopsis  # most observations need none
+
+    found = synopsis(text, int(limit * _SYNOPSIS) - len(_FRAME))
+    return _FRAME.format(found) if found else ""
+
+
+_FRAME = "[Synopsis of the whole] {}\n[Its beginning and its end]\n"
 
 
 def _keep(text: str, workspace: Workspace) -> str:
