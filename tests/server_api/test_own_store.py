@@ -1,0 +1,78 @@
+"""`langgraph dev` with threads in a store of our own, named in langgraph.json."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from langgraph_sdk import get_client
+
+from manus.checkpoint import open_store
+from state.settings import Settings
+from tests.manus.postgres_server import PostgresServer, binaries, running
+from tests.server import ScriptedServer, call, text
+from tests.server_api.dev_server import DevServer, serving
+from tests.server_api.studio import Studio, said
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
+]
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresServer]:
+    # not below pytest's folder, which the server's user may not enter
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
+        yield server
+
+
+def configured(clone: Path, folder: Path) -> Path:
+    """A folder with a configuration like the repository's, and a checkpointer in it."""
+    served = json.loads((clone / "langgraph.json").read_text())
+    served["graphs"] = {name: served["graphs"][name] for name in ("agent", "flow")}
+    served["checkpointer"] = {"path": "manus.served.checkpointer"}
+    del served["env"]
+    folder.mkdir()
+    (folder / "langgraph.json").write_text(json.dumps(served))
+    return folder
+
+
+async def test_threads_in_postgres_outlive_the_server(
+    postgres: PostgresServer, clone: Path, tmp_path: Path, server: ScriptedServer
+) -> None:
+    folder = configured(clone, tmp_path / "served")
+    url = postgres.new_database()
+    own = {"MANUS_CHECKPOINT": url, "MANUS_MODEL": "scripted", "PYTHONPATH": str(clone)}
+
+    def serve() -> AbstractContextManager[DevServer]:
+        return serving(folder, tmp_path, **own)
+
+    with serve() as dev:
+        async with get_client(url=dev.url, api_key=None) as client:
+            studio = Studio(client, server, tmp_path / "workspace")
+            thread = await studio.thread()
+            await studio.run(
+                thread,
+                call("bash", command="echo one > made.txt; X=5; cat made.txt"),
+                call("ask_human", inquire="Which colour?"),
+            )
+        await asyncio.to_thread(dev.end)
+    async with open_store(Settings(checkpoint=url)) as store:
+        assert await store.recent(10) == [thread]
+    with serve() as dev:
+        async with get_client(url=dev.url, api_key=None) as client:
+            studio = Studio(client, server, tmp_path / "workspace")
+            turns = call("bash", command="cat made.txt; echo [$X]"), text("Blue.")
+            ended = await studio.run(thread, *turns, command={"resume": "blue"})
+        told = dev.log
+    # the workspace is the same, the shell is another one
+    tools = [words for kind, words in said(ended) if kind == "tool"]
+    assert tools == ["one\n[exit code 0]", "blue", "one\n[]\n[exit code 0]"]
+    assert ended["output"] == "Blue."
+    assert "AsyncPostgresSaver" in told
+    assert "BlockingError" not in told
