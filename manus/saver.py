@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import aiosqlite
@@ -25,6 +26,7 @@ class Saver(AsyncSqliteSaver):
         super().__init__(connection, serde=CompactSerializer())
         self._in_its_thread: Callable[..., Awaitable[Any]] = cast(Any, connection)._execute
 
+    @cached_property
     def _twin(self) -> SqliteSaver:
         twin = SqliteSaver(self.conn._conn, serde=self.serde)
         twin.is_setup = True
@@ -41,7 +43,7 @@ class Saver(AsyncSqliteSaver):
         await self.setup()
         async with self.lock:
             stored: RunnableConfig = await self._in_its_thread(
-                self._twin().put, config, checkpoint, metadata, new_versions
+                self._twin.put, config, checkpoint, metadata, new_versions
             )
         return stored
 
@@ -55,4 +57,4 @@ class Saver(AsyncSqliteSaver):
         """Store what a task has written."""
         await self.setup()
         async with self.lock:
-            await self._in_its_thread(self._twin().put_writes, config, writes, task_id, task_path)
+            await self._in_its_thread(self._twin.put_writes, config, writes, task_id, task_path)

@@ -8,6 +8,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -25,6 +26,9 @@ log = logging.getLogger("manus")
 
 _SHOWN = 100
 """Characters shown of a name that is not there."""
+
+_described: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
+"""Tools as a model is told of them, by their arguments' schema: every run has tools of its own."""
 
 
 class Catalog:
@@ -69,7 +73,7 @@ class Catalog:
     def schemas(self) -> list[dict[str, Any]]:
         """The tools as the model is told of them; computed once."""
         if self._schemas is None:
-            self._schemas = [convert_to_openai_tool(tool) for tool in self]
+            self._schemas = [_schema_of(tool) for tool in self]
         return self._schemas
 
     def is_special(self, name: str) -> bool:
@@ -129,6 +133,16 @@ BUILT_IN = {
 }
 
 MCP = "mcp"
+
+
+def _schema_of(tool: BaseTool) -> dict[str, Any]:
+    if not isinstance(tool, AgentTool) or not isinstance(tool.args_schema, type):
+        return convert_to_openai_tool(tool)
+    known = _described.setdefault(tool.args_schema, {})
+    key = (tool.name, tool.description)
+    if key not in known:
+        known[key] = convert_to_openai_tool(tool)
+    return known[key]
 
 
 def asks_for_mcp(entry: Any) -> bool:
