@@ -16,8 +16,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from nodes.models import build_model
+from nodes.purse import Purse
 from nodes.recording import Recorder
 from nodes.tokens import Calibration
+from state.budget import Budget
 from state.context import Context
 from state.errors import ThreadBusyError
 from state.model_settings import ModelSettings
@@ -31,6 +33,8 @@ from tools.workspace import Workspace
 
 KEY = "__manus_running"
 """Where the run's configuration holds the key; two underscores keep it out of the checkpoints."""
+SHARE = "__manus_share"
+"""Where it holds which share of a budget the run has: the place of its step in the plan."""
 
 
 @dataclass(slots=True)
@@ -46,16 +50,24 @@ class Running:
     edits: list[Any] = field(default_factory=list)
     """Changes that a person made to the plan while steps were at work; taken up between steps."""
     takes_edits: bool = True
+    purse: Purse = field(default_factory=lambda: Purse(Budget()))
+    """What it may still spend on its model."""
     calibration: dict[str, Calibration] = field(default_factory=dict)
     """What estimates of tokens are multiplied by, by model."""
     windows: dict[str, int] = field(default_factory=dict)
     """Context windows that servers have told of, by model."""
     _models: dict[tuple[str, ModelSettings], BaseChatModel] = field(default_factory=dict)
+    _chosen: dict[str, ModelSettings] = field(default_factory=dict)
 
     @property
     def max_steps(self) -> int:
         """The step budget: the context's, else the settings', else the profile's."""
         return self.context.max_steps or self.settings.max_steps or self.profile.max_steps
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the run as they are now: the context's, else the settings'."""
+        return self.purse.budget
 
     @property
     def max_observe(self) -> int:
@@ -64,10 +76,12 @@ class Running:
 
     def model_settings(self, role: str) -> ModelSettings:
         """The endpoint of a role; what the context says counts for the main one."""
-        chosen = self.settings.for_role(role)
-        if role in self.settings.roles:
-            return chosen
-        return chosen.at(self.context.model, self.context.base_url)
+        if role not in self._chosen:
+            chosen = self.settings.for_role(role)
+            if role not in self.settings.roles:
+                chosen = chosen.at(self.context.model, self.context.base_url)
+            self._chosen[role] = chosen
+        return self._chosen[role]
 
     async def model(self, role: str) -> BaseChatModel:
         """The chat model of a role, built when it is first asked for."""
@@ -97,11 +111,13 @@ async def start(
     *,
     durable: bool,
     parent: Running | None = None,
+    share_of: str | None = None,
 ) -> Running:
     """Begin, or go on with, the run of a key. `durable`: it can be resumed in another process.
 
     What a run that waited for a person kept open is there again. A run inside another one shares
-    its settings, models and recording, and has a session of its own.
+    its settings, models and recording, and has a session of its own; `share_of` names the share
+    of its budget.
 
     Raises:
         ThreadBusyError: a run of that key is at work in this process.
@@ -114,6 +130,8 @@ async def start(
     waited = _running.get(key)
     try:
         made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
+        if parent is not None and share_of is not None:
+            made.purse.draw_on(parent.purse, share_of)
         _running[key] = made
         if waited is not None and waited.session is not made.session:
             await waited.session.close()
@@ -146,7 +164,11 @@ def _build(
     catalog = build_catalog(profile.tools, session)
     models = parent._models if parent is not None else {}
     recorder = _recorder(context, workspace, parent or waited)
-    return Running(profile, context, settings, session, catalog, recorder, _models=models)
+    made = Running(profile, context, settings, session, catalog, recorder, _models=models)
+    made.purse = Purse(context.budget.over(settings.budget))
+    if parent is not None:
+        made.calibration = parent.calibration
+    return made
 
 
 def _kept(waited: Running | None, profile: Profile, workspace: Workspace) -> Session | None:
