@@ -7,6 +7,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
 
 from nodes.malformed import arguments_of
+from nodes.replies import ended_at_limit
 from prompts import agent as prompts
 from state.agent import Circle, ToolTask
 from state.messages import calls_of
@@ -23,13 +24,13 @@ def to_tasks(
     once a hint has not helped.
     """
     tasks: list[ToolTask] = []
-    ending = False
+    ending, cut_off = False, ended_at_limit(message)
     for index, call in enumerate(calls_of(message)):
         name, args = call["name"] or "", call["args"]
         task = ToolTask(
             index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
         )
-        refusal = prompts.AFTER_TERMINATE if ending else refused_by(circle, call)
+        refusal = prompts.AFTER_TERMINATE if ending else refused_by(circle, call, cut_off=cut_off)
         if refusal is not None:
             task["refusal"] = refusal
         ending = ending or name.lower() in special
@@ -37,11 +38,13 @@ def to_tasks(
     return tasks
 
 
-def refused_by(circle: Circle | None, call: ToolCall | InvalidToolCall) -> str | None:
+def refused_by(
+    circle: Circle | None, call: ToolCall | InvalidToolCall, *, cut_off: bool = False
+) -> str | None:
     """Why a call must not be carried out, for itself or for the circle it belongs to."""
     name, args = call["name"] or "", call["args"]
     if not isinstance(args, dict):
-        return explain_malformed(cast(InvalidToolCall, call))
+        return explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
     if circle is None or circle["measure"] != "refuse":
         return None
     if comparable(name, args) not in circle["calls"]:
@@ -49,8 +52,11 @@ def refused_by(circle: Circle | None, call: ToolCall | InvalidToolCall) -> str |
     return prompts.circle_refused(circle["what"])
 
 
-def explain_malformed(call: InvalidToolCall) -> str:
-    """What is wrong with arguments that are not a JSON object, and what would be right."""
+def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
+    """What is wrong with arguments that are not a JSON object, and what would be right.
+
+    `cut_off`: the reply that they stand in ended at its length limit.
+    """
     raw = call["args"] or ""
     try:
         arguments_of(raw)
@@ -58,6 +64,12 @@ def explain_malformed(call: InvalidToolCall) -> str:
     except ValueError as error:
         problem = str(error)
     shown = raw if len(raw) <= _SHOWN else f"{raw[:_SHOWN]}…"
+    if cut_off:
+        return (
+            f"Not executed: the arguments of `{call['name']}` cannot be read: your message was cut "
+            "off at its length limit. Call again with less at once, in several calls if need be. "
+            f"Received: {shown}"
+        )
     return (
         f"Not executed: the arguments of `{call['name']}` cannot be read: {problem}. They must be "
         f'one JSON object such as {{"name": "value"}}, complete and escaped. Received: {shown}'

@@ -127,6 +127,8 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
         return ModelUnavailableError(f"{where} did not answer in time; try again later.")
     if _is_transport(error):
         return ModelUnavailableError(f"{where} broke the connection off: {_cause(error)}")
+    if "content filter" in words.lower():
+        return ModelRefusedError(f"{where} refused the request: {words}")
     if told(error):
         return ModelUnavailableError(f"{where} answered with an error: {words}")
     return ModelUnavailableError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 
+from nodes.extras import EXTRAS, build_extra
 from state.collector import paused_collector
 from state.errors import SettingsError
 from state.model_settings import ModelSettings
@@ -21,13 +22,7 @@ REPLAY = "replay:"
 _CONNECT_TIMEOUT = 15.0
 """Seconds. A server that is there takes the connection at once, however long it then thinks."""
 
-# provider: (package to install, module, class)
-_EXTRAS = {
-    "anthropic": ("langchain-anthropic", "langchain_anthropic", "ChatAnthropic"),
-    "google": ("langchain-google-genai", "langchain_google_genai", "ChatGoogleGenerativeAI"),
-    "bedrock": ("langchain-aws", "langchain_aws", "ChatBedrockConverse"),
-}
-_PROVIDERS = ("openai", "azure", *_EXTRAS)
+_PROVIDERS = ("openai", "azure", *EXTRAS)
 
 NOT_CONFIGURED = (
     "No model is configured: set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL for any "
@@ -90,26 +85,8 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
             return _openai(settings, name)
     if provider == "azure":
         return _azure(settings, name)
-    package, module, cls = _EXTRAS[provider]
-    try:
-        model_class = getattr(importlib.import_module(module), cls)
-    except ImportError:
-        raise SettingsError(
-            f"The provider `{provider}` needs a package that is not installed: "
-            f"pip install {package}."
-        ) from None
-    waits = _waits(settings, provider)
-    model: BaseChatModel = model_class(model=name, max_retries=0, **waits, **_common(settings))
-    return model
-
-
-def _waits(settings: ModelSettings, provider: str) -> dict[str, Any]:
-    """The time limit in the provider's own terms; none of them has one by itself."""
-    if provider != "bedrock":
-        return {"timeout": settings.timeout}
-    make = importlib.import_module("botocore.config").Config
     connect = min(settings.timeout, _CONNECT_TIMEOUT)
-    return {"config": make(read_timeout=settings.timeout, connect_timeout=connect)}
+    return build_extra(settings, provider, name, connect=connect)
 
 
 def _common(settings: ModelSettings) -> dict[str, Any]:
@@ -155,15 +132,20 @@ async def _later(key: str) -> str:
 
 
 def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
-    from langchain_openai import AzureChatOpenAI
+    from nodes.azure import LeanAzureChatOpenAI
 
     if settings.base_url is None:
         raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
+    if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
+        raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
     values = _common(settings)
     values.pop("base_url")
+    if settings.reasoning_effort is not None:
+        values["reasoning_effort"] = settings.reasoning_effort
     azure = {
         "azure_deployment": name,
         "azure_endpoint": settings.base_url,
         "api_version": settings.api_version or "2024-10-21",
     }
-    return AzureChatOpenAI(**values, **_protocol(settings, **azure))
+    values["send_reasoning"] = settings.send_reasoning
+    return LeanAzureChatOpenAI(**values, **_protocol(settings, **azure))

@@ -43,11 +43,17 @@ def prompted(request: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) ->
     described = prompts.describe(
         [json.dumps(tool["function"], ensure_ascii=False) for tool in tools]
     )
+    made = in_words(request)
+    if made and isinstance(made[0], SystemMessage):
+        made[0] = SystemMessage(f"{text_of(made[0])}\n\n{described}")
+    return made
+
+
+def in_words(request: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The request with calls and results as text."""
     made: list[BaseMessage] = []
     for message in request:
         shown = _in_words(message)
-        if isinstance(shown, SystemMessage) and not made:
-            shown = SystemMessage(f"{text_of(shown)}\n\n{described}")
         if isinstance(shown, HumanMessage) and made and isinstance(made[-1], HumanMessage):
             # several servers insist that user and assistant take turns
             made[-1] = HumanMessage(_joined(made[-1].content, shown.content))

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, ToolCall
 from nodes.repair_arguments import fitted
 from nodes.repair_names import meant
 from nodes.repair_text import NotOneReading, read_arguments
-from nodes.replies import CUT_OFF, reason_of
+from nodes.replies import CUT_OFF, ended_at_limit
 from state.messages import MALFORMED_AT, calls_of
 
 log = logging.getLogger("manus")
@@ -23,14 +23,12 @@ log = logging.getLogger("manus")
 REPAIRED = "repaired"
 """In a message's `additional_kwargs`: what was repaired, a list of sentences by call id."""
 
-_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-
 Schema = Mapping[str, Any]
 
 
 def is_cut_off(message: AIMessage) -> bool:
-    """Whether a reply ended at its length limit, so that its last call may lack its end."""
-    return reason_of(message) in _CUT_OFF or bool(message.additional_kwargs.get(CUT_OFF))
+    """Whether a reply ended at its length limit, or without saying why."""
+    return ended_at_limit(message) or bool(message.additional_kwargs.get(CUT_OFF))
 
 
 def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:

@@ -9,6 +9,7 @@ from state.messages import has_calls, text_of
 
 CUT_OFF = "cut_off"
 """In a streamed reply's `additional_kwargs`: it ended without saying why."""
+_AT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset(
     {
         "content_filter",
@@ -33,6 +34,11 @@ def reason_of(message: AIMessage) -> str:
         if metadata.get(name):
             return str(metadata[name]).lower()
     return ""
+
+
+def ended_at_limit(message: AIMessage) -> bool:
+    """Whether a reply ended at its length limit, so that its last call may lack its end."""
+    return reason_of(message) in _AT_LIMIT
 
 
 def check_filtered(message: AIMessage, *, model: str, address: str) -> None:

@@ -63,7 +63,8 @@ def _in_words(error: BaseException) -> float | None:
 
 def _reset(headers: Mapping[str, str]) -> float | None:
     """Until the limits that are used up are there again; else until the first of them is."""
-    used_up, others = [], []
+    used_up: list[float] = []
+    others: list[float] = []
     for name, value in headers.items():
         found = _LIMITS.fullmatch(name)
         if found is None or (wait := _until(value)) is None:

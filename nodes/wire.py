@@ -18,7 +18,11 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
-from langchain_openai.chat_models.base import ChatOpenAI, _convert_message_to_dict
+from langchain_openai.chat_models.base import (
+    BaseChatOpenAI,
+    ChatOpenAI,
+    _convert_message_to_dict,
+)
 
 from nodes.malformed import told_apart
 from nodes.replies import CUT_OFF
@@ -123,8 +127,8 @@ def _add_images(wire: list[WireForm], batch: list[ToolMessage]) -> None:
     batch.clear()
 
 
-class LeanChatOpenAI(ChatOpenAI):
-    """ChatOpenAI that hands the SDK a body it has neither to walk nor to encode."""
+class Lean(BaseChatOpenAI):
+    """A client of OpenAI's that hands the SDK a body it has neither to walk nor to encode."""
 
     send_reasoning: bool = False
     """Whether what the model thought goes back to the server with the history."""
@@ -205,6 +209,10 @@ class LeanChatOpenAI(ChatOpenAI):
         if part is not None and thought:
             part.message.additional_kwargs[REASONING] = thought
         return part
+
+
+class LeanChatOpenAI(Lean, ChatOpenAI):
+    """ChatOpenAI without the cost that grows with the history."""
 
 
 def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:

@@ -1,0 +1,77 @@
+"""Requests as the extras' providers want them, and their replies as the history wants them.
+
+OpenAI's protocol needs none of this: `nodes.wire` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+
+from nodes.cache_marks import with_cache_marks
+from nodes.extras import EXTRAS
+from nodes.prompted_tools import in_words
+from nodes.replies import reason_of
+from state.messages import calls_of, has_calls
+
+_WANT_TOOLS = frozenset({"anthropic", "bedrock"})
+"""Calls in the history are refused where the request offers no tools."""
+_REPEATED = frozenset({"tool_use", "tool_call", "invalid_tool_call", "input_json_delta"})
+"""Blocks that say again what stands in the message's calls, before these were repaired."""
+
+
+def to_provider(
+    request: Sequence[BaseMessage], provider: str, *, with_tools: bool
+) -> list[BaseMessage]:
+    """The request in a provider's dialect; its messages stay as they are."""
+    if provider not in EXTRAS:
+        return list(request)
+    if not with_tools and provider in _WANT_TOOLS and any(map(_has_calls, request)):
+        request = in_words(request)
+    return with_cache_marks([_with_whole_calls(message) for message in request], provider)
+
+
+def _has_calls(message: BaseMessage) -> bool:
+    return isinstance(message, AIMessage) and has_calls(message)
+
+
+def _with_whole_calls(message: BaseMessage) -> BaseMessage:
+    """A message whose malformed calls have an object for arguments: their answers need them."""
+    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+        return message
+    calls = [
+        ToolCall(id=call["id"], name=call["name"] or "", args=_object(call["args"]))
+        for call in calls_of(message)
+    ]
+    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+
+
+def _object(args: Any) -> dict[str, Any]:
+    return args if isinstance(args, dict) else {"malformed_arguments": args or ""}
+
+
+def from_provider(message: AIMessage, provider: str) -> AIMessage:
+    """A reply with its calls in one place, text alone as text, and why it ended under one name."""
+    if provider not in EXTRAS:
+        return message
+    if reason := reason_of(message):
+        message.response_metadata.setdefault("finish_reason", reason)
+    if isinstance(message.content, list):
+        blocks = [block for block in message.content if not _is_repeated(block)]
+        plain = all(map(_is_plain, blocks))
+        message.content = "".join(map(_text, blocks)) if plain else blocks
+    return message
+
+
+def _is_repeated(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _REPEATED
+
+
+def _is_plain(block: Any) -> bool:
+    return isinstance(block, str) or (set(block) <= {"type", "text", "index"} and "text" in block)
+
+
+def _text(block: Any) -> str:
+    return block if isinstance(block, str) else str(block["text"])
