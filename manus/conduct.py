@@ -7,7 +7,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from graph.outcome import Outcome, outcome_of
@@ -42,6 +43,8 @@ class Job:
     """The graph's input: a request, a command, or None to go on."""
     pending: Outcome | None = None
     """Where the run waits with questions that are to be asked first."""
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    """When this process took it up: where that changes within a run, it was resumed."""
 
     def config(self) -> dict[str, Any]:
         """The configuration of the run.
@@ -61,6 +64,7 @@ class Job:
                 "profile": self.profile,
                 "workspace": self.context.workspace,
                 "request": self.request[:REQUEST_SHOWN],
+                "started": self.started,
                 **{name: value for name, value in chosen.items() if value is not None},
             },
         }

@@ -12,10 +12,12 @@ from manus.commands import (
     import_config,
     mcp,
     profiles,
+    report,
     resume,
     run,
     show,
     threads,
+    watch,
 )
 
 
@@ -43,6 +45,8 @@ COMMANDS = {
     "resume": cast(Command, resume),
     "threads": cast(Command, threads),
     "show": cast(Command, show),
+    "report": cast(Command, report),
+    "watch": cast(Command, watch),
     "profiles": cast(Command, profiles),
     "graph": cast(Command, graph),
     "mcp": cast(Command, mcp),

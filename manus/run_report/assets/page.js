@@ -1,0 +1,174 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const byId = (id) => document.getElementById(id);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const steps = () => all("article.step").filter((one) => !one.hidden && !one.closest("details:not([open])"));
+  const stored = {
+    get: () => { try { return localStorage.getItem("manus-theme"); } catch { return null; } },
+    set: (value) => { try { localStorage.setItem("manus-theme", value); } catch { /* not kept */ } },
+  };
+
+  root.classList.add("scripted");
+  byId("tools").hidden = false;
+
+  // light and dark
+  const isDark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const nameTheme = () => { byId("theme").textContent = isDark() ? "Light" : "Dark"; };
+  const kept = stored.get();
+  if (kept === "light" || kept === "dark") root.dataset.theme = kept;
+  const turnTheme = () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    stored.set(root.dataset.theme);
+    nameTheme();
+  };
+  nameTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+  byId("theme").addEventListener("click", turnTheme);
+
+  // folding
+  const unfold = byId("unfold");
+  const setAll = (open) => {
+    for (const one of all(".step details, .file")) one.open = open;
+    unfold.setAttribute("aria-pressed", String(open));
+    unfold.textContent = open ? "Fold" : "Unfold";
+  };
+  const turnAll = () => setAll(unfold.getAttribute("aria-pressed") !== "true");
+  unfold.addEventListener("click", turnAll);
+  addEventListener("beforeprint", () => { for (const one of all("details")) one.open = true; });
+
+  // filter
+  const field = byId("filter");
+  const failed = byId("failed");
+  const sift = () => {
+    const words = field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const onlyFailed = failed.getAttribute("aria-pressed") === "true";
+    const every = all("article.step");
+    let shown = 0;
+    for (const one of every) {
+      const text = words.length ? one.textContent.toLowerCase() : "";
+      const fits = words.every((word) => text.includes(word));
+      one.hidden = !fits || (onlyFailed && !one.classList.contains("bad"));
+      shown += one.hidden ? 0 : 1;
+    }
+    const sifted = words.length > 0 || onlyFailed;
+    for (const one of all("article.planstep")) {
+      one.hidden = sifted && !one.querySelector("article.step:not([hidden])");
+    }
+    byId("found").textContent = sifted ? `${shown} of ${every.length}` : "";
+  };
+  field.addEventListener("input", sift);
+  const turnFailed = () => {
+    failed.setAttribute("aria-pressed", String(failed.getAttribute("aria-pressed") !== "true"));
+    sift();
+  };
+  failed.addEventListener("click", turnFailed);
+
+  // from step to step
+  let here = null;
+  const go = (step) => {
+    here = step.id;
+    step.scrollIntoView({ block: "start", behavior: "instant" });
+    step.focus({ preventScroll: true });
+    mark();
+  };
+  const mark = () => {
+    for (const link of all(".outline a")) link.classList.toggle("here", link.hash === `#${here}`);
+  };
+  const move = (by) => {
+    const list = steps();
+    if (!list.length) return;
+    let at = list.findIndex((one) => one.id === here);
+    if (at < 0) {
+      at = list.findIndex((one) => one.getBoundingClientRect().bottom > 80);
+      if (by > 0) at -= 1;
+    }
+    go(list[Math.min(Math.max(at + by, 0), list.length - 1)]);
+  };
+  const follow = () => {
+    const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let one = target.parentElement; one; one = one.parentElement) {
+      if (one instanceof HTMLDetailsElement) one.open = true;
+    }
+    here = target.id;
+    target.scrollIntoView({ block: "start", behavior: "instant" });
+    mark();
+  };
+  addEventListener("hashchange", follow);
+  follow();
+
+  const keys = {
+    j: () => move(1), k: () => move(-1), e: turnAll, x: turnFailed, t: turnTheme,
+    "/": () => { field.focus(); field.select(); },
+  };
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === field) {
+      if (event.key === "Escape") { field.value = ""; sift(); field.blur(); }
+      if (event.key === "Enter") field.blur();
+      return;
+    }
+    if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+  });
+
+  // a live page: what has changed is put in place of what was there
+  const sign = byId("live");
+  if (!sign) return;
+  const replace = (old, fresh) => {
+    const open = all("details", old).map((one) => one.open);
+    all("details", fresh).forEach((one, place) => { if (open[place]) one.open = true; });
+    const tops = all("pre", old).map((one) => one.scrollTop);
+    const focused = old.contains(document.activeElement);
+    old.replaceWith(fresh);
+    all("pre", fresh).forEach((one, place) => { if (tops[place]) one.scrollTop = tops[place]; });
+    if (focused && fresh.tabIndex === -1) fresh.focus({ preventScroll: true });
+  };
+  const patch = (old, fresh) => {
+    if (old.dataset.v && old.dataset.v === fresh.dataset.v) return;
+    if (old.dataset.c === undefined || fresh.dataset.c === undefined) { replace(old, fresh); return; }
+    old.className = fresh.className;
+    const known = new Map([...old.children].filter((one) => one.id).map((one) => [one.id, one]));
+    let place = old.firstElementChild;
+    for (const one of [...fresh.children]) {
+      const same = one.id && known.get(one.id);
+      if (!same) { old.insertBefore(one, place); continue; }
+      known.delete(one.id);
+      const next = same === place ? same.nextElementSibling : place;
+      if (same !== place) old.insertBefore(same, place);
+      patch(same, one);
+      place = next;
+    }
+    while (place) { const next = place.nextElementSibling; place.remove(); place = next; }
+  };
+  const isAtEnd = () => innerHeight + scrollY > document.body.scrollHeight - 120 && scrollY > 0;
+  let version = "";
+  const ask = async () => {
+    const reply = await fetch(`content?known=${encodeURIComponent(version)}`, { cache: "no-store" });
+    if (reply.status === 204) return;
+    if (!reply.ok) throw new Error(String(reply.status));
+    const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
+    const atEnd = isAtEnd();
+    patch(byId("main"), fresh.getElementById("main"));
+    patch(document.querySelector(".outline"), fresh.querySelector(".outline"));
+    version = reply.headers.get("X-Version") || "";
+    sift();
+    mark();
+    if (atEnd) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
+  };
+  let missed = 0;
+  const poll = async () => {
+    try {
+      await ask();
+      missed = 0;
+      sign.textContent = "live";
+      sign.classList.remove("ended");
+    } catch {
+      missed += 1;
+      if (missed > 2) { sign.textContent = "no longer live"; sign.classList.add("ended"); }
+    }
+    setTimeout(poll, missed > 2 ? 3000 : 700);
+  };
+  poll();
+})();
