@@ -18,6 +18,7 @@ from langchain_core.messages import (
 
 from nodes.compaction import Cut, archived, cut_of, turns_of, who, whole_text, writes_of
 from nodes.complete import Tell, complete
+from nodes.large import fitted, limits_of
 from nodes.notes import bare_lines, bounded, checked_lines, quoted, without_citations
 from nodes.results import results_of, step_line
 from nodes.running import Running
@@ -54,7 +55,7 @@ class Compacted:
 class Compactor:
     """Makes the history of one run shorter."""
 
-    def __init__(self, running: Running, tell: Tell | None) -> None:
+    def __init__(self, running: Running, tell: Tell | None, history: Sequence[BaseMessage]) -> None:
         self._running = running
         self._tell = tell
         settings = running.model_settings(running.profile.role)
@@ -62,10 +63,13 @@ class Compactor:
         self.window = window_of(settings, running)
         known = running.calibration.get(settings.model or "")
         self._calibration = known or Calibration()
+        self._limits = limits_of(history, self.window)
 
     def size(self, message: BaseMessage) -> float:
         """About how many tokens a message has, as this model's server counts them."""
-        return self._calibration.factor * estimate_message(message, self._provider)
+        limit = self._limits.over(message)
+        tokens = estimate_message(message, self._provider) if limit is None else limit
+        return self._calibration.factor * tokens
 
     async def compact(
         self,
@@ -151,8 +155,9 @@ class Compactor:
         fresh = [m for m in since(users, state["examined"]) if isinstance(m, HumanMessage)]
         if not fresh:
             return state["instructions"], state["examined"]
+        shown = "\n\n".join(map(text_of, await fitted(self._running, ROLE, fresh)))
         said = "\n\n".join(map(text_of, fresh))
-        found = quoted(await self._ask(prompts.INSTRUCTION_FINDER, said), said)
+        found = quoted(await self._ask(prompts.INSTRUCTION_FINDER, shown), said)
         known = state["instructions"]
         return [*known, *(one for one in found if one not in known)], str(fresh[-1].id)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from nodes.compact import Compacted, Compactor
 from nodes.context_size import most, next_size
 from nodes.request import to_request
 from nodes.running import Running
-from nodes.tokens import estimate_request
+from nodes.tokens import estimate_message, estimate_request
 from nodes.windows import said_window
 from state.agent import Compaction, Run
 from state.errors import ContextOverflowError
 from state.events import CompactionEvent
 from tools.recall import NAME, Recall
+
+_LEAST = 1_000
+"""Tokens that a window is taken to have at least."""
 
 
 async def make_room(
@@ -33,7 +36,7 @@ async def make_room(
 
     None if it would not be, or if there is nothing to take out. `tight`: it was too large already.
     """
-    compactor = Compactor(running, tell)
+    compactor = Compactor(running, tell, history)
     if not tight and not _is_large(running, history, compaction, compactor):
         return None
     frame = to_request([], running.profile, run["workspace"], [])
@@ -73,8 +76,29 @@ def offer_recall(running: Running) -> None:
         running.catalog.add(Recall(session=running.session))
 
 
-def learn_window(running: Running, error: ContextOverflowError) -> None:
-    """Remember the window that a server named when it refused a request."""
+def learn_window(
+    running: Running, error: ContextOverflowError, request: Sequence[BaseMessage]
+) -> None:
+    """Remember how large a window is whose server refused a request.
+
+    As the server named it, but never more than the estimate of a request that was too large; where
+    it named none, half of that.
+    """
     model = running.model_settings(running.profile.role).model or ""
-    if (size := said_window(str(error))) is not None:
-        running.windows[model] = size
+    size = estimate_request(request, running.catalog.schemas())
+    said = said_window(str(error))
+    running.windows[model] = max(round(size / 2 if said is None else min(said, size)), _LEAST)
+
+
+def too_large(
+    running: Running, error: ContextOverflowError, request: Sequence[BaseMessage]
+) -> ContextOverflowError:
+    """The error of a request from which nothing more can be left out."""
+    fixed = estimate_request(request[:1], running.catalog.schemas())
+    said = sum(estimate_message(m) for m in request[1:-1] if isinstance(m, HumanMessage))
+    rest = sum(estimate_message(m) for m in request[1:]) - said
+    return ContextOverflowError(
+        f"{str(error).rstrip('.')}. What is left of it cannot be made shorter: the system prompt "
+        f"and the tools (about {fixed:,.0f} tokens), the user's messages (about {said:,.0f}) and "
+        f"the last turns (about {rest:,.0f}); choose a model with a larger window, or fewer tools."
+    )

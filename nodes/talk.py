@@ -9,11 +9,13 @@ from langchain_core.messages import AnyMessage, BaseMessage
 
 from nodes.compact import Compacted
 from nodes.complete import Reply, complete
+from nodes.large import fitted
 from nodes.recording import ephemeral
 from nodes.request import to_request
 from nodes.results import results_of
-from nodes.room import learn_window, make_room, offer_recall
+from nodes.room import learn_window, make_room, offer_recall, too_large
 from nodes.running import Running
+from nodes.tokens import estimate_request
 from prompts import agent as prompts
 from state.agent import AgentState, Run
 from state.context import ToolChoice
@@ -65,19 +67,28 @@ class Talk:
         """
         self._images = images
         await self._make_room()
+        request = await self._request(notes)
         try:
-            return await self._ask(self._request(notes), choice)
+            return await self._ask(request, choice)
         except ContextOverflowError as error:
-            learn_window(self._running, error)
-            if not await self._make_room(tight=True):
-                raise
-            return await self._ask(self._request(notes), choice)
+            learn_window(self._running, error, request)
+            made = await self._make_room(tight=True)
+            shorter = await self._request(notes)
+            if not made and estimate_request(shorter) >= estimate_request(request):
+                raise too_large(self._running, error, shorter) from None
+        try:
+            return await self._ask(shorter, choice)
+        except ContextOverflowError as error:
+            raise too_large(self._running, error, shorter) from None
 
     def results(self) -> list[str]:
         """One line for each step of the run so far."""
         lines = [*self._earlier, *self.update.get("earlier", [])]
-        own = since(self.history, self._run["request_id"])
-        return [*lines, *results_of(own, len(lines) + 1)]
+        return [*lines, *results_of(self.own(), len(lines) + 1)]
+
+    def own(self) -> list[AnyMessage]:
+        """The messages of the run, as far as they are still in the history."""
+        return list(since(self.history, self._run["request_id"]))
 
     async def _make_room(self, *, tight: bool = False) -> bool:
         done = len(self._earlier) + len(self.update.get("earlier", []))
@@ -102,10 +113,10 @@ class Talk:
         if made.lines:
             self.update["earlier"] = [*self.update.get("earlier", []), *made.lines]
 
-    def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
+    async def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
         running = self._running
         return to_request(
-            self.history,
+            await fitted(running, running.profile.role, self.history),
             running.profile,
             self._run["workspace"],
             notes,

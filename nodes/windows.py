@@ -35,11 +35,12 @@ _SAID = re.compile(
 
 def window_of(settings: ModelSettings, running: Running) -> int:
     """The context window of a model in tokens."""
-    if settings.context_window is not None:
-        return settings.context_window
     name = settings.model or ""
-    if name in running.windows:
-        return running.windows[name]
+    learned = running.windows.get(name)
+    if settings.context_window is not None:
+        return min(settings.context_window, learned or settings.context_window)
+    if learned is not None:
+        return learned
     bare = name.rpartition("/")[2].lower()
     bare = bare.partition(":")[2] if bare.partition(":")[0] in _PREFIXES else bare
     return next((size for begin, size in _KNOWN if bare.startswith(begin)), DEFAULT)
