@@ -14,7 +14,7 @@ from state.errors import SettingsError
 from state.profile import Profile
 from state.profile_settings import ProfileSettings
 from state.settings import Settings, load_settings
-from tools.catalog import as_entry
+from tools.catalog import as_entry, entry_name
 from tools.own import is_own, load_own
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -95,6 +95,7 @@ class _Builder:
             )
         if values.tools is not None:
             changes["tools"] = tuple(_entry(tool, name) for tool in values.tools)
+            _check_no_two_alike(values.tools, changes["tools"], name)
         return changes
 
 
@@ -125,6 +126,19 @@ def _entry(tool: str, profile: str) -> Any:
         return as_entry(tool)
     except SettingsError as error:
         raise SettingsError(f"The profile `{profile}`: {error}") from error.__cause__
+
+
+def _check_no_two_alike(written: Iterable[str], entries: Iterable[Any], profile: str) -> None:
+    """Two tools of one name would be refused when a run begins; here both places are known."""
+    first: dict[str, str] = {}
+    for place, entry in zip(written, entries, strict=True):
+        name = entry_name(entry).lower()
+        if name in first:
+            raise SettingsError(
+                f"The profile `{profile}` has two tools named `{name}`, `{first[name]}` and "
+                f"`{place}`; leave one out, or give a function of yours another name."
+            )
+        first[name] = place
 
 
 def _unknown(name: str, known: list[str], for_: tuple[str, ...]) -> str:

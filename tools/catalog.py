@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from state.errors import SettingsError
 from tools.base import AgentTool
 from tools.call import observe_call
+from tools.function import check_name, from_function
 from tools.own import is_own, load_own
 from tools.result import Observation
 from tools.session import Session
@@ -171,7 +171,7 @@ def _make(entry: Any, session: Session) -> BaseTool:
     if _is_tool_class(entry):
         return _with_session(entry, session)
     if inspect.isfunction(entry):
-        return _from_function(entry)
+        return from_function(entry)
     module, _, name = _place(entry).partition(":")
     return _with_session(getattr(importlib.import_module(module), name), session)
 
@@ -184,19 +184,19 @@ def as_entry(name: str) -> Any:
     """
     if asks_for_mcp(name):
         return MCP
-    if asks_for_mcp(name):
-        return name
     if not is_own(name):
         _place(name)
         return name
     found = load_own(name)
     if inspect.isfunction(found):
-        _from_function(found)
+        from_function(found)
     elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
         raise SettingsError(
             f"`{name}` is no tool but of the type `{type(found).__name__}`; "
             "name a function, or a LangChain tool."
         )
+    else:
+        check_name(entry_name(found), f"`{name}`")
     return found
 
 
@@ -226,13 +226,3 @@ def _place(entry: Any) -> str:
 
 def _with_session(make: Callable[..., BaseTool], session: Session) -> BaseTool:
     return make(session=session)
-
-
-def _from_function(function: Callable[..., Any]) -> BaseTool:
-    try:
-        made: BaseTool = as_tool(function)
-    except ValueError as error:
-        raise SettingsError(
-            f"The function `{function.__name__}` cannot be a tool: {error}"
-        ) from None
-    return made

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.manus.program import Program
-from tests.server import ScriptedServer, text
+from tests.server import ScriptedServer, call, text
 
 _OWN = """
 profile = "translator"
@@ -70,6 +70,20 @@ def test_as_json(own: Program) -> None:
         ),
         ('[profiles.x]\ntols = ["bash"]\n', "`profiles.x.tols`, which is not a setting"),
         ('[profiles.x]\ntools = ["gone:f"]\n', "there is no module `gone`"),
+        ('[profiles.x]\ntools = ["textwrap:MAX"]\n', "The module `textwrap` has no `MAX`"),
+        ('[profiles.x]\ntools = ["math:pi"]\n', "`math:pi` is no tool but of the type `float`"),
+        (
+            '[profiles.x]\ntools = ["textwrap:dedent"]\n',
+            "The function `dedent` cannot be a tool: its argument `text` has no type hint",
+        ),
+        (
+            '[profiles.x]\ntools = ["bash", "os:getcwd", "BASH"]\n',
+            "`os:getcwd` is no tool but of the type `builtin_function_or_method`",
+        ),
+        (
+            '[profiles.x]\ntools = ["bash", "terminate", "BASH"]\n',
+            "The profile `x` has two tools named `bash`, `bash` and `BASH`; leave one out",
+        ),
     ],
 )
 def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:
@@ -93,6 +107,32 @@ def test_a_run_with_the_user_s_own(manus: Program, own: Program, server: Scripte
     assert sent["messages"][0]["content"].startswith("You translate files in ")
     names = [tool["function"]["name"] for tool in sent["tools"]]
     assert names == ["str_replace_editor", "count_words", "terminate"]
+
+
+def test_a_run_that_calls_it(manus: Program, own: Program, server: ScriptedServer) -> None:
+    (own.home / "manus.toml").write_text(_OWN.replace("max_steps = 1", "max_steps = 2"))
+    server.script(call("count_words", text="one 二 three"), text("Three."))
+    result = manus("run", "--profile", "translator", "Count.")
+    assert (result.code, result.out) == (0, "Three.\n"), result.err
+    assert "call    count_words: one 二 three\n" in result.err
+    assert server.requests[-1].messages[-2] == {
+        "role": "tool",
+        "tool_call_id": server.requests[-1].messages[-2]["tool_call_id"],
+        "content": "3",
+    }
+
+
+def test_two_functions_of_one_name(own: Program) -> None:
+    (own.home / "other_tools.py").write_text(_TOOLS)
+    (own.home / "manus.toml").write_text(
+        '[profiles.x]\ntools = ["word_tools:count_words", "other_tools:count_words"]\n'
+    )
+    result = own("run", "--profile", "x", "Count.")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "manus: The profile `x` has two tools named `count_words`, `word_tools:count_words` and "
+        "`other_tools:count_words`; leave one out, or give a function of yours another name.\n"
+    )
 
 
 def test_the_flag_comes_first(manus: Program, own: Program, server: ScriptedServer) -> None:

@@ -14,6 +14,7 @@ from tests.server_api.dev_server import DevServer, clean_copy, serving
 from tests.server_api.studio import Studio
 
 PLANTED = Path(__file__).with_name("planted.py")
+OWN = Path(__file__).with_name("own")
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +26,18 @@ def model() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean copy of the repository, with two things of the tests: one graph more, which blocks
-    the event loop, and the leave to look at sites on loopback."""
+    """A clean copy of the repository, with three things of the tests: one graph more, which blocks
+    the event loop, a profile with a tool as a user makes them, and the leave to look at sites on
+    loopback."""
     clone = clean_copy(tmp_path_factory.mktemp("dev") / "clone")
     shutil.copy(PLANTED, clone)
     served = json.loads((clone / "langgraph.json").read_text())
     served["graphs"]["planted"] = "planted:graph"
+    served["graphs"]["glossary"] = "my_graphs:glossary"
     (clone / "langgraph.json").write_text(json.dumps(served))
-    (clone / "manus.toml").write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
+    for file in OWN.iterdir():
+        if file.is_file():
+            shutil.copy(file, clone)
     return clone
 
 

@@ -1,0 +1,129 @@
+"""A function of the user's own as a tool: what the model is told of it, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from state.errors import SettingsError
+from tools.call import observe_call
+from tools.function import from_function
+
+
+def described(word: str, times: int = 1, tone: Literal["calm", "loud"] = "calm") -> str:
+    """Say a word.
+
+    Args:
+        word: What to say.
+        times: How often.
+        tone: How.
+    """
+    return " ".join([word] * times) + ("!" if tone == "loud" else "")
+
+
+def briefly(words: list[str], last: str | None = None) -> str:
+    """Say words."""
+    return " ".join(filter(None, [*words, last]))
+
+
+async def later(word: str) -> str:
+    """Say a word, later."""
+    return word
+
+
+def odd_section(word: str) -> str:
+    """Say a word.
+
+    Args:
+        other: There is no such argument.
+    """
+    return word
+
+
+def with_config(word: str, config: RunnableConfig) -> str:
+    """Say a word and how deep the run may go."""
+    return f"{word} {config['recursion_limit']}"
+
+
+def test_the_docstring_describes_it_and_its_arguments() -> None:
+    assert convert_to_openai_tool(from_function(described))["function"] == {
+        "name": "described",
+        "description": "Say a word.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "word": {"type": "string", "description": "What to say."},
+                "times": {"type": "integer", "description": "How often.", "default": 1},
+                "tone": {
+                    "type": "string",
+                    "enum": ["calm", "loud"],
+                    "description": "How.",
+                    "default": "calm",
+                },
+            },
+            "required": ["word"],
+        },
+    }
+
+
+def test_a_section_that_does_not_fit_stays_in_the_description() -> None:
+    assert "other: There is no such" in from_function(odd_section).description
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "said"),
+    [
+        (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
+        (briefly, {"words": ["a", "b"]}, "a b"),
+        (later, {"word": "中文"}, "中文"),
+        (with_config, {"word": "x"}, "x 7"),
+        (functools.wraps(later)(lambda word: f"wrapped {word}"), {"word": "y"}, "wrapped y"),
+    ],
+)
+async def test_it_is_called(function: Callable[..., Any], args: dict[str, Any], said: str) -> None:
+    found = await observe_call(from_function(function), args, config={"recursion_limit": 7})
+    assert (found.text, found.is_error) == (said, False)
+
+
+async def test_arguments_that_do_not_fit_are_said_to_the_model() -> None:
+    found = await observe_call(from_function(described), {"times": "many"})
+    assert found.is_error
+    assert "`word` is missing" in found.text
+    assert "`times` must be a whole number" in found.text
+
+
+_PLACE = "The function `f` cannot be a tool: "
+_WRONG = {
+    "def f(word: str): pass": f"{_PLACE}it has no docstring, from which the model learns",
+    "def f(word):\n    'Say.'": f"{_PLACE}its argument `word` has no type hint; write for example "
+    "`word: str`.",
+    "def f(*words: str):\n    'Say.'": f"{_PLACE}its argument `words` stands for any number of",
+    "def f(**words: str):\n    'Say.'": f"{_PLACE}its argument `words` stands for any number of",
+    "def f(word: str, /):\n    'Say.'": f"{_PLACE}its argument `word` cannot be given by its name",
+    "def f(word: 'Gone'):\n    'Say.'": f"{_PLACE}its type hints cannot be read (NameError: name "
+    "'Gone' is not defined).",
+    "class A: pass\ndef f(word: A):\n    'Say.'": f"{_PLACE}its arguments cannot be described to a",
+    "def f(config: str):\n    'Say.'": f"{_PLACE}its argument `config` has a name that LangChain",
+    "def f(callbacks: int):\n    'Say.'": f"{_PLACE}its argument `callbacks` has a name that",
+    "def 查找(word: str):\n    'Say.'": "The function `查找` cannot be a tool under the name "
+    "`查找`: models know tools by up to 64 letters without accents, digits, `_` and `-`.",
+    f"def {'f' * 65}(word: str):\n    'Say.'": "models know tools by up to 64 letters",
+    "f = lambda word: word": "A `lambda` cannot be a tool: it has no name; write it with `def`.",
+}
+
+
+@pytest.mark.parametrize(("code", "said"), _WRONG.items())
+def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence(code: str, said: str) -> None:
+    module = types.ModuleType("wrong")
+    exec(code, vars(module))
+    function = list(vars(module).values())[-1]
+    with pytest.raises(SettingsError) as caught:
+        from_function(function)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
