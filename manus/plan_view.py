@@ -58,6 +58,8 @@ class PlanView:
             said = flat(inner["text"])
         elif inner["type"] == "retry":
             said = f"the model is asked again: {inner['reason']}"
+        elif inner["type"] == "compaction":
+            said = f"older turns were summed up: {inner['before']:,} → {inner['size']:,} tokens"
         else:
             return
         self._actions[index] = said

@@ -95,6 +95,10 @@ class Progress:
         measure = _MEASURES.get(event["measure"], event["measure"])
         self._tell("circle", f"{measure}: {event['what']}", "yellow")
 
+    def _on_compaction(self, event: dict[str, Any]) -> None:
+        sizes = f"{event['before']:,} → {event['size']:,} tokens"
+        self._tell("context", f"Older turns were summed up: about {sizes}", "yellow")
+
     def _on_plan(self, event: dict[str, Any]) -> None:
         self.plan.on_plan(event)
 

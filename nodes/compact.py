@@ -19,7 +19,7 @@ from langchain_core.messages import (
 from nodes.compaction import Cut, archived, cut_of, turns_of, who, whole_text, writes_of
 from nodes.complete import Tell, complete
 from nodes.large import fitted, limits_of
-from nodes.notes import bare_lines, bounded, checked_lines, quoted, without_citations
+from nodes.notes import Sources, bare_lines, bounded, checked_lines, quoted
 from nodes.results import results_of, step_line
 from nodes.running import Running
 from nodes.tokens import Calibration, estimate_message
@@ -144,8 +144,10 @@ class Compactor:
             f"[#{first + i}] {who(m)}: {_shortened(whole_text(m))}" for i, m in enumerate(part)
         )
         reply = await self._ask(system, prompts.notes_request(lines, shown))
-        source = "\n".join([*map(without_citations, lines), *map(whole_text, part)])
-        return checked_lines(reply, source, known) if reply else []
+        sources = Sources(lines)
+        for i, message in enumerate(part):
+            sources.add(first + i, whole_text(message))
+        return checked_lines(reply, sources, known) if reply else []
 
     async def _instructions(
         self, history: Sequence[AnyMessage], state: Compaction

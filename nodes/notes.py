@@ -9,7 +9,10 @@ from decimal import Decimal, InvalidOperation
 from prompts import compaction as prompts
 
 _CITATION = re.compile(r"\[\s*#\d+(?:\s*[,;–-]\s*#?\d+)*\s*\]")
-_CITED = re.compile(r"\d+")
+_CITED = re.compile(r"(\d+)(?:\s*[–-]\s*#?(\d+))?")
+_RANGE = 1_000
+"""Messages that a range of numbers stands for at most."""
+_TORN = re.compile(r"\d[\d.,]*…$")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -29,23 +32,54 @@ def _plain(number: str) -> str:
         return number
 
 
-def checked_lines(reply: str, source: str, known: Collection[int]) -> list[str]:
-    """The lines of a reply that name known messages and hold no number that is not in the source.
+class Sources:
+    """Which numbers each message holds, by the number of the message."""
+
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        self._numbers: dict[int, frozenset[str]] = {}
+        for line in notes:  # written from those messages, and checked, when they were there
+            held = numbers_in(without_citations(line))
+            for number in cited_in(line):
+                self._add(number, held)
+
+    def add(self, number: int, text: str) -> None:
+        """Take a message."""
+        self._add(number, numbers_in(text))
+
+    def _add(self, number: int, held: frozenset[str]) -> None:
+        self._numbers[number] = self._numbers.get(number, frozenset()) | held
+
+    def bear_out(self, said: str, cited: Iterable[int]) -> bool:
+        """Whether each number in what is said stands in one of the messages that are named."""
+        held = frozenset[str]().union(*(self._numbers.get(n, frozenset()) for n in cited))
+        return numbers_in(said) <= held
+
+
+def checked_lines(reply: str, sources: Sources, known: Collection[int]) -> list[str]:
+    """The lines of a reply that name known messages and hold no number that is not in these.
 
     `known` are the numbers of the messages that may be named.
     """
-    numbers = numbers_in(source)
-    lines = (_checked(line, numbers, known) for line in reply.splitlines())
+    lines = (_checked(line, sources, known) for line in reply.splitlines())
     return list(dict.fromkeys(line for line in lines if line))
 
 
-def _checked(line: str, numbers: Collection[str], known: Collection[int]) -> str:
-    cited = {int(n) for found in _CITATION.findall(line) for n in _CITED.findall(found)}
+def _checked(line: str, sources: Sources, known: Collection[int]) -> str:
     said = without_citations(_BULLET.sub("", line)).strip()
-    valid = sorted(cited & set(known))
-    if not said or not valid or not numbers_in(said) <= set(numbers):
+    valid = sorted(number for number in cited_in(line) if number in known)
+    if not said or not valid or not sources.bear_out(said, valid):
         return ""
     return f"- {said} [{', '.join(f'#{n}' for n in valid)}]"
+
+
+def cited_in(line: str) -> set[int]:
+    """The numbers of the messages that a line names; `#4-#6` are three."""
+    cited: set[int] = set()
+    for found in _CITATION.findall(line):
+        for first, last in _CITED.findall(found):
+            begin, end = int(first), int(last or first)
+            cited.update(range(begin, min(end, begin + _RANGE) + 1))
+    return cited
 
 
 def without_citations(line: str) -> str:
@@ -73,9 +107,12 @@ def quoted(reply: str, source: str) -> list[str]:
 
 
 def bare_lines(steps: Iterable[tuple[int, int, str]]) -> list[str]:
-    """Notes made without a model: one line a step, from (first number, last number, text)."""
+    """Notes made without a model: one line a step, from (first number, last number, text).
+
+    A number in which a text was cut off would be another number, so it goes.
+    """
     return [
-        f"- {text} [{f'#{first}' if first == last else f'#{first}, #{last}'}]"
+        f"- {_TORN.sub('…', text)} [{f'#{first}' if first == last else f'#{first}-#{last}'}]"
         for first, last, text in steps
         if text
     ]

@@ -39,6 +39,7 @@ async def make_room(
     compactor = Compactor(running, tell, history)
     if not tight and not _is_large(running, history, compaction, compactor):
         return None
+    before = next_size(history, compaction, compactor.size)
     frame = to_request([], running.profile, run["workspace"], [])
     fixed = estimate_request(frame, running.catalog.schemas())
     made = await compactor.compact(
@@ -51,6 +52,7 @@ async def make_room(
         CompactionEvent(
             type="compaction",
             evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
+            before=max(round(before), made.compaction["size"]),
             size=made.compaction["size"],
             window=compactor.window,
         )

@@ -80,10 +80,14 @@ class CircleEvent(TypedDict):
 
 
 class CompactionEvent(TypedDict):
-    """Older messages have been replaced by notes; the request now has about `size` tokens."""
+    """Older messages have been replaced by notes.
+
+    The request would have had about `before` tokens, and now has about `size`.
+    """
 
     type: Literal["compaction"]
     evicted: int
+    before: int
     size: int
     window: int
 

@@ -194,6 +194,14 @@ async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
     assert fact(8) in last.text
 
 
+async def test_a_compaction_is_told_as_it_happens(looker: ScriptedAgent) -> None:
+    looks = [calls(call("look", place=place)) for place in range(1, 9)]
+    overflow = fail(400, code="context_length_exceeded")
+    events = await looker.events(*looks, overflow, text("done"), request=REQUEST)
+    [told] = [event for event in events if event["type"] == "compaction"]
+    assert (told["evicted"], told["before"] > told["size"] > 0) == (14, True)
+
+
 async def test_a_request_that_stays_too_large_ends_the_run(
     looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

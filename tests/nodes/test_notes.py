@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.notes import bounded, checked_lines, numbers_in, quoted
+from nodes.notes import Sources, bare_lines, bounded, checked_lines, cited_in, numbers_in, quoted
 from nodes.windows import said_window
 from prompts.compaction import older_left_out
 
-SOURCE = "The port is 8080, the price 1,234.50 EUR; version 1.2.3 of 2026-11-21."
+MESSAGES = {
+    3: "The port is 8080, the price 1,234.50 EUR.",
+    4: "version 1.2.3 of 2026-11-21.",
+    5: "Nothing.",
+}
+
+
+@pytest.fixture
+def sources() -> Sources:
+    sources = Sources(["- The door has 9 locks. [#1]", "- It weighs 12 kg. [#1, #2]"])
+    for number, text in MESSAGES.items():
+        sources.add(number, text)
+    return sources
 
 
 @pytest.mark.parametrize(
@@ -16,7 +28,11 @@ SOURCE = "The port is 8080, the price 1,234.50 EUR; version 1.2.3 of 2026-11-21.
     [
         ("- The port is 8080. [#3]", "- The port is 8080. [#3]"),
         ("* The price is 1234.5. [#3, #4]", "- The price is 1234.5. [#3, #4]"),
-        ("3. Version 1.2.3 [#4-#5]", "- Version 1.2.3 [#4, #5]"),
+        ("3. Version 1.2.3 [#3-#5]", "- Version 1.2.3 [#3, #4, #5]"),
+        ("- 9 locks at port 8080 [#1; #3]", "- 9 locks at port 8080 [#1, #3]"),
+        ("- It weighs 12 kg. [#2]", "- It weighs 12 kg. [#2]"),
+        ("- The port is 8080. [#4]", None),
+        ("- The door has 9 locks. [#2]", None),
         ("- Nothing to count. [#3] [#99]", "- Nothing to count. [#3]"),
         ("- The port is 8081. [#3]", None),
         ("- The port is 8080.", None),
@@ -25,8 +41,22 @@ SOURCE = "The port is 8080, the price 1,234.50 EUR; version 1.2.3 of 2026-11-21.
         ("Here are the notes:", None),
     ],
 )
-def test_lines(line: str, kept: str | None) -> None:
-    assert checked_lines(line, SOURCE, range(1, 10)) == ([] if kept is None else [kept])
+def test_lines(line: str, kept: str | None, sources: Sources) -> None:
+    assert checked_lines(line, sources, range(1, 10)) == ([] if kept is None else [kept])
+
+
+def test_a_range_stands_for_all_of_it_within_reason() -> None:
+    assert cited_in("so [#4-#6, #9] and [12]") == {4, 5, 6, 9}
+    assert len(cited_in("[#1-#999999999]")) == 1_001
+
+
+def test_notes_without_a_model_hold_no_part_of_a_number() -> None:
+    steps = [(1, 2, "bash → took 12,34…"), (3, 3, "said 5"), (4, 5, ""), (6, 8, "no number…")]
+    assert bare_lines(steps) == [
+        "- bash → took … [#1-#2]",
+        "- said 5 [#3]",
+        "- no number… [#6-#8]",
+    ]
 
 
 def test_numbers_have_one_form() -> None:
