@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from state.mcp_settings import McpServer
 from state.profile import Profile
@@ -49,18 +50,34 @@ def odd_at_address(kind: str, port: int = 0, **env: str) -> Iterator[tuple[str, 
             process.kill()
 
 
+async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Session]:
+    """A catalogue with the tools of servers, and the session that must be closed."""
+    workspace = Workspace(folder)
+    workspace.prepare()
+    session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers))
+    catalog = build_catalog(ASKING.tools, session)
+    await equip(catalog, session)
+    return catalog, session
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def shared(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[tuple[Catalog, Session]]:
+    """The odd server for the tests of a module that leave it as it is; a start takes seconds."""
+    catalog, session = await connected_to(tmp_path_factory.mktemp("shared"), odd=odd())
+    yield catalog, session
+    await session.close()
+
+
 @pytest.fixture
 async def connect(tmp_path: Path) -> AsyncIterator[Connect]:
     """Connects servers by name, in a session that is closed at the end."""
     sessions: list[Session] = []
 
     async def connected(**servers: McpServer) -> tuple[Catalog, Session]:
-        workspace = Workspace(tmp_path / "workspace")
-        workspace.prepare()
-        session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers))
+        catalog, session = await connected_to(tmp_path / "workspace", **servers)
         sessions.append(session)
-        catalog = build_catalog(ASKING.tools, session)
-        await equip(catalog, session)
         return catalog, session
 
     yield connected
@@ -74,8 +91,12 @@ def npm_servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("npm is not installed, from which these servers come")
     folder = tmp_path_factory.mktemp("npm")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-save", *NPM]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=110)
+    quick = ["--prefer-offline", "--fetch-retries=1", "--fetch-timeout=30000"]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--no-save", *quick, *NPM]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm did not install the servers within two minutes")
     if done.returncode:
         pytest.skip(f"npm could not install the servers: {done.stderr.strip()[-300:]}")
     return folder / "node_modules" / "@modelcontextprotocol"

@@ -16,7 +16,18 @@ from pathlib import Path
 
 import uvicorn
 from mcp.server.fastmcp import Context, FastMCP, Image
-from mcp.types import AudioContent, ToolAnnotations
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ResourceLink,
+    SamplingMessage,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from pydantic import AnyUrl, BaseModel
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -88,6 +99,49 @@ def sound() -> list[AudioContent | str]:
     """A sound, and a word."""
     data = base64.b64encode(b"RIFF").decode()
     return ["hear:", AudioContent(type="audio", data=data, mimeType="audio/x-wav")]
+
+
+@mcp.tool(structured_output=False)
+def resources() -> CallToolResult:
+    """A link to a resource, and three that are embedded: a text, a picture, an archive."""
+    text = TextResourceContents(uri=AnyUrl("odd://poem"), text="Das Meer 海", mimeType="text/plain")
+    png, tar = (
+        BlobResourceContents(uri=AnyUrl(f"odd://{name}"), mimeType=kind, blob=encoded(data))
+        for name, kind, data in (("dot", "image/png", PIXEL), ("box", "application/x-tar", b"tar"))
+    )
+    link = ResourceLink(
+        type="resource_link", uri=AnyUrl("odd://tides"), name="tides", mimeType="text/csv"
+    )
+    embedded = [EmbeddedResource(type="resource", resource=found) for found in (text, png, tar)]
+    return CallToolResult(content=[link, *embedded])
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@mcp.tool()
+async def roots(context: Context) -> list[str]:  # type: ignore[type-arg]
+    """The folders that the client names."""
+    return [str(root.uri) for root in (await context.session.list_roots()).roots]
+
+
+class Colour(BaseModel):
+    colour: str
+
+
+@mcp.tool()
+async def paint(context: Context) -> str:  # type: ignore[type-arg]
+    """Paint in a colour that the user chooses."""
+    answer = await context.elicit("Which\ncolour?", Colour)
+    return f"painted, {answer.action}"
+
+
+@mcp.tool()
+async def think(context: Context) -> str:  # type: ignore[type-arg]
+    """Have the client's model think."""
+    asked = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
+    return str(await context.session.create_message([asked], max_tokens=10))
 
 
 @mcp.tool()

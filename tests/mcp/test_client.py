@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from pathlib import Path
 
 import psutil
 import pytest
 
 from state.errors import SettingsError
 from state.mcp_settings import McpServer
-from tests.helpers.acting import execute_alone
 from tests.mcp.conftest import Connect, odd, odd_at_address
 from tools.equip import equip
 from tools.process_tree import MARK
@@ -34,13 +32,6 @@ def is_server(process: psutil.Process) -> bool:
     return False
 
 
-async def test_a_tool_of_a_program(connect: Connect) -> None:
-    catalog, _ = await connect(odd=odd())
-    assert catalog.names()[0] == "terminate"
-    assert "mcp_odd_add" in catalog.names()
-    assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-
-
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_a_tool_at_an_address(connect: Connect, kind: str) -> None:
     with odd_at_address(kind) as (url, _):
@@ -49,6 +40,8 @@ async def test_a_tool_at_an_address(connect: Connect, kind: str) -> None:
             odd=McpServer.model_validate({"url": url, "transport": transport})
         )
         assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
+        assert len((await catalog.execute("mcp_odd_large")).text) == 10_000_000
+        assert (await catalog.execute("mcp_odd_roots")).is_error  # not told of folders of ours
         await session.close()
 
 
@@ -74,79 +67,6 @@ def test_a_variable_that_is_not_set_is_an_error() -> None:
     server = McpServer.model_validate({"url": "http://localhost/mcp", "token": "${NOT_SET}"})
     with pytest.raises(SettingsError, match="NOT_SET"):
         server.all_headers({})
-
-
-async def test_pictures_sounds_and_errors_are_kept(connect: Connect) -> None:
-    catalog, session = await connect(odd=odd())
-    seen = await catalog.execute("mcp_odd_picture")
-    assert [image.mime for image in seen.images] == ["image/png"]
-    heard = await catalog.execute("mcp_odd_sound")
-    first, second = heard.text.splitlines()
-    assert first == "hear:"
-    kept = second.rpartition(" in ")[2].rstrip("]")
-    assert (session.workspace.root / kept).read_bytes() == b"RIFF"
-    failed = await catalog.execute("mcp_odd_fail")
-    assert failed.is_error
-    assert "the tide is out" in failed.text
-    unfit = await catalog.execute("mcp_odd_add", {"a": "x"})
-    assert unfit.is_error
-    assert "valid integer" in unfit.text
-
-
-async def test_ten_megabytes_are_cut_like_any_observation(connect: Connect) -> None:
-    catalog, session = await connect(odd=odd())
-    tool = catalog.find("mcp_odd_large")
-    assert tool is not None
-    text = str((await execute_alone(session, tool, {})).message.text)
-    assert len(text) <= 10_000
-    assert "of 10,000,000 characters left out" in text
-
-
-async def test_ten_megabytes_from_an_address(connect: Connect) -> None:
-    with odd_at_address("http") as (url, _):
-        catalog, session = await connect(odd=McpServer(url=url))
-        assert len((await catalog.execute("mcp_odd_large")).text) == 10_000_000
-        await session.close()
-
-
-async def test_a_call_during_which_the_server_dies_is_not_made_twice(connect: Connect) -> None:
-    catalog, session = await connect(odd=odd())
-    died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
-    assert died.is_error
-    assert "ended before it answered. The call may have taken effect" in died.text
-    assert (session.workspace.root / "noted").read_text() == "once\n"
-    # the next call starts it again
-    assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-
-
-async def test_a_server_that_died_between_two_calls_is_connected_again(connect: Connect) -> None:
-    catalog, _ = await connect(odd=odd())
-    [server] = running_servers()
-    server.kill()
-    psutil.wait_procs([server])
-    said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
-    assert said[-1].text == "5"
-
-
-async def test_a_server_at_an_address_that_was_started_again(connect: Connect) -> None:
-    with odd_at_address("http") as (url, port):
-        catalog, session = await connect(odd=McpServer(url=url))
-    gone = await catalog.execute("mcp_odd_note", {"line": "x"})
-    assert gone.is_error
-    assert "`odd`" in gone.text
-    with odd_at_address("http", port):
-        assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-        await session.close()
-
-
-@pytest.mark.parametrize("tool", ["hang", "freeze"])
-async def test_a_server_that_hangs_is_given_up(connect: Connect, tool: str) -> None:
-    catalog, session = await connect(odd=odd(call_timeout=0.5))
-    said = await catalog.execute(f"mcp_odd_{tool}")
-    assert said.is_error
-    assert "did not answer within 0.5 s" in said.text
-    session.peek("mcp:odd").settings = odd()
-    assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
 
 
 async def test_servers_that_are_down_cost_a_line_each(
@@ -178,50 +98,58 @@ async def test_tools_that_change_are_noticed(connect: Connect) -> None:
     assert names.count("mcp_odd_grown") == 1
 
 
-async def test_no_process_is_left(connect: Connect) -> None:
+async def test_a_server_that_died_is_started_again_and_no_call_made_twice(connect: Connect) -> None:
     catalog, session = await connect(odd=odd())
-    servers = running_servers()
-    assert servers
-    child = int((await catalog.execute("mcp_odd_leave_a_child")).text)
-    assert MARK in psutil.Process(child).environ()
-    await session.close()
-    assert not lives(child)
-    assert not any(lives(server.pid) for server in servers)
+    died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
+    assert died.is_error
+    assert "ended before it answered. The call may have taken effect" in died.text
+    assert (session.workspace.root / "noted").read_text() == "once\n"
+    # the next call starts it again; so does one after it died between two calls
+    assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
+    [server] = running_servers()
+    server.kill()
+    psutil.wait_procs([server])
+    said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
+    assert said[-1].text == "5"
 
 
-async def test_a_program_gets_what_it_is_given_and_no_secret_of_ours(
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_server_at_an_address_that_was_started_again(connect: Connect, kind: str) -> None:
+    with odd_at_address(kind) as (url, port):
+        given = {"url": url, "transport": kind}
+        catalog, session = await connect(odd=McpServer.model_validate(given))
+    gone = await catalog.execute("mcp_odd_note", {"line": "x"})
+    assert gone.is_error
+    assert "`odd`" in gone.text
+    with odd_at_address(kind, port):
+        assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
+        await session.close()
+
+
+async def test_a_server_that_hangs_is_given_up(connect: Connect) -> None:
+    catalog, session = await connect(odd=odd(call_timeout=0.5))
+    [first] = running_servers()
+    for tool in ("hang", "freeze"):  # the first still answers to others, the second to nobody
+        said = await catalog.execute(f"mcp_odd_{tool}")
+        assert said.is_error
+        assert "did not answer within 0.5 s" in said.text
+        assert lives(first.pid) == (tool == "hang")
+    session.peek("mcp:odd").settings = odd()
+    assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
+
+
+async def test_what_a_program_gets_and_that_nothing_of_it_is_left(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    await connect(odd=odd(env={"GIVEN": "for the server"}))
+    catalog, session = await connect(odd=odd(env={"GIVEN": "for the server"}, roots=()))
     [server] = running_servers()
     environment = server.environ()
     assert environment["GIVEN"] == "for the server"
     assert "OPENAI_API_KEY" not in environment
-
-
-@pytest.mark.slow
-async def test_the_protocols_own_servers(
-    connect: Connect, npm_servers: Path, tmp_path: Path
-) -> None:
-    every = str(npm_servers / "server-everything" / "dist" / "index.js")
-    files = str(npm_servers / "server-filesystem" / "dist" / "index.js")
-    (tmp_path / "workspace").mkdir(exist_ok=True)
-    (tmp_path / "workspace" / "a.txt").write_text("héllo")
-    catalog, _ = await connect(
-        **{
-            "every.thing": McpServer(command="node", args=(every, "stdio")),
-            "files": McpServer(command="node", args=(files, str(tmp_path / "workspace"))),
-        }
-    )
-    echo = await catalog.execute("mcp_every_thing_echo", {"message": "hi"})
-    assert echo.text == "Echo: hi"
-    image = await catalog.execute("mcp_every_thing_get-tiny-image")
-    assert [i.mime for i in image.images] == ["image/png"]
-    read = await catalog.execute(
-        "mcp_files_read_text_file", {"path": str(tmp_path / "workspace" / "a.txt")}
-    )
-    assert read.text == "héllo"
-    refused = await catalog.execute("mcp_files_list_directory", {"path": "/etc"})
-    assert refused.is_error
-    assert "Access denied" in refused.text
+    assert (await catalog.execute("mcp_odd_roots")).is_error
+    child = int((await catalog.execute("mcp_odd_leave_a_child")).text)
+    assert MARK in psutil.Process(child).environ()
+    await session.close()
+    assert not lives(child)
+    assert not lives(server.pid)

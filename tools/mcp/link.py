@@ -13,6 +13,7 @@ from mcp import ClientSession, McpError, types
 
 from state.errors import ManusError, ToolUnavailableError
 from state.mcp_settings import McpServer
+from tools.mcp.offers import Offers
 from tools.mcp.transport import reach
 from tools.mcp.wire import Wire
 from tools.workspace import Workspace
@@ -46,6 +47,7 @@ class Link:
         self._owner: asyncio.Task[None] | None = None
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._words: Callable[[], str] = str
+        self.offers = Offers(server, workspace)
         self.on_change: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
 
@@ -82,9 +84,9 @@ class Link:
     async def _own(self) -> None:
         async with reach(self._server, self._workspace) as wire:
             self._words = wire.last_words
-            hear: Any = self._hear
+            options: dict[str, Any] = {"message_handler": self._hear, **self.offers.callbacks()}
             async with ClientSession(
-                wire.read, wire.write, message_handler=hear, client_info=_CLIENT
+                wire.read, wire.write, client_info=_CLIENT, **options
             ) as session:
                 await session.initialize()
                 self._session.set_result(session)

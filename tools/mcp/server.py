@@ -84,7 +84,8 @@ class Server:
         seconds = self.settings.call_timeout
         try:
             async with asyncio.timeout(seconds):
-                return await link.request(lambda session: _call(session, tool, arguments))
+                result = await link.request(lambda session: _call(session, tool, arguments))
+            return _with_questions(result, link.offers.take_asked())
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
         except LostError:
@@ -145,6 +146,20 @@ async def _call(
         telling = asyncio.ensure_future(session.send_notification(note))
         telling.add_done_callback(lambda done: done.cancelled() or done.exception())
         raise
+
+
+def _with_questions(result: types.CallToolResult, asked: list[str]) -> types.CallToolResult:
+    """The reply, and what its server wanted to ask the user meanwhile."""
+    told = [
+        types.TextContent(
+            type="text",
+            text=f"[The server wanted to ask the user: “{question}” This was declined, since a "
+            "call cannot wait for a person. If the answer matters, ask with `ask_human`, and call "
+            "again with it.]",
+        )
+        for question in asked
+    ]
+    return result.model_copy(update={"content": [*result.content, *told]}) if told else result
 
 
 async def _all_tools(session: ClientSession) -> list[types.Tool]:
