@@ -21,8 +21,11 @@ from langchain_core.messages import (
 
 from nodes.malformed import with_calls
 from prompts import tools as prompts
-from state.messages import calls_of, text_of
+from state.messages import calls_of, has_calls, text_of
 
+SAID, CALL_IDS = "prompted_said", "prompted_ids"
+"""In a streamed reply's `additional_kwargs`: what the model wrote word for word, and the ids under
+which its calls were streamed."""
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
 _NO_TOOLS = re.compile(
@@ -93,12 +96,23 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
 
     Calls are left where they come from a server that has tools after all.
     """
-    text = text_of(message)
+    said = message.additional_kwargs.pop(SAID, None)
+    ids = message.additional_kwargs.pop(CALL_IDS, [])
+    text = text_of(message) if said is None else said
     found = _CALL.findall(text)
-    if not found or message.tool_calls or message.invalid_tool_calls:
+    if not found or (said is None and has_calls(message)):
         return message
     message.content = _CALL.sub("", text).strip()
-    return with_calls(message, [_read(body.strip()) for body in found])
+    calls = [_read(body.strip()) for body in found]
+    for call, id_ in zip(calls, ids, strict=False):
+        call["id"] = id_
+    return with_calls(message, calls)
+
+
+def read_call(body: str) -> tuple[str, str]:
+    """Name and arguments (as text) of a call in a reply's text."""
+    call = _read(body.strip())
+    return call["name"], call["args"]
 
 
 def _read(body: str) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 
-from nodes.prompted_tools import has_no_tools, with_prompted_calls
+from nodes.call_reader import CallReader
+from nodes.prompted_tools import has_no_tools, read_call, with_prompted_calls
 from state.errors import ModelRefusedError
-from tests.helpers.agent import ScriptedAgent, assert_paired
-from tests.server import fail, text
+from state.messages import calls_of
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.server import Scripted, fail, text
 
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/tiny does not support tools")
 
@@ -104,3 +107,69 @@ def test_what_cannot_be_read_is_malformed(said: str) -> None:
 )
 def test_which_refusals_are_about_tools(said: str, is_about_tools: bool) -> None:
     assert has_no_tools(ModelRefusedError(said)) is is_about_tools
+
+
+async def watched(agent: ScriptedAgent, *replies: Scripted) -> list[AIMessageChunk]:
+    """What is streamed of a run."""
+    agent.server.script(*replies)
+    stream: Any = agent.graph.astream(
+        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
+    )
+    return [chunk async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)]
+
+
+async def test_calls_are_streamed_as_native_ones_are(prompted: ScriptedAgent) -> None:
+    both = f"I write.\n{block('append', path='a', line='1')}\n{block('append', path='b', line='2')}"
+    chunks = await watched(prompted, text(both), text("done"))
+    assert "".join(chunk.text for chunk in chunks) == "I write.\n\ndone"
+    calls = [call for chunk in chunks for call in chunk.tool_call_chunks]
+    assert [call["name"] for call in calls if call["name"]] == ["append", "append"]
+    assert len(calls) > 4, "arguments come in pieces"
+    arguments = ["".join(c["args"] or "" for c in calls if c["index"] == i) for i in (0, 1)]
+    assert list(map(json.loads, arguments)) == [
+        {"path": "a", "line": "1"},
+        {"path": "b", "line": "2"},
+    ]
+    message = (await prompted.messages())[1]
+    assert isinstance(message, AIMessage)
+    assert [c["id"] for c in message.tool_calls] == [c["id"] for c in calls if c["id"]]
+    assert {chunk.id for chunk in chunks} >= {message.id}
+    assert (prompted.lines("a"), prompted.lines("b")) == (["1"], ["2"])
+    assert not {"prompted_said", "prompted_ids"} & set(message.additional_kwargs)
+
+
+async def test_a_streamed_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent) -> None:
+    half = '<tool_call>\n{"name": "append", "arguments": {"path": "a", "line": "1'
+    chunks = await watched(prompted, text(half, finish_reason="length"), text("done"))
+    assert "".join(chunk.text for chunk in chunks) == "done"
+    assert prompted.lines("a") == []
+    assert "cut off at its length limit" in prompted.server.requests[1].text
+
+
+SAID_ODDLY = [
+    "plain words < and <tool without end",
+    "a<tool_call>" + '{"name": "a", "arguments": {"b": "}</x>\\"{", "c": [{}]}}' + "</tool_call>z",
+    '<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>',
+    '<tool_call>{"arguments": {"b": 1}, "name": "a"}</tool_call> and so on',
+    '<tool_call>{"name": "a", "arguments": {"b": 1}}<tool_call>{"name": "c", "arguments": {}}',
+    '<tool_call>{"name": "a", "arguments": {"b": "<tool_ca',
+    "<tool_call>[1]</tool_call>",
+    "",
+]
+
+
+@pytest.mark.parametrize("said", SAID_ODDLY)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_however_it_is_cut_into_pieces_it_is_read_alike(said: str, size: int) -> None:
+    reader = CallReader(read_call)
+    parts = [reader.feed(said[start : start + size]) for start in range(0, len(said), size)]
+    parts.append(reader.end())
+    whole = with_prompted_calls(AIMessage(said))
+    assert reader.said == said
+    assert "".join(shown for shown, _ in parts).strip() == whole.text
+    assert len(reader.ids) == len(calls_of(whole))
+    for place, call in enumerate(calls_of(whole)):
+        mine = [c for _, calls in parts for c in calls if c["index"] == place]
+        assert [c["name"] for c in mine if c["name"]] == [call["name"]]
+        if isinstance(call["args"], dict):
+            assert json.loads("".join(c["args"] or "" for c in mine)) == call["args"]

@@ -1,0 +1,102 @@
+"""Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from tests.providers.turns import Json, Refusal, Turn, pieces, sse
+
+
+class Anthropic:
+    """Writes whole messages and streams of events."""
+
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+
+    def is_stream(self, path: str, body: Json) -> bool:
+        assert path == "/v1/messages", path
+        return body.get("stream") is True
+
+    def whole(self, turn: Turn) -> Json:
+        content: list[Json] = []
+        if turn.thought:
+            content.append({"type": "thinking", "thinking": turn.thought, "signature": "c2ln"})
+        if turn.text:
+            content.append({"type": "text", "text": turn.text})
+        content += [self._use(name, arguments) for name, arguments in turn.calls]
+        message = self._message(turn)
+        return {**message, "content": content, "stop_reason": _reason(turn)}
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        return [sse(event, event["type"]) for event in self._events(turn)]
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        error = {"type": refusal.kind, "message": refusal.message}
+        return {"type": "error", "error": error, "request_id": "req_1"}, {}
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        begun = self.stream(Turn(text="So"))[:3]
+        body, _ = self.refusal(refusal)
+        return [*begun, sse(body, "error")]
+
+    def _use(self, name: str, arguments: Json) -> Json:
+        return {"type": "tool_use", "id": f"toolu_{next(self._ids)}", "name": name} | {
+            "input": arguments
+        }
+
+    def _message(self, turn: Turn) -> Json:
+        return {
+            "id": f"msg_{next(self._ids)}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-scripted",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": _usage(turn),
+        }
+
+    def _events(self, turn: Turn) -> Iterator[Json]:
+        yield {"type": "message_start", "message": self._message(turn)}
+        place = itertools.count()
+        if turn.thought:
+            deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(turn.thought)]
+            signed = {"type": "signature_delta", "signature": "c2ln"}
+            start = {"type": "thinking", "thinking": "", "signature": ""}
+            yield from _block(next(place), start, [*deltas, signed])
+        if turn.text:
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(turn.text)]
+            yield from _block(next(place), {"type": "text", "text": ""}, deltas)
+        for number, (name, _) in enumerate(turn.calls):
+            deltas = [
+                {"type": "input_json_delta", "partial_json": piece}
+                for piece in ["", *pieces(turn.arguments(number))]
+            ]
+            yield from _block(next(place), self._use(name, {}), deltas)
+        if turn.silent:
+            return
+        delta = {"stop_reason": _reason(turn), "stop_sequence": None}
+        yield {"type": "message_delta", "delta": delta, "usage": _usage(turn)}
+        yield {"type": "message_stop"}
+
+
+def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
+    yield {"type": "content_block_start", "index": index, "content_block": start}
+    for delta in deltas:
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _usage(turn: Turn) -> Json:
+    """What is cached is no part of the input here, and an event tells the sums so far."""
+    cached = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": turn.cached}
+    return {"input_tokens": 100, **cached, "output_tokens": 20}
+
+
+def _reason(turn: Turn) -> str:
+    if turn.at_limit:
+        return "max_tokens"
+    return "tool_use" if turn.calls else "end_turn"

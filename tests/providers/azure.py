@@ -1,0 +1,49 @@
+"""Azure OpenAI: OpenAI's protocol below a deployment's path."""
+
+from __future__ import annotations
+
+import json
+
+from tests.providers.turns import Json, Refusal, Turn, sse
+from tests.server.replies import Call, Message, tokens
+from tests.server.request import Request
+from tests.server.wire import Ids, frames
+
+
+class Azure:
+    """Writes what the scripted server writes, and insists on the path."""
+
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self) -> None:
+        self._ids = Ids()
+
+    def is_stream(self, path: str, body: Json) -> bool:
+        assert path.startswith("/openai/deployments/scripted/chat/completions?api-version="), path
+        return body.get("stream") is True
+
+    def whole(self, turn: Turn) -> Json:
+        body: Json = json.loads(b"".join(self._frames(turn, stream=False)))
+        return body
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        said = self._frames(turn, stream=True)
+        return said[:-3] if turn.silent else said  # its reason, the usage, the end
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        return {"error": {"code": str(refusal.status), "message": refusal.message}}, {}
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        error = {"code": refusal.status, "message": refusal.message}
+        return [*self.stream(Turn(text="So"))[:2], sse({"error": error})]
+
+    def _frames(self, turn: Turn, *, stream: bool) -> list[bytes]:
+        calls = tuple(Call(name, turn.arguments(i)) for i, (name, _) in enumerate(turn.calls))
+        reply = Message(
+            turn.text or None,
+            calls,
+            usage=tokens(100, 20, cached=turn.cached),
+            finish_reason="length" if turn.at_limit else None,
+        )
+        asked = {"stream": stream, "stream_options": {"include_usage": True}}
+        return frames(reply, Request(json.dumps(asked).encode()), self._ids)

@@ -1,0 +1,98 @@
+"""Bedrock's Converse API; its streams are AWS's binary event streams."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+from binascii import crc32
+from collections.abc import Iterator
+
+from tests.providers.turns import Json, Refusal, Turn, pieces
+
+
+class Bedrock:
+    """Writes `converse` and `converse-stream`."""
+
+    content_type = "application/vnd.amazon.eventstream"
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+
+    def is_stream(self, path: str, body: Json) -> bool:
+        assert path.startswith("/model/anthropic.claude-3-5-sonnet-20240620-v1:0/converse"), path
+        return path.endswith("/converse-stream")
+
+    def whole(self, turn: Turn) -> Json:
+        content: list[Json] = [{"text": turn.text}] if turn.text else []
+        content += [{"toolUse": {**self._use(name), "input": args}} for name, args in turn.calls]
+        message = {"role": "assistant", "content": content}
+        return {"output": {"message": message}, "stopReason": _reason(turn), **_metadata(turn)}
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        return [frame(kind, body) for kind, body in self._events(turn)]
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        return {"message": refusal.message}, {"x-amzn-ErrorType": refusal.kind}
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        kind = refusal.kind[:1].lower() + refusal.kind[1:]
+        begun = self.stream(Turn(text="So"))[:2]
+        return [*begun, frame(kind, {"message": refusal.message}, message="exception")]
+
+    def _use(self, name: str) -> Json:
+        return {"toolUseId": f"tooluse_{next(self._ids)}", "name": name}
+
+    def _events(self, turn: Turn) -> Iterator[tuple[str, Json]]:
+        yield "messageStart", {"role": "assistant"}
+        place = itertools.count()
+        if turn.text:
+            index = next(place)
+            for piece in pieces(turn.text):
+                delta = {"text": piece}
+                yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
+            yield "contentBlockStop", {"contentBlockIndex": index}
+        for number, (name, _) in enumerate(turn.calls):
+            index = next(place)
+            start = {"toolUse": self._use(name)}
+            yield "contentBlockStart", {"contentBlockIndex": index, "start": start}
+            for piece in pieces(turn.arguments(number)):
+                delta = {"toolUse": {"input": piece}}  # type: ignore[dict-item]
+                yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
+            yield "contentBlockStop", {"contentBlockIndex": index}
+        if not turn.silent:
+            yield "messageStop", {"stopReason": _reason(turn)}
+            yield "metadata", _metadata(turn)
+
+
+def _reason(turn: Turn) -> str:
+    if turn.at_limit:
+        return "max_tokens"
+    return "tool_use" if turn.calls else "end_turn"
+
+
+def _metadata(turn: Turn) -> Json:
+    usage = {"inputTokens": 100, "outputTokens": 20, "totalTokens": 120 + turn.cached}
+    usage |= {"cacheReadInputTokens": turn.cached, "cacheWriteInputTokens": 0}
+    return {"usage": usage, "metrics": {"latencyMs": 1}}
+
+
+def frame(kind: str, body: Json, message: str = "event") -> bytes:
+    """One message of an event stream."""
+    headers = b"".join(
+        _header(name, value)
+        for name, value in (
+            (f":{message}-type", kind),
+            (":content-type", "application/json"),
+            (":message-type", message),
+        )
+    )
+    payload = json.dumps(body).encode()
+    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
+    head = prelude + struct.pack("!I", crc32(prelude)) + headers + payload
+    return head + struct.pack("!I", crc32(head))
+
+
+def _header(name: str, value: str) -> bytes:
+    said = value.encode()
+    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(said)) + said

@@ -1,0 +1,109 @@
+"""An agent whose model is a provider's real client before a scripted server of that provider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graph.outcome import Outcome
+from nodes import endpoints
+from nodes.running import close_waiting
+from state.context import Context
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.providers.anthropic import Anthropic
+from tests.providers.azure import Azure
+from tests.providers.bedrock import Bedrock
+from tests.providers.google import Google
+from tests.providers.server import ProviderServer
+from tests.providers.turns import Said
+
+PROVIDERS: dict[str, tuple[type[Any], str]] = {
+    "anthropic": (Anthropic, "claude-scripted"),
+    "google": (Google, "gemini-scripted"),
+    "bedrock": (Bedrock, "anthropic.claude-3-5-sonnet-20240620-v1:0"),
+    "azure": (Azure, "scripted"),
+}
+KEY = "sk-secret-of-tests"
+
+
+class ProvidedAgent(ScriptedAgent):
+    """An agent on a provider's server; `streamed`: somebody watches its tokens."""
+
+    provider: str
+    asked: ProviderServer
+    streamed: bool = False
+
+    async def ask(self, *replies: Said, thread: str = "t", **chosen: Any) -> Outcome:
+        """A run with the provider's replies."""
+        await self.watch(*replies, thread=thread, **chosen)
+        return await self.outcome(thread)
+
+    async def watch(
+        self, *replies: Said, thread: str = "t", **chosen: Any
+    ) -> list[tuple[str, Any]]:
+        """What is streamed of a run."""
+        self.asked.script(*replies)
+        context = Context(workspace=str(self.workspace), **chosen)
+        modes = ["custom", "messages"] if self.streamed else ["custom"]
+        stream: Any = self.graph.astream(
+            {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
+        )
+        return [part async for part in stream]
+
+
+@pytest.fixture(autouse=True)
+def fresh_breaker() -> Iterator[None]:
+    endpoints.breaker._circuits.clear()
+    yield
+    endpoints.breaker._circuits.clear()
+
+
+@pytest.fixture(params=list(PROVIDERS))
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    """The provider's server; the settings name it."""
+    dialect, name = PROVIDERS[provider]
+    server = ProviderServer(dialect())
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("MANUS_MODEL", f"{provider}:{name}")
+    monkeypatch.setenv("MANUS_BASE_URL", server.address)
+    if provider == "bedrock":
+        for variable, value in (
+            ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+            ("AWS_SECRET_ACCESS_KEY", KEY),
+            ("AWS_REGION", "us-west-2"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ):
+            monkeypatch.setenv(variable, value)
+    else:
+        monkeypatch.setenv("MANUS_API_KEY", KEY)
+    yield server
+    server.close()
+    assert server.unexpected == []
+    assert server.replies == [], "left unused"
+
+
+@pytest.fixture
+async def agent(
+    provider: str,
+    asked: ProviderServer,
+    saver: AsyncSqliteSaver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[ProvidedAgent]:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(tmp_path)
+    none: Any = None
+    made = ProvidedAgent(none, workspace, saver)
+    made.provider, made.asked = provider, asked
+    yield made
+    await close_waiting()

@@ -1,0 +1,44 @@
+"""Google's Gemini API over REST."""
+
+from __future__ import annotations
+
+from tests.providers.turns import Json, Refusal, Turn, pieces, sse
+
+
+class Google:
+    """Writes it as of v1beta, where arguments are objects and never come in pieces."""
+
+    content_type = "text/event-stream"
+
+    def is_stream(self, path: str, body: Json) -> bool:
+        assert path.startswith("/v1beta/models/gemini-scripted:"), path
+        return ":streamGenerateContent" in path
+
+    def whole(self, turn: Turn) -> Json:
+        parts = [{"text": turn.text}] if turn.text else []
+        return _said(turn, [*parts, *_calls(turn)], last=True)
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        events = [_said(turn, [{"text": piece}], last=False) for piece in pieces(turn.text)]
+        return [sse(event) for event in [*events, _said(turn, _calls(turn), last=True)]]
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        error = {"code": refusal.status, "message": refusal.message, "status": refusal.kind}
+        return {"error": {**error, "details": list(refusal.details)}}, {}
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        return [self.stream(Turn(text="So far so good"))[0], sse(self.refusal(refusal)[0])]
+
+
+def _calls(turn: Turn) -> list[Json]:
+    return [{"functionCall": {"name": name, "args": args}} for name, args in turn.calls]
+
+
+def _said(turn: Turn, parts: list[Json], *, last: bool) -> Json:
+    candidate: Json = {"index": 0, "content": {"role": "model", "parts": parts}}
+    if last and not turn.silent:
+        candidate["finishReason"] = "MAX_TOKENS" if turn.at_limit else "STOP"
+    usage = {"promptTokenCount": 100, "cachedContentTokenCount": turn.cached}
+    usage |= {"candidatesTokenCount": 20, "totalTokenCount": 120}
+    said = {"candidates": [candidate], "modelVersion": "gemini-scripted", "responseId": "r1"}
+    return {**said, "usageMetadata": usage} if last else said

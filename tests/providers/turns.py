@@ -1,0 +1,92 @@
+"""What a scripted provider may say, whatever its protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One reply of the model.
+
+    Attributes:
+        text: What it says.
+        calls: Name and arguments of its calls, in order.
+        at_limit: It ends at its length limit, in the middle of the last call's arguments where the
+            protocol sends these as text.
+        silent: Its stream ends without saying why.
+        thought: What it thought before, where the protocol has a place for that.
+        cached: Tokens of the request that were in the provider's cache.
+    """
+
+    text: str = ""
+    calls: tuple[tuple[str, Json], ...] = ()
+    at_limit: bool = False
+    silent: bool = False
+    thought: str = ""
+    cached: int = 0
+
+    def arguments(self, place: int) -> str:
+        """The arguments of a call as they are sent."""
+        whole = json.dumps(self.calls[place][1])
+        cut = (self.at_limit or self.silent) and place == len(self.calls) - 1
+        return whole[: max(1, len(whole) - 4)] if cut else whole
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error; `kind` is the provider's name for it."""
+
+    status: int
+    kind: str = "error"
+    message: str = "No."
+    headers: Mapping[str, str] = field(default_factory=dict)
+    details: tuple[Json, ...] = ()
+    mid_stream: bool = False
+    """Sent in a stream that had begun well."""
+
+
+Said = Turn | Refusal
+
+
+class Dialect(Protocol):
+    """How a provider writes it."""
+
+    content_type: str
+    """Of a stream."""
+
+    def is_stream(self, path: str, body: Json) -> bool:
+        """Whether the reply is to be streamed."""
+        ...
+
+    def whole(self, turn: Turn) -> Json:
+        """A reply in one body."""
+        ...
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        """A reply in pieces."""
+        ...
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        """The body and the headers of an error."""
+        ...
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        """A stream that begins well and ends in an error."""
+        ...
+
+
+def sse(body: Json, event: str = "") -> bytes:
+    """One server-sent event."""
+    head = f"event: {event}\n" if event else ""
+    return f"{head}data: {json.dumps(body)}\n\n".encode()
+
+
+def pieces(text: str, size: int = 7) -> list[str]:
+    """A text in small pieces."""
+    return [text[start : start + size] for start in range(0, len(text), size)]
