@@ -55,6 +55,13 @@ class PostgresStore:
             cursor = await connection.execute(newest, (limit,))
             return [str(row["thread_id"]) for row in await cursor.fetchall()]
 
+    async def spaces(self, thread_id: str) -> list[str]:
+        """The checkpoint namespaces of a thread."""
+        of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(of_thread, (thread_id,))
+            return [str(row["checkpoint_ns"]) for row in await cursor.fetchall()]
+
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Keep others, on other machines too, from working on a thread.

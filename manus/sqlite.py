@@ -59,6 +59,12 @@ class SqliteStore:
         async with self.saver.conn.execute(newest, (limit,)) as cursor:
             return [str(row[0]) for row in await cursor.fetchall()]
 
+    async def spaces(self, thread_id: str) -> list[str]:
+        """The checkpoint namespaces of a thread."""
+        of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ?"
+        async with self.saver.conn.execute(of_thread, (thread_id,)) as cursor:
+            return [str(row[0]) for row in await cursor.fetchall()]
+
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Keep other processes from working on a thread, or raise `ThreadBusyError`."""

@@ -109,6 +109,8 @@ class Compactor:
             instructions=instructions,
             examined=examined,
         )
+        if (path := self._running.session.archive.path) is not None:
+            compaction["archive"] = str(path)
         of_run = {id(m) for m in since(history, request_id)}
         own = [m for m in cut.evicted if id(m) in of_run]
         return Compacted(left, writes, compaction, results_of(own, done + 1))

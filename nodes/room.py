@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
@@ -14,9 +18,11 @@ from nodes.running import Running
 from nodes.tokens import estimate_message, estimate_request
 from nodes.windows import said_window
 from state.agent import Compaction, Run
-from state.errors import ContextOverflowError
+from state.errors import ContextOverflowError, ToolError
 from state.events import CompactionEvent
 from tools.recall import NAME, Recall
+
+log = logging.getLogger("manus")
 
 _LEAST = 1_000
 """Tokens that a window is taken to have at least."""
@@ -76,6 +82,17 @@ def offer_recall(running: Running) -> None:
     """Give the agent the tool that looks into the archive, once there is something in it."""
     if running.catalog.find(NAME) is None:
         running.catalog.add(Recall(session=running.session))
+
+
+async def inherit_archive(running: Running, compaction: Compaction | None) -> None:
+    """Let a thread that was forked under a new id find what had been taken out before."""
+    if compaction is None or "archive" not in compaction:
+        return
+    source, evicted = Path(compaction["archive"]), compaction["evicted"]
+    try:
+        await asyncio.to_thread(running.session.archive.inherit, source, evicted)
+    except (sqlite3.Error, OSError, ToolError):
+        log.warning("the archive %s could not be taken over", source, exc_info=True)
 
 
 def learn_window(

@@ -13,7 +13,7 @@ from nodes.large import fitted
 from nodes.recording import ephemeral
 from nodes.request import to_request
 from nodes.results import results_of
-from nodes.room import learn_window, make_room, offer_recall, too_large
+from nodes.room import inherit_archive, learn_window, make_room, offer_recall, too_large
 from nodes.running import Running
 from nodes.tokens import estimate_request
 from prompts import agent as prompts
@@ -66,6 +66,7 @@ class Talk:
             ModelError: there is none to go on with.
         """
         self._images = images
+        await inherit_archive(self._running, self._compaction)
         await self._make_room()
         request = await self._request(notes)
         try:

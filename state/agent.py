@@ -72,6 +72,8 @@ class Compaction(TypedDict):
     """The user's standing instructions, word for word."""
     examined: str
     """Id of the newest message of the user that was searched for instructions."""
+    archive: NotRequired[str]
+    """Path of the archive that they went into; a thread forked from this one takes them over."""
 
 
 class Circle(TypedDict):
@@ -102,6 +104,8 @@ class Run(TypedDict):
     profile: str
     closing: NotRequired[str]
     """The budget, in words, that had room for one last call only."""
+    calls_left: NotRequired[int]
+    """Tool calls that the budget still allows, in the present step."""
 
 
 class AgentInput(TypedDict, total=False):

@@ -49,6 +49,7 @@ class Archive:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        self._inherited: set[Path] = set()
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
@@ -73,6 +74,37 @@ class Archive:
                     row = (added.lastrowid, _clean(message.text))
                     connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", row)
                     connection.execute("INSERT INTO grams (rowid, text) VALUES (?, ?)", row)
+
+    @property
+    def path(self) -> Path | None:
+        """Its file; None if it is in memory."""
+        return self._path
+
+    def inherit(self, source: Path, most: int) -> None:
+        """Take over the messages up to the number `most` from the archive of a thread.
+
+        That is the one which this thread was forked from. Nothing happens if they are there, or
+        if the other archive has gone.
+
+        Raises:
+            sqlite3.Error: one of the two cannot be used.
+        """
+        if source == self._path or source in self._inherited:
+            return
+        self._inherited.add(source)
+        near = self._path and self._path.with_name(source.name)  # the workspace has moved
+        found = next((p for p in (source, near) if p and p != self._path and p.exists()), None)
+        if found is None or len(self._up_to(most)) >= most:
+            return
+        other = Archive(found)
+        try:
+            self.add(other._up_to(most))
+        finally:
+            other.close()
+
+    def _up_to(self, most: int) -> list[Archived]:
+        clause = "SELECT id, number, who, text FROM messages WHERE number <= ? ORDER BY number"
+        return self._read(clause, (most,))
 
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""

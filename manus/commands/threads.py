@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=thread_id,
         action="append",
         default=[],
-        help="delete this thread; what it did to files stays",
+        help="delete this thread with its journal and archive; what it did to files stays",
     )
     parser.add_argument("--json", action="store_true", help="a JSON array on stdout")
 
@@ -96,13 +96,17 @@ def print_table(threads: list[Thread]) -> None:
 
 async def _delete(settings: Settings, ids: list[str]) -> int:
     from manus.checkpoint import open_store
+    from manus.records import delete_records
     from manus.threads import get_thread
 
     async with open_store(settings) as store:
-        for given in ids:
-            await get_thread(store, given)
-        for given in ids:
-            async with store.hold(given):
-                await store.saver.adelete_thread(given)
-            sys.stderr.write(f"The thread {given} is deleted.\n")
+        threads = [await get_thread(store, given) for given in ids]
+        for thread in threads:
+            async with store.hold(thread.thread_id):
+                # first, so that the command can be given again if it is stopped in between
+                left = await delete_records(store, thread)
+                await store.saver.adelete_thread(thread.thread_id)
+            sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
+            for problem in left:
+                sys.stderr.write(f"{problem}\n")
     return 0

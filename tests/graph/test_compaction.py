@@ -16,7 +16,7 @@ from nodes.notes import numbers_in, without_citations
 from prompts import compaction as prompts
 from state.messages import text_of
 from state.profile import Profile
-from tests.helpers.agent import ScriptedAgent, assert_paired
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import Message, Request, call, calls, fail, mentions, text, tokens
 from tools.archive import Archive
 from tools.base import AgentTool, Arguments
@@ -247,3 +247,22 @@ async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: Scripted
     assert [m.content for m in history if isinstance(m, HumanMessage)] == [REQUEST, "Go on."]
     assert sum(map(is_summary, history)) == 1
     assert isinstance(history[-1], AIMessage)
+
+
+async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
+    looker: ScriptedAgent,
+) -> None:
+    looks = [calls(call("look", place=place)) for place in range(1, 9)]
+    overflow = fail(400, code="context_length_exceeded")
+    await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    fork = thread_config("fork")
+    await looker.graph.aupdate_state(fork, await looker.values(), as_node="stuck_check")
+    await looker.run(text("ok"), request="Look around.", thread="fork")
+    for path in (looker.workspace / ".manus" / "archive").glob("t_-*"):
+        path.unlink()
+    again = call("recall", query="#2"), call("recall", query="window wall", limit=9)
+    outcome = await looker.run(calls(*again), text("ok"), request="Go on.", thread="fork")
+    assert outcome.stop_reason == "answered"
+    observations = await looker.observations("fork")
+    assert observations[-2].startswith("[#2] look:\nPlace 1.")
+    assert "Place 5. A wall" in observations[-1]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 from prompts import compaction as prompts
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
@@ -39,3 +42,54 @@ def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServ
     assert (manus.workspace / found[1]).read_text("utf-8").strip() == pasted.strip()
     stored = manus("show", "--json", "long").json["messages"][0]["text"]
     assert stored.strip() == pasted.strip()
+
+
+def _records(manus: Program) -> set[str]:
+    folders = (manus.workspace / ".manus" / name for name in ("journal", "archive"))
+    return {path.name for folder in folders if folder.exists() for path in folder.iterdir()}
+
+
+def test_a_thread_is_deleted_with_its_journal_and_archive(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
+    server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("NONE"))
+    overflow = fail(400, code="context_length_exceeded")
+    for thread in ("a", "a:b"):
+        counts = [calls(call("bash", command=f"seq {n} {n + 900}")) for n in range(3)]
+        server.script(*counts, overflow, text("Done."))
+        assert manus("run", "--thread", thread, "Count.").code == 0
+    (manus.workspace / "mine.txt").write_text("stays")
+    both = _records(manus)
+    assert sorted(Path(name).suffix for name in both) == [".jsonl", ".jsonl", ".sqlite", ".sqlite"]
+    assert manus("threads", "--delete", "a").code == 0
+    left = _records(manus)
+    assert len(left) == 2
+    assert all(name.startswith("a_b_-") for name in left)
+    assert manus("threads", "--delete", "a:b").code == 0
+    assert _records(manus) == set()
+    assert (manus.workspace / "mine.txt").read_text() == "stays"
+
+
+def test_the_steps_of_a_plan_are_deleted_with_their_thread(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.when(is_planner, makes("alpha", "beta"))
+    for step in ("alpha", "beta"):
+        work = calls(call("bash", command=f"echo {step}"))
+        server.when(is_step(step), work, succeeds("Done."))
+    server.when(is_summary, text("All is done."))
+    assert manus("flow", "--thread", "plan", "Do it.").code == 0
+    assert len(_records(manus)) >= 2
+    assert manus("threads", "--delete", "plan").code == 0
+    assert _records(manus) == set()
+
+
+def test_a_thread_whose_workspace_has_gone_can_be_deleted(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("One."))
+    manus("run", "--thread", "first", "Say one")
+    shutil.rmtree(manus.workspace)
+    assert manus("threads", "--delete", "first").err == "The thread first is deleted.\n"
+    assert not manus.workspace.exists()

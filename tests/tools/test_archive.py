@@ -65,3 +65,39 @@ def test_an_excerpt_is_around_the_words() -> None:
     assert "needle" in shown
     assert (shown[:2], shown[-2:]) == ("… ", " …")
     assert excerpt("short", "needle") == "short"
+
+
+def test_an_archive_takes_over_what_was_there_before_a_fork(tmp_path: Path) -> None:
+    parent, child = tmp_path / "parent.sqlite", Archive(tmp_path / "child.sqlite")
+    origin = Archive(parent)
+    origin.add(MESSAGES)
+    for _ in range(2):
+        child.inherit(parent, 2)
+    assert [m.id for n in range(1, 6) for m in child.numbered(n)] == ["a", "b"]
+    origin.close()
+    parent.unlink()
+    assert child.search("refund")[0].id == "b"
+    child.close()
+    again = Archive(tmp_path / "child.sqlite")
+    again.inherit(parent, 2)
+    assert [m.id for n in range(1, 6) for m in again.numbered(n)] == ["a", "b"]
+    again.close()
+
+
+def test_an_archive_that_has_moved_with_its_workspace_is_found(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    origin = Archive(tmp_path / "new" / "parent.sqlite")
+    origin.add(MESSAGES)
+    origin.close()
+    child = Archive(tmp_path / "new" / "child.sqlite")
+    child.inherit(tmp_path / "old" / "parent.sqlite", 5)
+    assert child.search("refund")[0].id == "b"
+    child.close()
+
+
+def test_where_there_is_nothing_to_take_over_nothing_is_made(tmp_path: Path) -> None:
+    child = Archive(tmp_path / "child.sqlite")
+    child.inherit(tmp_path / "none.sqlite", 5)
+    assert not (tmp_path / "none.sqlite").exists()
+    assert Archive().search("x") == []
+    child.close()
