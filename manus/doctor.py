@@ -16,8 +16,10 @@ from typing import Literal
 
 from manus.model_check import check_endpoint
 from manus.options import read_settings
+from manus.preflight import is_installed
 from manus.text import clean
-from state.errors import ManusError
+from state.errors import ManusError, SettingsError
+from state.mcp_settings import McpServer
 from state.settings import Settings
 
 _PACKAGES = ("langgraph", "langchain-openai", "langgraph-checkpoint-sqlite")
@@ -67,6 +69,7 @@ def examine() -> list[Finding]:
         _disk,
         _browser,
         _sandbox,
+        _mcp,
     ]
     return findings + [finding for check in checks for finding in check(settings)]
 
@@ -168,3 +171,33 @@ def _sandbox(_: Settings) -> Iterator[Finding]:
         yield Finding("sandbox", "warning", f"{bwrap} does not work here: {reason}", remedy)
     else:
         yield Finding("sandbox", "ok", bwrap)
+
+
+def _mcp(settings: Settings) -> Iterator[Finding]:
+    """The configured servers, as far as that can be said without starting or asking one."""
+    from tools.equip import NOT_INSTALLED
+
+    if settings.mcp and not is_installed("mcp"):
+        yield Finding("mcp", "warning", f"{len(settings.mcp)} configured", NOT_INSTALLED)
+        return
+    for name, server in settings.mcp.items():
+        place = f"{name}: {server.kind}, {server.place}"
+        problem = _mcp_problem(server)
+        if not server.enabled:
+            yield Finding("mcp", "ok", f"{place} (off)")
+        elif problem:
+            yield Finding("mcp", "warning", place, problem)
+        else:
+            yield Finding("mcp", "ok", f"{place} (`manus mcp list` connects it)")
+
+
+def _mcp_problem(server: McpServer) -> str:
+    """What would keep it from being used, in a sentence; empty if nothing is known."""
+    if server.command is not None and shutil.which(server.command) is None:
+        return f"There is no program `{server.command}`: install it, or give its whole path."
+    try:
+        server.variables(os.environ)
+        server.all_headers(os.environ)
+    except SettingsError as error:
+        return f"Set it, or leave it out of the settings: {error}."
+    return ""

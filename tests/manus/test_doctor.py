@@ -91,3 +91,22 @@ def test_answers_of_other_kinds(bare: Program, status: int, code: int, said: str
     assert result.code == code
     assert said in result.out
     assert KEY not in result.out
+
+
+def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
+    (manus.home / "manus.toml").write_text(
+        '[mcp.here]\ncommand = "sh"\nargs = ["-c", "touch started"]\n'
+        '[mcp.gone]\ncommand = "no-such-program"\n'
+        f'[mcp.closed]\nurl = "https://tides.example/mcp?key={KEY}"\ntoken = "${{TIDES}}"\n'
+        '[mcp.later]\nurl = "https://moon.example/mcp"\nenabled = false\n'
+    )
+    result = manus("doctor")
+    assert result.code == 0
+    assert "ok      mcp       here: stdio, sh (`manus mcp list` connects it)\n" in result.out
+    assert "note    mcp       gone: stdio, no-such-program\n" in result.out
+    assert "There is no program `no-such-program`" in result.out
+    assert "note    mcp       closed: http, https://tides.example/mcp\n" in result.out
+    assert "the environment variable TIDES that it refers to is not set" in result.out
+    assert "ok      mcp       later: http, https://moon.example/mcp (off)\n" in result.out
+    assert not (manus.home / "started").exists()
+    assert KEY not in result.out

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -17,7 +17,14 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from manus.mcp.http import serve_http
+from manus.mcp.listing import list_servers
+from manus.mcp.serve import build_server
+from state.errors import UsageError
+from state.settings import Settings
+from tests.mcp.conftest import ODD, odd
 from tests.server import ScriptedServer, replies
+from tools.workspace import Workspace
 
 COMMAND = ["-m", "manus", "mcp", "serve", "--profile", "swe", "--workspace", "work"]
 ROOT = str(Path(__file__).parents[2])
@@ -30,9 +37,11 @@ def environment(tmp_path: Path, base_url: str = "", **more: str) -> dict[str, st
 
 
 @asynccontextmanager
-async def over_stdio(tmp_path: Path, base_url: str = "") -> AsyncIterator[ClientSession]:
+async def over_stdio(
+    tmp_path: Path, base_url: str = "", command: Sequence[str] = COMMAND
+) -> AsyncIterator[ClientSession]:
     parameters = StdioServerParameters(
-        command=sys.executable, args=COMMAND, cwd=tmp_path, env=environment(tmp_path, base_url)
+        command=sys.executable, args=[*command], cwd=tmp_path, env=environment(tmp_path, base_url)
     )
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
@@ -93,21 +102,53 @@ async def test_the_agent_tells_its_progress(tmp_path: Path, server: ScriptedServ
         assert result.structuredContent["stop_reason"] == "answered"
         neither = await session.call_tool("agent", {})
         assert neither.isError
-    assert "Step 1/20" in lines
-    assert "bash: echo hello" in lines
-    assert any(line.startswith("bash done: hello") for line in lines)
+        assert "Step 1/20" in lines
+        assert "bash: echo hello" in lines
+        assert any(line.startswith("bash done: hello") for line in lines)
+
+        lines.clear()
+        server.script(
+            replies.call("planning", command="create", plan_id="p", title="Tea", steps=["Boil"]),
+            replies.calls(replies.call("terminate", status="success"), text="It boils."),
+            replies.text("There is tea."),
+        )
+        result = await session.call_tool("flow", {"request": "Tea."}, progress_callback=hear)
+        assert said(result) == "There is tea."
+        assert result.structuredContent is not None
+        [step] = result.structuredContent["plan"]["steps"]
+        assert step["status"] == "completed"
+    assert "Plan: Tea, 1 steps" in lines
+    assert "Plan step 0: completed" in lines
+    assert lines.index("Plan step 0: in_progress") < lines.index("It boils.")
 
 
-async def test_streamable_http(tmp_path: Path, server: ScriptedServer) -> None:
+async def test_a_question_comes_back_and_is_answered(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    server.script(replies.call("ask_human", inquire="Which colour?"), replies.text("Blue it is."))
+    command = [*COMMAND[:-4], "--workspace", "work"]
+    async with over_stdio(tmp_path, server.base_url, command) as session:
+        waiting = await session.call_tool("agent", {"request": "Paint."})
+        assert not waiting.isError
+        assert said(waiting).startswith("Which colour?")
+        assert waiting.structuredContent is not None
+        thread = waiting.structuredContent["thread_id"]
+        ended = await session.call_tool("agent", {"thread": thread, "answer": "blue"})
+        assert said(ended) == "Blue it is."
+
+
+async def test_streamable_http_with_a_token(tmp_path: Path, server: ScriptedServer) -> None:
     server.script(replies.text("Good day."))
-    with served_over_http(tmp_path, server.base_url) as url:
+    bearing = {"Authorization": "Bearer secret"}
+    with served_over_http(tmp_path, server.base_url, MANUS_MCP_TOKEN="secret") as url:
         lines: list[str] = []
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             lines.append(str(message))
 
         async with (
-            streamable_http_client(url) as (read, write, _),
+            httpx.AsyncClient(headers=bearing, timeout=60) as client,
+            streamable_http_client(url, http_client=client) as (read, write, _),
             ClientSession(read, write) as session,
         ):
             await session.initialize()
@@ -115,38 +156,24 @@ async def test_streamable_http(tmp_path: Path, server: ScriptedServer) -> None:
             assert said(result) == "Good day."
             assert lines[0] == "Step 1/20"
         async with httpx.AsyncClient() as stranger:
+            assert (await stranger.post(url, json={})).status_code == 401
             # a page of a foreign name that leads here
-            answer = await stranger.post(url, json={}, headers={"Host": "evil.example"})
-            assert answer.status_code == 421
+            foreign = {"Host": "evil.example", **bearing}
+            assert (await stranger.post(url, json={}, headers=foreign)).status_code == 421
 
 
-async def test_a_token_is_asked_for(tmp_path: Path) -> None:
-    with served_over_http(tmp_path, MANUS_MCP_TOKEN="secret") as url:
-        async with httpx.AsyncClient() as client:
-            assert (await client.post(url, json={})).status_code == 401
-            bearing = {"Authorization": "Bearer secret"}
-            assert (await client.post(url, json={}, headers=bearing)).status_code != 401
+async def test_no_open_door_without_a_token(tmp_path: Path) -> None:
+    server = build_server(Settings(), "swe", Workspace(tmp_path / "work"))
+    with pytest.raises(UsageError, match="set MANUS_MCP_TOKEN"):
+        await serve_http(server, "0.0.0.0", 0)
 
 
-def test_no_open_door_without_a_token(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *COMMAND, "--http", "--host", "0.0.0.0"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment(tmp_path),
+def test_the_list_of_servers(tmp_path: Path) -> None:
+    arguments = json.dumps([ODD, "stdio"])
+    (tmp_path / "manus.toml").write_text(
+        f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
+        '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
     )
-    assert done.returncode == 2
-    assert "set MANUS_MCP_TOKEN" in done.stderr
-
-
-@pytest.mark.parametrize("up", [True, False])
-def test_the_list_of_servers(tmp_path: Path, up: bool) -> None:
-    odd = Path(__file__).with_name("odd_server.py")
-    arguments = json.dumps([str(odd), "stdio"])
-    text = f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
-    down = "" if up else '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
-    (tmp_path / "manus.toml").write_text(text + down)
     done = subprocess.run(
         [sys.executable, "-m", "manus", "mcp", "list", "--json"],
         cwd=tmp_path,
@@ -154,8 +181,14 @@ def test_the_list_of_servers(tmp_path: Path, up: bool) -> None:
         text=True,
         env=environment(tmp_path),
     )
-    assert done.returncode == (0 if up else 1), done.stderr
+    assert done.returncode == 1, done.stderr
     found = {server["name"]: server for server in json.loads(done.stdout)}
     assert "mcp_odd_add" in [tool["name"] for tool in found["odd"]["tools"]]
-    if not up:
-        assert "cannot be reached" in found["down"]["problem"]
+    assert "cannot be reached" in found["down"]["problem"]
+
+
+async def test_the_list_when_all_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await list_servers(Settings(mcp={"odd": odd()}), as_json=False) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"odd  stdio  {sys.executable}  ready"
+    assert "  mcp_odd_add  Add two numbers." in printed
