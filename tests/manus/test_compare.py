@@ -1,0 +1,159 @@
+"""Steps read from a state, and two runs brought side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from manus.compare import compare
+from manus.notebook import where_they_part
+from manus.steps import steps_of
+
+
+def said(text: str, *calls: tuple[str, dict[str, Any]], tokens: int = 0) -> AIMessage:
+    made = [{"name": n, "args": a, "id": f"{n}{i}"} for i, (n, a) in enumerate(calls)]
+    usage: Any = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
+    return AIMessage(text, tool_calls=made, usage_metadata=usage if tokens else None)
+
+
+def came(call: str, text: str, status: Any = "success") -> ToolMessage:
+    return ToolMessage(text, tool_call_id=call, status=status)
+
+
+def state(*messages: AnyMessage, workspace: str = "/w", **more: Any) -> dict[str, Any]:
+    asked = HumanMessage("Do it.", id="r")
+    run = {"request_id": "r", "workspace": workspace}
+    return {"messages": [asked, *messages], "run": run, **more}
+
+
+def shell(command: str, answer: str) -> tuple[AnyMessage, AnyMessage]:
+    return said("", ("bash", {"command": command})), came("bash0", answer)
+
+
+def test_a_step_is_a_thought_with_its_calls_and_what_came_of_them() -> None:
+    both = said("I do two.", ("bash", {"command": "ls"}), ("look", {"a": 1}), tokens=9)
+    values = state(both, came("look1", "seen", "error"), came("bash0", "a.txt"), said("Done."))
+    first, last = steps_of(values)
+    assert (first.number, first.thought, first.tokens) == (1, "I do two.", 10)
+    assert [(c.name, c.observation, c.is_error) for c in first.calls] == [
+        ("bash", "a.txt", False),
+        ("look", "seen", True),
+    ]
+    assert (last.number, last.thought, last.calls, last.tokens) == (2, "Done.", (), 0)
+
+
+def test_only_the_newest_run_counts() -> None:
+    values = state(*shell("old", "x"))
+    values["messages"] += [HumanMessage("More.", id="r2"), *shell("new", "y")]
+    values["run"]["request_id"] = "r2"
+    assert [step.calls[0].args["command"] for step in steps_of(values)] == ["new"]
+
+
+def test_steps_that_left_a_long_history_keep_their_numbers() -> None:
+    values = state(*shell("third", "x"), earlier=["Step 1: …", "Step 2: …"])
+    assert [step.number for step in steps_of(values)] == [3]
+
+
+def test_a_call_that_is_under_way_has_no_observation() -> None:
+    [step] = steps_of(state(said("", ("bash", {"command": "sleep"}))))
+    assert step.calls[0].observation is None
+
+
+@pytest.mark.parametrize("values", [{}, {"messages": []}, {"messages": [HumanMessage("x")]}])
+def test_a_state_without_steps(values: dict[str, Any]) -> None:
+    assert steps_of(values) == []
+
+
+def test_the_place_of_the_workspace_does_not_count() -> None:
+    one = state(*shell("ls /one/x", "/one/x/a"), workspace="/one")
+    two = state(*shell("ls /two/x", "/two/x/a"), workspace="/two")
+    found = compare(one, two)
+    assert [row.sameness for row in found.rows] == ["same"]
+    assert where_they_part(found) == "Both runs do the same."
+
+
+def test_the_order_of_arguments_does_not_count() -> None:
+    one = state(said("", ("f", {"a": 1, "b": [2]})), came("f0", "x"))
+    two = state(said("Other words.", ("f", {"b": [2], "a": 1})), came("f0", "x"))
+    assert compare(one, two).parted is None
+
+
+def test_the_same_call_with_another_result() -> None:
+    found = compare(state(*shell("ls", "a")), state(*shell("ls", "b")))
+    assert [row.sameness for row in found.rows] == ["result"]
+    assert found.parted is None
+    assert where_they_part(found) == "Both do the same; step 1 comes to another result."
+
+
+def test_one_step_more_does_not_put_the_rest_out_of_line() -> None:
+    one = state(*shell("a", ""), *shell("c", ""), *shell("d", ""))
+    two = state(*shell("a", ""), *shell("b", ""), *shell("c", ""), *shell("e", ""))
+    found = compare(one, two, names=("one", "two"))
+    assert [row.sameness for row in found.rows] == ["same", "right", "same", "calls"]
+    assert where_they_part(found) == "They part where two has a step 2 that one has not."
+    back = compare(two, one, names=("two", "one"))
+    assert [row.sameness for row in back.rows] == ["same", "left", "same", "calls"]
+
+
+def test_other_calls_and_other_answers() -> None:
+    assert where_they_part(compare(state(*shell("a", "")), state(*shell("b", "")))) == (
+        "They part at step 1."
+    )
+    assert compare(state(said("Yes.")), state(said("No."))).parted is not None
+    assert compare(state(said("Yes.")), state(said("Yes."))).parted is None
+
+
+def test_runs_of_which_one_has_not_begun() -> None:
+    found = compare({}, state(*shell("a", "")), names=("none", "one"))
+    assert where_they_part(found) == "They part where one has a step 1 that none has not."
+    assert compare({}, {}).rows == ()
+
+
+def test_figures() -> None:
+    usage = {"model_calls": 2, "tool_calls": 1, "input_tokens": 10, "output_tokens": 3}
+    one = state(*shell("a", ""), usage={**usage, "cached_tokens": 4, "seconds": 1.5})
+    two = state(usage={**usage, "cached_tokens": 0, "seconds": 2.5, "cost": 0.01})
+    assert compare(one, two).figures() == [
+        ("steps", 1, 0),
+        ("model calls", 2, 2),
+        ("tool calls", 1, 1),
+        ("tokens in", 10, 10),
+        ("of these cached", 4, 0),
+        ("tokens out", 3, 3),
+        ("seconds", 1.5, 2.5),
+        ("cost", 0, 0.01),
+    ]
+    assert "cost" not in [name for name, _, _ in compare(one, one).figures()]
+
+
+def plan(*steps: tuple[str, str]) -> dict[str, Any]:
+    made: list[dict[str, Any]] = [
+        {
+            "text": text,
+            "executor": "",
+            "status": status,
+            "notes": "",
+            "depends_on": [],
+            "result": {"text": "In /w/x.", "files": [], "tokens": 7} if status else None,
+        }
+        for text, status in steps
+    ]
+    return {"plan": {"id": "p", "title": "P", "steps": made}, "run": {"workspace": "/w"}}
+
+
+def test_the_steps_of_two_plans() -> None:
+    one = plan(("a", "completed"), ("b", "blocked"))
+    two = plan(("a", "completed"), ("b", "completed"), ("c", "not_started"))
+    found = compare(one, two)
+    assert [row.sameness for row in found.rows] == ["same", "result", "right"]
+    [_, blocked] = found.left.steps
+    assert (blocked.number, blocked.tokens, blocked.calls[0].is_error) == (1, 7, True)
+    assert blocked.calls[0].observation == "[!]\nIn $workspace/x."
+
+
+def test_a_hundred_times_the_same_call_is_compared_at_once() -> None:
+    many = state(*(message for _ in range(100) for message in shell("poll", "waiting")))
+    one_less = state(*(message for _ in range(99) for message in shell("poll", "waiting")))
+    assert [row.sameness for row in compare(many, one_less).rows].count("left") == 1

@@ -1,0 +1,170 @@
+"""What a notebook is shown: escaped, folded, with nothing in it that loads or runs."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from graph import build_agent
+from manus.compare import compare
+from manus.notebook import (
+    Shown,
+    show_comparison,
+    show_graph,
+    show_plan,
+    show_run,
+    show_update,
+    show_usage,
+)
+from state.agent import Usage, no_usage
+from state.plan import Plan
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m & </pre></details>"
+CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}
+VALUES: dict[str, Any] = {
+    "messages": [
+        HumanMessage(EVIL, id="r"),
+        AIMessage(EVIL, tool_calls=[CALL]),
+        ToolMessage(EVIL, tool_call_id="c", status="error"),
+    ],
+    "run": {"request_id": "r"},
+    "status": EVIL,
+    "stop_reason": EVIL,
+    "usage": {**no_usage(), "roles": {EVIL: no_usage(), "main": no_usage()}},
+}
+PLAN: Plan = {
+    "id": EVIL,
+    "title": EVIL,
+    "steps": [
+        {
+            "text": EVIL,
+            "executor": EVIL,
+            "status": status,
+            "notes": EVIL,
+            "depends_on": [0],
+            "result": {"text": EVIL, "files": [EVIL], "tokens": 1},
+        }
+        for status in ("completed", "blocked", "in_progress", "not_started")
+    ],
+}
+_TAGS = {"table", "thead", "tbody", "tr", "th", "td", "colgroup", "col"} | {
+    *("div", "b", "span", "code", "pre", "details", "summary", "br")
+}
+
+
+class Page(HTMLParser):
+    """Notes the tags and attributes, and whether each tag is closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("br", "col"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def html(shown: Shown) -> str:
+    return shown._repr_html_() or ""
+
+
+ALL = {
+    "run": show_run(VALUES),
+    "update": show_update(EVIL, {**VALUES, "circle": {"what": EVIL}}),
+    "observation": show_update("act", {"messages": VALUES["messages"][2:]}),
+    "plan": show_plan(PLAN),
+    "usage": show_usage(VALUES["usage"]),
+    "comparison": show_comparison(compare(VALUES, {}, names=(EVIL, "b"))),
+    "plans": show_comparison(compare({"plan": PLAN}, {"plan": PLAN})),
+}
+
+
+@pytest.mark.parametrize("shown", ALL.values(), ids=ALL)
+def test_no_text_becomes_a_part_of_the_page(shown: Shown) -> None:
+    page = Page(html(shown))
+    assert page.tags <= _TAGS
+    assert page.attributes <= {"style", "title"}
+    assert "\x1b" not in html(shown) + repr(shown)
+    assert not re.search(r"https?:|url\(|@import", html(shown))
+
+
+@pytest.mark.parametrize("shown", ALL.values(), ids=ALL)
+def test_text_has_the_page_s_own_colour(shown: Shown) -> None:
+    styles = ";".join(re.findall(r'style="([^"]*)"', html(shown)))
+    colours = re.findall(r"(?:^|;)color:([^;]*)", styles)
+    assert set(colours) <= {"inherit"}
+
+
+def test_a_run_in_words() -> None:
+    call = {"name": "bash", "args": {"command": "cat 文件.txt"}, "id": "c"}
+    messages = [
+        HumanMessage("x", id="r"),
+        AIMessage("I look.", tool_calls=[call]),
+        ToolMessage("第一行\nsecond\nthird", tool_call_id="c"),
+        AIMessage("Done."),
+    ]
+    values = {**VALUES, "messages": messages, "status": "finished", "stop_reason": "answered"}
+    assert repr(show_run(values)) == (
+        "finished · answered\n"
+        "Step 1\n"
+        "   thought      I look.\n"
+        "   call         bash: cat 文件.txt\n"
+        "   observation  第一行 (+2 lines)\n"
+        "Step 2\n"
+        "   thought      Done.\n"
+        "0 model calls, 0 tool calls, 0 tokens in, 0 out, 0.0 s"
+    )
+    assert "Step 1" in Page(html(show_run(values))).words
+
+
+@pytest.mark.parametrize("update", [None, {}, {"messages": []}, {"status": None}])
+def test_an_update_with_nothing_in_it(update: Any) -> None:
+    assert repr(show_update("think", update)) == "── think"
+    assert Page(html(show_update("think", update))).words == ["think"]
+
+
+def test_a_state_without_a_run() -> None:
+    assert repr(show_run({})) == "idle"
+
+
+def test_an_observation_of_megabytes_is_cut() -> None:
+    messages = [ToolMessage("x" * 5_000_000, tool_call_id="c", name="bash")]
+    shown = html(show_update("act", {"messages": messages}))
+    assert len(shown) < 30_000
+    assert "(… 4,980,000 more characters)" in shown
+
+
+def test_usage_has_a_row_for_each_role_and_no_empty_column() -> None:
+    one: Usage = {**no_usage(), "input_tokens": 1200, "seconds": 2.04}
+    assert "cost" not in html(show_usage(one))
+    many: Any = {**one, "cost": 0.5, "roles": {"main": no_usage(), "plan": no_usage()}}
+    assert "cost" in html(show_usage(many))
+    assert [line.split()[0] for line in repr(show_usage(many)).splitlines()] == [
+        "run",
+        "main",
+        "plan",
+    ]
+
+
+def test_a_graph_is_mermaid_and_not_a_picture_from_elsewhere() -> None:
+    shown = show_graph(build_agent("swe"))
+    assert shown._repr_html_() is None
+    assert (shown._repr_markdown_() or "").startswith("```mermaid\n")
+    assert "think -. &nbsp;call&nbsp; .-> act;" in repr(shown)
