@@ -155,6 +155,23 @@ async def test_what_was_known_is_kept_over_four_hundred_steps(
     assert all(archive.numbered(n) for n in cited)
     assert outcome.usage["roles"]["summary"]["model_calls"] >= 7
     archive.close()
+    await _assert_linear(looker)
+
+
+async def _assert_linear(agent: ScriptedAgent) -> None:
+    """Storage grows with the number of steps, compactions or not: counted in bytes, not seconds."""
+    written = (
+        "SELECT id, sum(bytes) FROM ("
+        " SELECT checkpoint_id AS id, length(checkpoint) + length(metadata) AS bytes"
+        " FROM checkpoints UNION ALL"
+        " SELECT checkpoint_id AS id, length(value) AS bytes FROM writes"
+        ") GROUP BY id ORDER BY id"
+    )
+    async with agent.saver.conn.execute(written) as cursor:  # type: ignore[attr-defined]
+        sizes = [int(row[1]) for row in await cursor.fetchall()]
+    half = len(sizes) // 2
+    assert half > STEPS
+    assert sum(sizes[half:]) <= 1.5 * sum(sizes[:half])
 
 
 async def test_requests_begin_alike_between_two_compactions(looker: ScriptedAgent) -> None:
