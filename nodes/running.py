@@ -172,10 +172,15 @@ def _build(
 
 
 def _kept(waited: Running | None, profile: Profile, workspace: Workspace) -> Session | None:
-    """The session of a run that waited, with all it keeps open, if it fits the one to begin."""
+    """The session of a run that waited, with all it keeps open, if it fits the one to begin.
+
+    It does not once another process has gone on with the thread: neither its journal nor what its
+    shell is in the middle of are true any more. Blocking.
+    """
     if waited is None or waited.profile != profile:
         return None
-    return waited.session if waited.session.workspace.root == workspace.root else None
+    fits = waited.session.workspace.root == workspace.root and waited.session.journal.is_current()
+    return waited.session if fits else None
 
 
 def _recorder(context: Context, workspace: Workspace, other: Running | None) -> Recorder | None:

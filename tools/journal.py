@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -84,6 +85,20 @@ class Journal:
             self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             raise self._unusable(error) from None
+
+    def is_current(self) -> bool:
+        """Whether nobody else has written since: another process may have gone on with the thread.
+
+        Blocking.
+        """
+        if self._path is None or self._file is None:
+            return True
+        try:
+            there = self._path.stat()
+        except OSError:
+            return False
+        is_same = there.st_ino == os.fstat(self._file.fileno()).st_ino
+        return is_same and there.st_size == self._file.tell()
 
     def _recall(self, line: str) -> None:
         try:

@@ -12,6 +12,7 @@ from nodes.running import close_waiting
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Shelf
 from tests.server import call, calls, text
+from tools.journal import Journal
 
 ASK = call("ask_human", inquire="Which colour?")
 
@@ -160,6 +161,19 @@ async def test_the_answer_may_come_in_another_process(
     assert outcome.stop_reason == "answered"
     assert agent.lines("a") == ["1"]
     assert await agent.observations() == ["Blue.", "Appended to a."]
+
+
+async def test_what_another_process_did_meanwhile_counts(agent: ScriptedAgent) -> None:
+    """A thread that waited here, was gone on with elsewhere, and comes back."""
+    await agent.run(call("keep", path="", line="one"), ASK)
+    [file] = (agent.workspace / ".manus" / "journal").glob("*.jsonl")
+    elsewhere = Journal(file)
+    elsewhere.open()
+    elsewhere.begin("a call of the other process", "append")
+    elsewhere.close()
+    await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
+    assert (await agent.observations())[-1] == "two", "what was kept open here is out of date"
+    assert Shelf.open == 0
 
 
 async def test_seconds_are_those_in_which_it_works(agent: ScriptedAgent) -> None:

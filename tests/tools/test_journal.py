@@ -204,3 +204,27 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
 def test_a_plain_thread_id_is_the_name() -> None:
     assert Journal.path_for(Path("p"), "t-1").name == "t-1.jsonl"
     assert Journal.path_for(Path("p"), "a/b") != Journal.path_for(Path("p"), "a_b")
+
+
+def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
+    journal.begin("a", "bash")
+    journal.finish("a", {"content": "1", "tool_call_id": "c"})
+    assert journal.is_current()
+    other = _opened(path)
+    assert journal.is_current(), "to read is not to write"
+    other.begin("b", "bash")
+    other.close()
+    assert not journal.is_current()
+
+
+def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) -> None:
+    journal.begin("a", "bash")
+    path.with_suffix(".new").write_bytes(path.read_bytes())
+    path.with_suffix(".new").replace(path)
+    assert not journal.is_current()
+    path.unlink()
+    assert not journal.is_current()
+
+
+def test_one_without_a_file_is_always_current() -> None:
+    assert _opened(None).is_current()
