@@ -22,7 +22,7 @@ from manus.notebook_html import (
     step_html,
 )
 from manus.steps import Call, Step, step_in, steps_of
-from manus.text import clean, count, first_line, fit, flat, main_argument
+from manus.text import clean, count, fit, flat, main_argument
 from state.agent import Usage
 from state.plan import Plan, as_text
 
@@ -68,7 +68,7 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
     else:
         for message in messages:
             call = _observed(message)
-            lines.append(f"   observation  {_fitted(first_line(call.observation or ''))}")
+            lines.append(f"   observation  {_fitted(call.gist)}")
             parts.append(call_html(call))
     for name in ("status", "stop_reason", "circle"):
         if values.get(name):
@@ -87,6 +87,8 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     head = f"{values.get('status') or 'idle'}"
     if values.get("stop_reason"):
         head += f" · {values['stop_reason']}"
+    if values.get("success") is False and values.get("status") == "finished":
+        head += " · without success"
     lines, parts = [head], [f"<b>{escaped(head)}</b>"]
     for step in steps:
         lines += [f"Step {step.number}", *_step_lines(step)]
@@ -179,7 +181,8 @@ def _figure(used: Mapping[str, Any], key: str) -> str:
 
 def _number(title: str, value: float, sign: str = "") -> str:
     places = {"seconds": 1, "cost": 4}.get(title, 0)
-    return f"{value:{sign},.{places}f}"
+    said = f"{value:{sign},.{places}f}"
+    return said if said.strip("+-0.,") or not sign else "="
 
 
 def _observed(message: Any) -> Call:
@@ -198,7 +201,7 @@ def _step_lines(step: Step) -> Iterator[str]:
         yield f"   call         {_fitted(f'{call.name}: {main_argument(call.args)}')}"
         if call.observation is not None:
             word = "error      " if call.is_error else "observation"
-            yield f"   {word}  {_fitted(first_line(call.observation))}"
+            yield f"   {word}  {_fitted(call.gist)}"
 
 
 def _fitted(line: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from manus.compare import Row
 from manus.steps import Call, Step
-from manus.text import clean, count, first_line, main_argument
+from manus.text import clean, count, main_argument
 from state.plan import MARKS, Plan, StepStatus, count_of
 
 # Half-transparent greys are seen on light and on dark; text has the page's colour.
@@ -40,6 +40,7 @@ _COLOURS: dict[str, str] = {
     "left": "#3f7fd1",
     "right": "#3f7fd1",
 }
+_ORDER: tuple[StepStatus, ...] = ("completed", "in_progress", "blocked", "not_started")
 _SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 _WORDS = {
     "same": "the same",
@@ -77,11 +78,13 @@ def step_html(step: Step, title: str = "") -> str:
 def call_html(call: Call) -> str:
     """A call in a line that unfolds to its arguments and its observation."""
     args = "" if call.args in ({}, None, "") else f" {_short(main_argument(call.args))}"
-    came = "" if call.observation is None else first_line(call.observation)
+    came = "" if call.observation is None else call.gist
     sign = "✗ " if call.is_error else "→ "
     summary = f"<code>{escaped(call.name)}</code>{escaped(args)}"
     if came:
-        summary += f'<br><span style="{_QUIET}">{escaped(sign + _short(came))}</span>'
+        summary += (
+            f'<br><span style="{_QUIET};margin-left:1em">{escaped(sign + _short(came))}</span>'
+        )
     inside = _arguments(call.args) + (_pre(call.observation) if call.observation else "")
     return f'<details style="margin:.25em 0"><summary>{summary}</summary>{inside}</details>'
 
@@ -116,7 +119,7 @@ def plan_html(plan: Plan) -> str:
     """A plan with a mark and a coloured edge for each step."""
     counts, total = count_of(plan), len(plan["steps"])
     share = 100 * counts["completed"] / total if total else 0.0
-    said = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in MARKS)
+    said = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in _ORDER)
     head = (
         f"<div><b>{escaped(plan['title'])}</b></div>"
         '<div style="height:4px;margin:.4em 0;background:rgba(128,128,128,.25);border-radius:2px">'

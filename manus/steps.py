@@ -10,8 +10,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from manus.text import first_line
 from state.messages import calls_of, text_of
 from state.plan import MARKS, Plan
+
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,15 @@ class Call:
     def key(self) -> str:
         """What makes two calls the same: tool and arguments, whatever the order of keys."""
         return json.dumps([self.name, self.args], sort_keys=True, default=str)
+
+    @property
+    def gist(self) -> str:
+        """One line of the observation: its first, or what a traceback ends with."""
+        text = self.observation or ""
+        if _TRACEBACK in text:
+            said = [line for line in text.splitlines() if line[:1] not in ("", " ", "[")]
+            return first_line(said[-1])
+        return first_line(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,23 @@ def test_a_call_that_is_under_way_has_no_observation() -> None:
     assert step.calls[0].observation is None
 
 
+@pytest.mark.parametrize(
+    ("observation", "gist"),
+    [
+        ("a\nb", "a (+1 line)"),
+        (
+            "Traceback (most recent call last):\n  File\nValueError: no\n[exit code 1]",
+            "ValueError: no",
+        ),
+        ("printed\nTraceback (most recent call last):\n  x\nE: y\n", "E: y"),
+        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
+        ("", "(nothing)"),
+    ],
+)
+def test_the_gist_of_an_observation(observation: str, gist: str) -> None:
+    assert steps_of(state(*shell("x", observation)))[0].calls[0].gist == gist
+
+
 @pytest.mark.parametrize("values", [{}, {"messages": []}, {"messages": [HumanMessage("x")]}])
 def test_a_state_without_steps(values: dict[str, Any]) -> None:
     assert steps_of(values) == []
