@@ -20,7 +20,12 @@ from state.agent import AgentOutput, AgentStart, AgentState
 from state.context import Context
 from state.profile import Profile
 
-_AFTER_THINK: dict[Hashable, str] = {"call": "act", "no_call": "stuck_check", "error": END}
+_AFTER_THINK: dict[Hashable, str] = {
+    "call": "act",
+    "no_call": "stuck_check",
+    "budget": END,
+    "error": END,
+}
 _AFTER_STUCK_CHECK: dict[Hashable, str] = {
     "next_step": "think",
     "terminated": END,

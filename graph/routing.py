@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from langgraph.types import Send
 
+from nodes.allowance import within
 from nodes.calls import to_tasks
+from nodes.shares import share_of
 from prompts import flow as prompts
 from state.agent import AgentState
 from state.flow import FlowState, StepTask
@@ -20,7 +22,7 @@ _INDIRECT = 300
 _INDIRECT_STEPS = 8
 """So many of these are told of, the nearest."""
 
-AfterThink = Literal["call", "no_call", "error"]
+AfterThink = Literal["call", "no_call", "budget", "error"]
 AfterStuckCheck = Literal[
     "next_step", "terminated", "answered", "max_steps", "budget", "stuck", "error"
 ]
@@ -31,16 +33,20 @@ AfterExecuteStep = Literal["ended", "blocked", "complete"]
 def route_after_think(
     state: AgentState, special: tuple[str, ...] = ("terminate",)
 ) -> list[Send] | AfterThink:
-    """One task of `act` for each call; with none to the stuck check; to the end on an error."""
-    if state.get("stop_reason") == "error":
-        return "error"
+    """One task of `act` for each call; without one to the stuck check, without a reply to the end."""
+    reason = state.get("stop_reason")
+    if reason in ("budget", "error"):
+        return reason
     message = last_assistant(state["messages"])
     if message is None or not has_calls(message):
         return "no_call"
     tasks = to_tasks(message, special, state.get("circle"))
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
-    step = {"step": state["run"]["step"]} if "run" in state else {}
-    return [Send("act", {**task, **step}) for task in with_plans(tasks, shelf)]
+    if "run" in state:
+        run = state["run"]
+        tasks = within(run.get("calls_left"), tasks, special)
+        tasks = [{**task, "step": run["step"]} for task in tasks]
+    return [Send("act", task) for task in with_plans(tasks, shelf)]
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
@@ -100,8 +106,10 @@ def task_of(state: FlowState, index: int) -> StepTask:
         images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
         began=batch["began"],
         alone=len(batch["steps"]) == 1,
-        budget=batch.get("shares", {}).get(str(index), {}),
+        budget=share_of(state, index),
     )
+    if "account" in batch:
+        task["account"] = batch["account"]
     if before["model_calls"]:
         task["spent"] = before
     return task

@@ -102,7 +102,10 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         parent = running.at_work(config.get("configurable", {}).get(running.KEY))
-        running_now = await running.start(key, self.profile, chosen, durable=durable, parent=parent)
+        share = config.get("configurable", {}).get(running.SHARE)
+        running_now = await running.start(
+            key, self.profile, chosen, durable=durable, parent=parent, share_of=share
+        )
         offer_model(running_now)
         # a step is on disk before the next one begins, unless the caller wants it otherwise
         given_config = config.get("configurable", {})

@@ -5,10 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection
-from typing import Any
 
-from state.agent import Usage
-from state.context import Budget
 from state.plan import Plan, Step, ready_steps
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
@@ -51,41 +48,3 @@ def choose_batch(plan: Plan, most: int, exclusive: Collection[str] = ()) -> list
         if len(chosen) == most:
             break
     return chosen
-
-
-def room_for(budget: Budget, usage: Usage, wanted: int) -> int:
-    """How many steps can begin: each needs a model call and a tool call at least, if counted."""
-    left = [
-        limit - used
-        for limit, used in (
-            (budget.model_calls, usage["model_calls"]),
-            (budget.tool_calls, usage["tool_calls"]),
-        )
-        if limit is not None
-    ]
-    return max(1, min([wanted, *left]))
-
-
-def share_of(budget: Budget, usage: Usage, steps: int) -> dict[str, Any]:
-    """The budget of each of so many steps that work side by side.
-
-    What is left of the run's is divided among them, so that together they cannot use more than
-    there is; what one leaves over comes back to the next steps. Time passes for all at once and is
-    not divided.
-    """
-    used: dict[str, float] = {
-        "tokens": usage["input_tokens"] + usage["output_tokens"],
-        "cost": usage.get("cost", 0.0),
-        "tool_calls": usage["tool_calls"],
-        "model_calls": usage["model_calls"],
-    }
-    share: dict[str, Any] = {}
-    for name, amount in used.items():
-        limit = getattr(budget, name)
-        if limit is None:
-            continue
-        left = limit - amount
-        share[name] = left / steps if name == "cost" else max(1, int(left) // steps)
-    if budget.seconds is not None:
-        share["seconds"] = max(budget.seconds - usage["seconds"], 0.001)
-    return share

@@ -13,10 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
+from nodes.ending import most_used
 from nodes.files_made import MOST_FILES, changed_since, mentioned
-from nodes.running import Running
+from nodes.running import SHARE, Running
 from state.agent import Usage, no_usage
-from state.context import Budget, Context
+from state.budget import Budget
+from state.context import Context
 from state.events import PlanActionEvent, PlanStepEvent
 from state.flow import StepTask
 from state.plan import StepResult, StepStatus, shortened
@@ -33,7 +35,6 @@ MOST_REASON = 400
 _REASONS = {
     "max_steps": "the executor ran out of steps",
     "stuck": "the executor went round in circles",
-    "budget": "the step's share of the budget was used up",
     "error": "the model could not be asked",
 }
 
@@ -47,11 +48,19 @@ class Ended:
     values: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     """What broke it off from outside."""
+    share: Budget = field(default_factory=lambda: Budget())
+    """What it might use."""
+    out_of_time: bool = False
 
     @property
     def usage(self) -> Usage:
         """What it used."""
         return cast(Usage, self.values.get("usage") or no_usage())
+
+    @property
+    def stop_reason(self) -> str:
+        """Why it ended, in the words of an agent's run; empty if it did not end by itself."""
+        return "budget" if self.out_of_time else str(self.values.get("stop_reason") or "")
 
     @property
     def status(self) -> StepStatus:
@@ -64,13 +73,17 @@ class Ended:
         """Why the step is blocked; empty if it is completed."""
         if self.status == "completed":
             return ""
-        reason = self.values.get("stop_reason")
+        reason = self.stop_reason
         said = " ".join(str(self.values.get("output") or "").split())
         if self.problem:
             return shortened(self.problem, MOST_REASON)
+        if reason == "budget":
+            over = most_used(self.share, self.usage) or "the run's"
+            said = said.rpartition("Terminated: ")[0].strip() or "nothing was said"
+            return shortened(f"its share of the budget is used up, {over}: {said}", MOST_REASON)
         if reason == "terminated":
             return shortened(f"the executor gave up: {said or 'it did not say why'}", MOST_REASON)
-        why = _REASONS.get(str(reason), "the executor did not come to an end")
+        why = _REASONS.get(reason, "the executor did not come to an end")
         return shortened(f"{why}: {said}" if said else why, MOST_REASON)
 
 
@@ -96,7 +109,9 @@ async def carry_out(
         files=files,
         tokens=tokens_of(usage),
         usage=spent,
+        stop_reason=ended.stop_reason,
     )
+    running.purse.close(str(task["step"]), usage)
     change = StepChange(
         step=task["step"],
         status=ended.status,
@@ -126,7 +141,9 @@ async def _run(
     runtime: Runtime[Context],
     config: RunnableConfig,
 ) -> Ended:
-    ended = Ended()
+    if "account" in task:
+        running.purse.open(task["account"], task["began"])
+    ended = Ended(share=Budget(**task["budget"]))
     clock = asyncio.timeout(task["budget"].get("seconds"))
     try:
         async with clock:
@@ -135,6 +152,7 @@ async def _run(
         running.session.waiting = True
         raise
     except TimeoutError as error:
+        ended.out_of_time = clock.expired()
         ended.problem = "the run's time is used up" if clock.expired() else _said(error)
     except Exception as error:
         # a step that breaks must not take the plan with it; the log keeps the traceback
@@ -151,9 +169,10 @@ async def _stream(
     config: RunnableConfig,
     ended: Ended,
 ) -> None:
+    configurable = {**config.get("configurable", {}), SHARE: str(task["step"])}
     stream = executor.astream(
         {"messages": [_request(task)]},
-        config,
+        {**config, "configurable": configurable},
         context=context_for(task, running),
         stream_mode=["values", "custom"],
     )

@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage
 from nodes.context_size import counted_at
 from nodes.ending import limits_of, shown_limit
 from state.agent import Usage
-from state.context import Budget
+from state.budget import Budget
 from state.messages import last_assistant
 
 WARN_AT = 0.8

@@ -8,28 +8,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.constants import TAG_NOSTREAM
 
-from nodes.blocks import as_text
-from nodes.cache_marks import with_cache_marks
+from nodes.asking import Question, ask_endpoint
 from nodes.endpoints import breaker
-from nodes.malformed import with_malformed
+from nodes.forecast import forecast
 from nodes.meter import count
-from nodes.model_errors import explain
 from nodes.models import DEFAULT_MODEL, address_of
-from nodes.prompted_tools import has_no_tools, prompted, with_prompted_calls
-from nodes.repair import with_repairs
 from nodes.replies import check_filtered, check_whole, is_empty
 from nodes.reply_figures import Reply, with_figures
 from nodes.retries import Tell, with_retries
 from nodes.running import Running
 from state.errors import ModelError, ModelRefusedError, ModelUnavailableError
 from state.events import RetryEvent
-from state.messages import calls_of
-from state.model_settings import ModelSettings, provider_of
-from tools.clean import storable_all
+from state.model_settings import ModelSettings
 
 log = logging.getLogger("manus")
 
@@ -58,6 +50,7 @@ async def complete(
     says to a person.
 
     Raises:
+        BudgetError: the run's budget has no room for the call.
         ModelError: it failed for good; the message is a sentence for the user.
         SettingsError: no model is configured, or its package is missing.
     """
@@ -108,7 +101,7 @@ class _Exchange:
         self._tools = tools
         self._tool_choice = tool_choice
         self._tell = tell
-        self._quiet = quiet
+        self._question = Question(request, tools, tool_choice, quiet)
 
     async def with_endpoint(self, endpoint: ModelSettings, *, last: bool) -> Reply:
         """The reply of one endpoint; an empty one is asked for again once."""
@@ -128,13 +121,18 @@ class _Exchange:
         replies: list[Reply] = []
 
         async def ask() -> AIMessage:
-            message = await self._ask(model, endpoint, names)
+            message = await ask_endpoint(model, endpoint, self._question, names)
             replies.append(self._counted(endpoint, message, time.monotonic() - began))
             check_filtered(message, **names)
             check_whole(message, cut_off, **names)
             return message
 
-        message = await with_retries(ask, retries, names, self._tell)
+        estimate = forecast(running, endpoint, self._request, self._tools)
+        with running.purse.call(estimate) as paid:
+            try:
+                message = await with_retries(ask, retries, names, self._tell)
+            finally:
+                paid += replies
         if running.recorder is not None:
             recorder = running.recorder
             await asyncio.to_thread(recorder.add, self._role, self._request, message)
@@ -147,42 +145,3 @@ class _Exchange:
         )
         count(reply)
         return reply
-
-    async def _ask(
-        self, model: BaseChatModel, endpoint: ModelSettings, names: dict[str, str]
-    ) -> AIMessage:
-        if not self._tools or not breaker.is_prompted(endpoint):
-            try:
-                return await self._native(model, provider_of(endpoint.model))
-            except Exception as error:
-                refused = explain(error, **names)
-                may_prompt = self._tools and endpoint.tool_calling == "auto"
-                if not may_prompt or not isinstance(refused, ModelRefusedError):
-                    raise
-                if not has_no_tools(error):
-                    raise
-                log.info("the model has no tools; they are described to it in words")
-                breaker.without_tools(endpoint)
-        tools = self._tools or []
-        reply = await model.ainvoke(prompted(self._request, tools), **self._extra())
-        return _storable(with_repairs(with_prompted_calls(as_text(reply)), tools))
-
-    async def _native(self, model: BaseChatModel, provider: str) -> AIMessage:
-        extra = self._extra()
-        if self._tools:
-            extra["tools"] = self._tools
-            if self._tool_choice == "required":
-                extra["tool_choice"] = "required"
-        request = with_cache_marks(self._request, provider)
-        reply = with_malformed(as_text(await model.ainvoke(request, **extra)))
-        return _storable(with_repairs(reply, self._tools or ()))
-
-    def _extra(self) -> dict[str, Any]:
-        return {"config": {"tags": [TAG_NOSTREAM]}} if self._quiet else {}
-
-
-def _storable(message: AIMessage) -> AIMessage:
-    message.content = storable_all(message.content)
-    for call in calls_of(message):
-        call.update(storable_all(call))
-    return message

@@ -9,16 +9,24 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from nodes.batches import choose_batch, room_for, share_of
+from nodes.batches import choose_batch
 from nodes.carry_out import carry_out
-from nodes.ending import budget_used_up
 from nodes.files_made import mark_now
 from nodes.running import Running, running_of
+from nodes.shares import (
+    ledger_of,
+    no_room_to_plan,
+    room_for,
+    seconds_left,
+    shared,
+    used_up,
+)
+from state.agent import Usage
 from state.context import Context
 from state.errors import PlanError
 from state.events import PlanEvent, PlanStepEvent, StatusEvent
 from state.flow import Batch, FlowState, StepTask
-from state.plan import Plan, executor_for
+from state.plan import Plan, executor_for, ready_steps
 from state.plan_changes import StepChange, as_edited
 from state.usage import spent_so_far, used_by
 
@@ -52,27 +60,71 @@ def take_steps(
 
     It is empty if a step is to be planned anew, if the budget is used up, or if none can begin.
     """
-    context, usage = running.context, state["usage"]
     seconds = running.session.lap()
-    usage = {**usage, "seconds": usage["seconds"] + seconds}
+    usage: Usage = {**state["usage"], "seconds": state["usage"]["seconds"] + seconds}
+    running.purse.sync(usage)
     plan = with_edits(state, running, tell)
     batch = Batch(steps=[], began=began, failed=newly_blocked(state))
-    if over := budget_used_up(context.budget, usage):
-        batch["over"] = over
-    elif not (batch["failed"] and state["run"]["replans_left"] > 0):
-        most = room_for(context.budget, usage, context.max_parallel_steps)
-        batch["steps"] = choose_batch(plan, most, exclusive)
-        share = share_of(context.budget, usage, max(1, len(batch["steps"])))
-        batch["shares"] = {str(index): share for index in batch["steps"]}
+    choose(batch, plan, usage, running, exclusive, can_revise=state["run"]["replans_left"] > 0)
     if batch["steps"]:
         tell(StatusEvent(type="status", status="executing", stop_reason=None))
     # a change of a step is stored as such: the whole plan anew would grow with its square
     changes: list[Any] = [] if plan is state["plan"] else [plan]
     changes += begin_steps(plan, batch["steps"], state["run"]["executors"], tell)
+    if "over" in batch:
+        changes += block_steps(plan, batch["over"], tell)
     update: Update = {"batch": batch, "usage": {"seconds": seconds}}
     if changes:
         update["plan"] = changes
     return {**update, "status": "executing"} if batch["steps"] else update
+
+
+def choose(
+    batch: Batch,
+    plan: Plan,
+    usage: Usage,
+    running: Running,
+    exclusive: Collection[str],
+    *,
+    can_revise: bool,
+) -> None:
+    """Write into the batch which steps go to work and what each may use, or what is used up."""
+    budget, most = running.budget, running.context.max_parallel_steps
+    to_revise = bool(batch["failed"]) and can_revise
+    if not (to_revise or ready_steps(plan)):
+        return
+    ledger = ledger_of(running, plan, usage)
+    over = used_up(ledger, budget, usage)
+    if over is None and to_revise:
+        over = no_room_to_plan(ledger, budget, usage)
+    if over is not None:
+        batch["over"] = over
+    elif not to_revise:
+        room = room_for(ledger, plan, usage, most)
+        batch["steps"] = choose_batch(plan, room, exclusive)
+        if ledger.limits:
+            batch["account"] = shared(ledger, batch["steps"])
+        if (left := seconds_left(budget, usage)) is not None:
+            batch["seconds"] = left
+
+
+def block_steps(plan: Plan, over: str, tell: Any) -> list[StepChange]:
+    """The changes that block the steps that could begin if the budget were not used up."""
+    changes = []
+    for index in ready_steps(plan):
+        step = plan["steps"][index]
+        notes = f"not begun, because the budget is used up: {over}"
+        changes.append(StepChange(step=index, status="blocked", notes=notes))
+        told = PlanStepEvent(
+            type="plan_step",
+            step=index,
+            status="blocked",
+            notes=notes,
+            executor=step["executor"],
+            spent=used_by(step),
+        )
+        tell(told)
+    return changes
 
 
 def newly_blocked(state: FlowState) -> list[int]:

@@ -16,12 +16,13 @@ from pydantic import ValidationError
 
 from nodes.calls import explain_malformed
 from nodes.complete import complete
+from nodes.large import fitted_question
 from nodes.malformed import with_malformed
 from nodes.recording import ephemeral
 from nodes.request import without_images
 from nodes.running import Running
 from prompts import flow as prompts
-from state.errors import DependencyError, PlanError
+from state.errors import BudgetError, DependencyError, PlanError
 from state.flow import FlowState
 from state.plan import Plan, executor_for
 from state.plan_changes import create, revise, sequential
@@ -66,14 +67,16 @@ async def ask_planner(
     Raises:
         ManusError: the model cannot be asked.
     """
-    asked = list(request)
-    if running.context.tool_choice == "none":
+    asked = await fitted_question(running, ROLE, *request)
+    choice = running.context.tool_choice
+    if choice == "none":
         return None
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
-        reply = await complete(
-            running, ROLE, asked, tools=tools, tool_choice=running.context.tool_choice, tell=tell
-        )
+        try:
+            reply = await complete(running, ROLE, asked, tools=tools, tool_choice=choice, tell=tell)
+        except BudgetError:
+            return None  # the plan there is, or the default one, is what can be paid for
         message = _identified(with_malformed(reply.message), attempt)
         plan, answers, problem = read_reply(message, running, build, lenient=attempt == TRIES)
         if plan is not None:

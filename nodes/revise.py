@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage
 from nodes.meter import Meter
 from nodes.planner import Executors, ask_planner, planner_request, revised_plan, with_executors
 from nodes.running import Running
+from nodes.shares import ledger_of
 from nodes.summary import without_model
 from prompts import flow as prompts
 from state.errors import ManusError
@@ -28,6 +29,7 @@ async def revise_plan(
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     present = state["plan"]
+    running.purse.use(ledger_of(running, present, state["usage"]))
     update: Update = {
         "run": run_after(state["run"], approve=running.context.approve_plan),
         "batch": no_batch(),

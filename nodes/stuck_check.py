@@ -11,15 +11,16 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from nodes.allowance import is_over_budget
 from nodes.calls import comparable_calls
 from nodes.circles import Finding, find_circle
-from nodes.ending import Facts, budget_used_up, ending_of, status_after
+from nodes.ending import Facts, budget_used_up, ending_limits, ending_of, status_after
 from nodes.meter import by_tools
 from nodes.results import output_of, results_of
 from nodes.running import Running, running_of
 from prompts import agent as prompts
 from state.agent import AgentState, Circle, Run, Usage
-from state.context import Budget, Context
+from state.context import Context
 from state.events import CircleEvent, StatusEvent
 from state.messages import last_assistant, since
 from state.usage import by_step, with_spending
@@ -71,7 +72,7 @@ def counted(usage: Usage, history: Sequence[AnyMessage], seconds: float) -> Usag
     for message in reversed(history):
         if not isinstance(message, ToolMessage):
             break
-        total["tool_calls"] += 1
+        total["tool_calls"] += not is_over_budget(message)
     total["seconds"] += seconds
     return total
 
@@ -118,14 +119,9 @@ def facts_of(
         text_ends=context.text_reply == "finish" and "closing" not in run,
         step=run["step"],
         max_steps=run["max_steps"],
-        budget=run.get("closing") or budget_used_up(ending_limits(context.budget), usage),
+        budget=run.get("closing") or budget_used_up(ending_limits(running.budget), usage),
         stuck=circle is not None and circle["measure"] == "ask",
     )
-
-
-def ending_limits(budget: Budget) -> Budget:
-    """The limits that end a run at once; one of tool calls leaves a last call without tools."""
-    return budget.model_copy(update={"tool_calls": None})
 
 
 def _special_call(history: Sequence[AnyMessage], special: tuple[str, ...]) -> dict[str, Any] | None:

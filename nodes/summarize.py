@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -10,12 +11,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.complete import complete
+from nodes.ending import budget_used_up, ending_limits
+from nodes.large import fitted_question
 from nodes.meter import metered
 from nodes.running import Running, running_of
 from nodes.summary import details_of, lines_of, not_done, without_model
 from prompts import flow as prompts
 from state.context import Context
-from state.errors import ManusError
+from state.errors import BudgetError, ManusError
 from state.events import StatusEvent
 from state.flow import FlowState
 from state.messages import last_request, text_of
@@ -37,12 +40,12 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     with metered(running, runtime) as meter:
         text = await _summary(state, running, tell)
-    done = is_completed(state["plan"])
+    done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
     usage = add_usage(meter.usage(running.session.lap()), detailed(state["plan"]))
     ended: Update = {
         "status": "finished" if done else "idle",
-        "stop_reason": "completed" if done else "plan_incomplete",
+        "stop_reason": "completed" if done else "budget" if over else "plan_incomplete",
         "success": done,
     }
     tell(StatusEvent(type="status", status=ended["status"], stop_reason=ended["stop_reason"]))
@@ -57,15 +60,23 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
 
 async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     plan = state["plan"]
-    if "over" in state["batch"]:
+    running.purse.sync(state["usage"])
+    budget, used = running.budget, state["usage"]
+    if budget_used_up(ending_limits(budget), used):
         return without_model(plan)
+    left = None if budget.seconds is None else budget.seconds - used["seconds"]
     request = last_request(state["messages"])
     asked = prompts.summary(
         text_of(request) if request is not None else "", as_text(plan), details_of(plan)
     )
-    messages = [SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)]
+    messages = await fitted_question(
+        running, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
+    )
     try:
-        reply = await complete(running, ROLE, messages, tell=tell)
+        async with asyncio.timeout(left):
+            reply = await complete(running, ROLE, messages, tell=tell)
+    except (BudgetError, TimeoutError):
+        return without_model(plan)
     except ManusError as error:
         log.info("no summary by the model: %s", error)
         return f"{prompts.MODEL_SILENT}\n\n{without_model(plan)}"
@@ -78,6 +89,18 @@ def _notes(state: FlowState, text: str) -> list[str]:
     missing = not_done(state["plan"])
     if missing and missing not in text:
         notes.append(missing)
-    if over := state["batch"].get("over"):
+    if missing and (over := over_budget(state)):
         notes.append(f"Terminated: Budget used up: {over}")
     return notes
+
+
+def over_budget(state: FlowState) -> str | None:
+    """The budget, in words, for want of which steps were not done; None if that was not why."""
+    if over := state["batch"].get("over"):
+        return over
+    for index, step in enumerate(state["plan"]["steps"]):
+        result = step["result"]
+        if step["status"] == "blocked" and result and result.get("stop_reason") == "budget":
+            share = step["notes"].partition(": ")[0]
+            return f"step {index}: {share}"
+    return None

@@ -24,7 +24,7 @@ from nodes.talk import Talk
 from prompts import agent as prompts
 from state.agent import AgentState, Run, Usage
 from state.context import Context, ToolChoice
-from state.errors import ManusError
+from state.errors import BudgetError, ManusError
 from state.events import StatusEvent, StepEvent, ThoughtEvent
 from state.messages import calls_of, has_calls, text_of
 from state.usage import by_step, spent_so_far, with_spending
@@ -46,6 +46,7 @@ async def _think(
     state: AgentState, begun: AgentState, running: Running, meter: Meter, tell: Any
 ) -> Update:
     run, usage = begun["run"], begun["usage"]
+    running.purse.sync(usage)
     _tell_beginning(run, usage, tell)
     mended = mend(state.get("messages", []), running.session.journal.answer_to)
     history = mended or state.get("messages", [])
@@ -60,10 +61,11 @@ async def _think(
     try:
         reply = await talk.ask(notes, choice, images)
     except ManusError as error:
-        tell(StatusEvent(type="status", status="error", stop_reason="error"))
         spent = accounted(begun, running, meter)
         spent["usage"]["steps"] = by_step([*state.get("spent", []), *meter.lines])
-        ended = {**begun, **spent, **failed(error), "results": talk.results()}
+        end = out_of_budget(error, talk) if isinstance(error, BudgetError) else failed(error)
+        tell(StatusEvent(type="status", status=end["status"], stop_reason=end["stop_reason"]))
+        ended = {**begun, **spent, **end, "results": talk.results()}
         return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
     spent = accounted(begun, running, meter)
     message = prepared(reply.message, talk.history, run, choice)
@@ -91,7 +93,9 @@ def closing_choice(
 
     The last call that a budget allows is noted in the run, and has no tools.
     """
-    budget, choice = running.context.budget, running.context.tool_choice
+    budget, choice = running.budget, running.context.tool_choice
+    if budget.tool_calls is not None:
+        run["calls_left"] = max(0, budget.tool_calls - usage["tool_calls"])
     if over := last_call(budget, usage, history):
         run["closing"] = over
         return "none", [prompts.last_call(over)]
@@ -106,6 +110,18 @@ def failed(error: ManusError) -> Update:
         "stop_reason": "error",
         "success": False,
         "output": str(error),
+    }
+
+
+def out_of_budget(error: BudgetError, talk: Talk) -> Update:
+    """The end of a run whose budget has no room for the call of this step."""
+    texts = (text_of(m).strip() for m in reversed(talk.own()) if isinstance(m, AIMessage))
+    said = next((text for text in texts if text), "") or "\n".join(talk.results())
+    return {
+        "status": "idle",
+        "stop_reason": "budget",
+        "success": False,
+        "output": f"{said}\n\nTerminated: Budget used up: {error.over}".strip(),
     }
 
 

@@ -108,6 +108,7 @@ def circle_question(what: str) -> str:
     return f"The agent is stuck: {what} What should it do?"
 
 
+OVER_BUDGET = "Not executed: the budget of this run allows no more tool calls."
 AFTER_TERMINATE = "Not executed: it came after `terminate` in the same message."
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."

@@ -7,19 +7,9 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
+from state.budget import Budget
+
 ToolChoice = Literal["none", "auto", "required"]
-
-
-class Budget(BaseModel):
-    """Upper limits of one run; what is not set is not limited."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
-    cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")
-    seconds: float | None = Field(None, gt=0, description="Wall time while the run works")
-    tool_calls: int | None = Field(None, ge=0, description="Tool calls carried out")
-    model_calls: int | None = Field(None, ge=1, description="Model calls")
 
 
 class Context(BaseModel):

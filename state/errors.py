@@ -9,6 +9,7 @@ ManusError
 │   ├── ModelUnavailableError  it may pass (429, 5xx, connection, time-out); retried first
 │   ├── ModelRefusedError      it will not pass: key, model name, request
 │   ├── ContextOverflowError   the request is larger than the model's window
+│   ├── BudgetError            the run's budget has no room for the call
 │   └── ReplayMismatchError    a recording does not know this conversation
 └── ToolError                  the model can do better: said to it as an observation
     ├── ToolUnavailableError   trying again will not help
@@ -56,6 +57,18 @@ class ModelRefusedError(ModelError):
 
 class ContextOverflowError(ModelError):
     """The request is larger than the model's context window."""
+
+
+class BudgetError(ModelError):
+    """The run's budget, or a step's share of it, has no room for another model call.
+
+    Attributes:
+        over: The budget that has none, in words.
+    """
+
+    def __init__(self, over: str) -> None:
+        super().__init__(f"The budget has no room for another model call: {over}.")
+        self.over = over
 
 
 class ReplayMismatchError(ModelError):

@@ -11,6 +11,7 @@ from langgraph.channels.delta import DeltaChannel
 from typing_extensions import TypedDict
 
 from state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
+from state.ledger import Account
 from state.messages import append_messages
 from state.plan import Plan
 from state.plan_changes import fold_plan, fold_plans
@@ -51,8 +52,10 @@ class Batch(TypedDict):
     """Of the batch before: places of the steps that were blocked."""
     over: NotRequired[str]
     """The budget of the run that is used up, in words."""
-    shares: NotRequired[dict[str, dict[str, Any]]]
-    """The budget of each step of the batch, by its place; no two of them promise the same."""
+    account: NotRequired[Account]
+    """What there is, and the share of each step of the batch; only where something is limited."""
+    seconds: NotRequired[float]
+    """The time that they have, where it is limited."""
 
 
 def no_batch() -> Batch:
@@ -73,6 +76,9 @@ class StepTask(TypedDict):
     alone: bool
     """Whether no other step is at work at the same time."""
     budget: dict[str, Any]
+    """Its share of what there is."""
+    account: NotRequired[Account]
+    """As in the batch."""
     spent: NotRequired[RoleUsage]
     """What was used for the step before, if it is not the first time that it is worked on."""
 

@@ -33,6 +33,8 @@ class StepResult(TypedDict):
     """Input and output tokens together."""
     usage: NotRequired[RoleUsage]
     """What was used for it, each time that it was worked on."""
+    stop_reason: NotRequired[str]
+    """Why its executor ended; empty where it was broken off."""
 
 
 class Step(TypedDict):

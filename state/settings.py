@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
+from state.budget import Budget
 from state.errors import SettingsError
 from state.mcp_settings import McpServer
 from state.model_settings import (
@@ -59,6 +60,10 @@ class Settings(ModelSettings):
     """Models by role: `summary`, `plan`, `extract`, `vision`; what one does not set is `main`'s."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Prices by model name, or by how it begins: `[prices."gpt-5"]`."""
+    currency: str = Field("$", max_length=4)
+    """What stands before an amount of money; prices and budgets are in it."""
+    budget: Budget = Field(default_factory=lambda: Budget())
+    """Limits of every run, where the run itself sets none."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     """Agents of the user's own, by name."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from nodes.batches import choose_batch, collide, files_named, room_for, share_of
+from nodes.batches import choose_batch, collide, files_named
 from nodes.files_made import changed_since, mark_now, mentioned
-from state.agent import Usage, no_usage
-from state.context import Budget
 from tests.flow.test_plan import plan_of
 
 
@@ -58,27 +56,6 @@ def test_steps_that_take_turns(one: str, other: str, apart: bool) -> None:
 )
 def test_a_batch(steps: list[Any], most: int, chosen: list[int]) -> None:
     assert choose_batch(plan_of(*steps), most) == chosen
-
-
-def used(**figures: int) -> Usage:
-    return cast(Usage, {**no_usage(), **figures})
-
-
-def test_what_is_left_is_divided() -> None:
-    budget = Budget(tokens=1_000, model_calls=10, seconds=60, cost=3.0)
-    usage = used(input_tokens=300, output_tokens=100, model_calls=4, seconds=20)
-    assert share_of(budget, usage, 3) == {
-        "tokens": 200,
-        "model_calls": 2,
-        "seconds": 40,
-        "cost": 1.0,
-    }
-    assert share_of(Budget(), usage, 3) == {}
-
-
-@pytest.mark.parametrize(("calls", "room"), [(0, 3), (8, 2), (9, 1)])
-def test_no_more_steps_than_calls_are_left(calls: int, room: int) -> None:
-    assert room_for(Budget(model_calls=10), used(model_calls=calls), 3) == room
 
 
 def test_files_made(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ async def test_a_step_that_asks_a_person(flow: ScriptedFlow) -> None:
 
 @pytest.mark.parametrize(
     ("budget", "named"),
-    [({"tokens": 1_000}, "tokens"), ({"model_calls": 2}, "model calls")],
+    [({"tokens": 2_000}, "tokens"), ({"model_calls": 2}, "model calls")],
 )
 async def test_a_budget_holds_for_the_whole_run(
     flow: ScriptedFlow, budget: dict[str, Any], named: str
@@ -172,25 +172,29 @@ async def test_a_budget_holds_for_the_whole_run(
     flow.plans(makes("alpha", "beta"))
     flow.step("alpha", calls(succeeds().calls[0], usage=used))
     outcome = await flow.run(budget=budget)
-    assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
-    assert await flow.statuses() == ["completed", "not_started"]
+    assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
+    assert await flow.statuses() == ["completed", "blocked"]
     assert f"Terminated: Budget used up: {named}" in outcome.output
-    assert "1. beta (not begun)" in outcome.output
+    assert "1. beta (blocked: not begun, because the budget is used up: " in outcome.output
 
 
 async def test_steps_side_by_side_share_what_is_left(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha").always(call("poll"))
     flow.step("beta").always(call("poll"))
+    flow.sums_up(text("Not much."))
     outcome = await flow.run(budget={"model_calls": 7}, max_replans=0)
     assert outcome.usage["model_calls"] == 7
+    assert [len(flow.asked(is_step(name))) for name in ("alpha", "beta")] == [2, 3]
     assert await flow.statuses() == ["blocked", "blocked"]
+    assert outcome.output.startswith("Not much."), "a call is kept for the summary"
 
 
 async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     flow.step("alpha", call("hold", path="held", line="begun"))
+    flow.sums_up().always(text("Nothing."))  # if there is time for it
     outcome = await flow.run(budget={"seconds": 2.0}, max_replans=0)
-    assert outcome.stop_reason == "plan_incomplete"
+    assert outcome.stop_reason == "budget"
     assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"
     assert flow.lines("held") == ["begun"]

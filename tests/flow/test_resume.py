@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.server import call, calls, hang, text
@@ -16,10 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @asynccontextmanager
-async def process(flow: ScriptedFlow, request: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def process(
+    flow: ScriptedFlow, request: str, **chosen: Any
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """A process that works on the thread `t` of the flow's database."""
     database = str(flow.workspace.parent / "threads.sqlite")
-    arguments = (database, str(flow.workspace), flow.server.base_url, request)
+    arguments = (database, str(flow.workspace), flow.server.base_url, request, json.dumps(chosen))
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from typing import Any
 
@@ -14,10 +15,11 @@ from tests.flow.helpers import SECOND
 from tests.helpers.agent import TESTER, thread_config
 
 
-async def main(database: str, workspace: str, base_url: str, request: str) -> None:
+async def main(database: str, workspace: str, base_url: str, request: str, chosen: str) -> None:
     """Begin a run on the thread `t`; an empty request goes on with it."""
     given: Any = {"request": request} if request else None
-    context = Context(workspace=workspace, model="scripted", base_url=base_url)
+    given_context = {"workspace": workspace, "model": "scripted", "base_url": base_url}
+    context = Context(**{**given_context, **json.loads(chosen)})
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
         flow = build_flow((TESTER, SECOND), checkpointer=saver)
         await flow.ainvoke(given, thread_config("t"), context=context, durability="sync")

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from prompts import agent as prompts
-from state.context import Budget
+from state.budget import Budget
 from state.messages import MALFORMED_AT
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import ABSENT, call, calls, fail, text, tokens

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 
 from nodes.ending import Facts, budget_used_up, ending_of, status_after
 from state.agent import StopReason, Usage, no_usage
-from state.context import Budget
+from state.budget import Budget
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
 ANSWER = AIMessage("42")

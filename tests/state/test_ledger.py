@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.budget import Ledger
+from state.ledger import Ledger
 
 
 def test_reserve_commit_refund() -> None:
@@ -30,9 +30,9 @@ def test_a_promise_is_made_once() -> None:
 
 
 def test_shares_of_what_is_free() -> None:
-    ledger = Ledger({"tokens": 90}, spent={"tokens": 30})
-    assert ledger.share("a", 2, {"tokens": 0, "cost": 0}) == {"tokens": 30}
-    assert ledger.share("b", 1, {"tokens": 0}) == {"tokens": 30}
+    ledger = Ledger({"tokens": 91, "cost": 1.0}, spent={"tokens": 30})
+    assert ledger.share("a", 2) == {"tokens": 30, "cost": 0.5}
+    assert ledger.share("b", 1) == {"tokens": 31, "cost": 0.5}
     assert ledger.free("tokens") == 0
 
 
