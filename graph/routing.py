@@ -33,7 +33,7 @@ AfterExecuteStep = Literal["ended", "blocked", "complete"]
 def route_after_think(
     state: AgentState, special: tuple[str, ...] = ("terminate",)
 ) -> list[Send] | AfterThink:
-    """One task of `act` for each call; without one to the stuck check, without a reply to the end."""
+    """One task of `act` for each call; with none to the stuck check; with no reply to the end."""
     reason = state.get("stop_reason")
     if reason in ("budget", "error"):
         return reason
