@@ -90,7 +90,7 @@ class Conductor:
         self._settings = settings
         self._thread_id = thread_id
         self._screen = Screen(quiet=args.quiet)
-        self._progress = Progress(self._screen)
+        self._progress = Progress(self._screen, live=not args.json)
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
 

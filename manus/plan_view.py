@@ -23,6 +23,11 @@ class PlanView:
         self._began: dict[int, float] = {}
         self._actions: dict[int, str] = {}
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is a plan that is redrawn as it advances."""
+        return self._plan is not None and self._screen.can_redraw
+
     def know(self, plan: Plan | None) -> None:
         """The plan as it stood before this process went on with it; nothing is shown."""
         self._plan = plan or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from manus.draft import Draft, draft_line
 from manus.plan_view import PlanView
 from manus.screen import Screen
 from manus.text import first_line, flat, main_argument
@@ -22,8 +23,10 @@ _MEASURES = {
 class Progress:
     """Shows the events of a run (`state.events`), and keeps count of them."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, *, live: bool = True) -> None:
         self._screen = screen
+        self._live = live and screen.is_terminal
+        self._draft = Draft()
         self._labels: dict[str, str] = {}
         self._streamed = False
         self.plan = PlanView(screen)
@@ -37,7 +40,7 @@ class Progress:
     @property
     def stream_mode(self) -> list[str]:
         """What to stream from the graph: tokens only where someone sees them come."""
-        return ["custom", "messages"] if self._screen.is_terminal else ["custom"]
+        return ["custom", "messages"] if self._live else ["custom"]
 
     def show(self, mode: str, data: Any) -> None:
         """Show one part of the stream."""
@@ -50,9 +53,16 @@ class Progress:
                 handler(data)
 
     def _token(self, message: Any, metadata: dict[str, Any]) -> None:
-        if metadata.get("langgraph_node") == "think" and message.type == "AIMessageChunk":
-            self._screen.piece(str(message.text), "dim")
-            self._streamed = self._streamed or bool(str(message.text).strip())
+        node = metadata.get("langgraph_node")
+        if node not in ("think", "plan") or message.type != "AIMessageChunk":
+            return
+        # A plan is redrawn in its place: what its steps say goes on one line below it.
+        below = node == "plan" or self.plan.is_drawn
+        if not below and (text := str(message.text)):
+            self._screen.piece(text, "dim")
+            self._streamed = self._streamed or bool(text.strip())
+        if shown := self._draft.feed(message, with_text=below):
+            self._screen.live(draft_line(*shown, self._screen.width - 1, _LABEL))
 
     def _on_step(self, event: dict[str, Any]) -> None:
         self.steps = event["step"]

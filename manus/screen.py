@@ -19,6 +19,8 @@ PLAIN_WIDTH = 80
 """Columns of a line where there is no terminal to ask and COLUMNS is not set."""
 
 NARROWEST = 20
+_ERASE = "\r\x1b[2K"
+"""To the beginning of the line, and nothing left on it."""
 
 
 class Screen:
@@ -36,6 +38,7 @@ class Screen:
         self._wrap: WordWrap | None = None
         self._style = ""
         self._drawn = 0
+        self._is_live = False
         self.is_terminal = not quiet and self._stream.isatty()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
         self._console = _console(self._stream) if self.is_terminal and not plain else None
@@ -83,6 +86,23 @@ class Screen:
             self._end_piece()
             self._write(clean(text), style, "\n")
 
+    def live(self, text: str) -> None:
+        """A line that holds until anything else is written; only where lines can be redrawn."""
+        if self.can_redraw:
+            drawn = self._drawn
+            self._end_piece()
+            line = fit(" ".join(clean(text).splitlines()), self.width - 1)
+            self._write(f"\x1b[2m{line}\x1b[22m", "", "")
+            self._is_live = True
+            self._drawn = drawn
+
+    def end_live(self) -> None:
+        """Erase the line that is written over."""
+        if self._is_live:
+            drawn = self._drawn
+            self._write("", "", "")
+            self._drawn = drawn
+
     def prompt(self, text: str) -> None:
         """Words before a line that the person types; even when the screen is quiet."""
         self._end_piece()
@@ -103,6 +123,7 @@ class Screen:
     def end_text(self) -> bool:
         """End a text that came in pieces; whether there was one."""
         was_open = self._open
+        self.end_live()
         self._end_piece()
         self._cleaner = Cleaner()
         return was_open
@@ -115,6 +136,9 @@ class Screen:
     def _write(self, text: str, style: str, end: str) -> None:
         self._drawn = 0
         try:
+            if self._is_live:
+                self._is_live = False
+                self._stream.write(_ERASE)
             if style and text and self._console is not None:
                 self._console.print(_styled(text, style), end=end, soft_wrap=True)
             else:

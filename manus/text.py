@@ -64,6 +64,17 @@ def fit(line: str, width: int) -> str:
     return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
 
 
+def fit_end(line: str, width: int) -> str:
+    """The end of the line, behind an ellipsis, in a width in cells of the terminal."""
+    if cell_len(line) <= width:
+        return line
+    end = len(line)
+    room = width - 1
+    while end > 0 and (room := room - cell_len(line[end - 1])) >= 0:
+        end -= 1
+    return ("…" + line[end:].lstrip()) if width > 0 else ""
+
+
 def first_line(text: str) -> str:
     """The first line that says something, and how many follow."""
     lines = [line.strip() for line in clean(text).splitlines() if line.strip()]

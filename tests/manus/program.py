@@ -173,6 +173,11 @@ class Running:
         code = self._child.wait()
         return Result(code, _said(self._out), _said(self._err))
 
+    def line(self) -> str:
+        """Wait for the first line on stdout."""
+        _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
+        return _said(self._out).partition("\n")[0]
+
     def expect(self, words: str) -> None:
         """Wait until it has said something on stderr."""
         _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
@@ -188,8 +193,9 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What was shown, without colours."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.raw).replace("\r\n", "\n")
+        """What is shown, without colours: a line that was erased is gone."""
+        left = re.sub(r"[^\n]*\r\x1b\[2K", "", self.raw)
+        return re.sub(r"\x1b\[[0-9;]*m", "", left).replace("\r\n", "\n")
 
     def expect(self, words: str) -> None:
         """Wait until the words have been shown.

@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+from rich.cells import cell_len
+
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, hang, text
 
@@ -121,7 +124,7 @@ def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedSer
     )
     with manus.terminal("run", nasty) as terminal:
         assert terminal.wait() == 0
-    left = re.sub(r"\x1b\[[0-9;]*m", "", terminal.raw)
+    left = re.sub(r"\x1b\[[0-9;]*m|\r\x1b\[2K", "", terminal.raw)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
     assert "owned" not in left
     assert "[bold]plain[/bold]\n" in terminal.text
@@ -147,3 +150,68 @@ def test_lines_fit_a_narrow_window(manus: Program, server: ScriptedServer) -> No
     shown = [line for line in terminal.text.splitlines() if "xxx" in line]
     assert shown
     assert all(len(line) <= 40 and line.endswith("…") for line in shown)
+
+
+WRITES = call("str_replace_editor", command="create", path="a.txt", file_text="wörds 世界 " * 60)
+
+
+def test_the_arguments_of_a_call_are_shown_as_they_come(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(hang(reply=calls(WRITES, text="I write."), after_chunks=8))
+    with manus.terminal("run", "write") as terminal:
+        terminal.expect("characters): …")
+        lines = terminal.text.splitlines()
+        assert lines[1] == "  I write."
+        assert lines[2].startswith("  call    str_replace_editor (")
+        assert cell_len(lines[2]) < 80, "one line, whatever its length"
+        assert "wörds" in lines[2] or "世" in lines[2]
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "characters)" not in terminal.text, "it is erased"
+
+
+def test_what_was_live_is_gone_when_the_step_is_printed(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(WRITES, text("Done."))
+    with manus.terminal("run", "write") as terminal:
+        assert terminal.wait() == 0
+    assert "str_replace_editor (" in terminal.raw
+    kinds = [line.split()[0] for line in terminal.text.splitlines()[:6]]
+    assert kinds == ["Step", "model", "call", "done", "Step", "Done."]
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_nothing_is_live_where_it_is_not_wanted(
+    manus: Program, server: ScriptedServer, option: str
+) -> None:
+    server.script(WRITES, text("Done."))
+    with manus.terminal("run", option, "write") as terminal:
+        assert terminal.wait() == 0
+    assert "\x1b[2K" not in terminal.raw
+    assert [request.stream for request in server.requests] == [False, False]
+
+
+def test_a_plans_steps_are_live_below_it(manus: Program, server: ScriptedServer) -> None:
+    plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
+    server.script(plan, hang(reply=text("I pack the socks first of all."), after_chunks=6))
+    with manus.terminal("flow", "travel") as terminal:
+        terminal.expect("  says    I pack the socks")
+        shown = terminal.text
+        assert "0. [→] Pack the bag" in shown
+        assert shown.splitlines()[-1].startswith("  says    I pack the socks")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "I pack the socks" not in terminal.text
+
+
+def test_calls_told_in_words_are_shown_as_calls(manus: Program, server: ScriptedServer) -> None:
+    said = '<tool_call>{"name": "bash", "arguments": {"command": "echo hi"}}</tool_call>'
+    server.script(text(f"I look. {said}"), text("Done."))
+    manus.environment["MANUS_TOOL_CALLING"] = "prompted"
+    with manus.terminal("run", "look") as terminal:
+        assert terminal.wait() == 0
+    assert "tool_call" not in terminal.raw
+    lines = terminal.text.splitlines()
+    assert (lines[1], lines[3]) == ("  I look.", "  call    bash: echo hi")

@@ -1,0 +1,52 @@
+"""What a model is writing just now, on one line that is written over until it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manus.text import fit_end, flat
+
+_REASONING = "reasoning_content"
+"""In a chunk's `additional_kwargs`: a piece of what the model thinks before it answers."""
+_KEPT = 2_000
+"""Characters of a text of which more than the end is never shown."""
+
+
+class Draft:
+    """Follows the pieces of one reply at a time; another reply begins anew."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Any, ...] = ()
+        self._name = ""
+        self._text = ""
+        self._length = 0
+
+    def feed(self, chunk: Any, *, with_text: bool) -> tuple[str, str, str] | None:
+        """Label, head and end of the line after a piece; None if it changes nothing.
+
+        `with_text`: what the model says counts too, beside its thoughts and calls.
+        """
+        shown = None
+        if thought := chunk.additional_kwargs.get(_REASONING):
+            shown = "thinks", self._grown((chunk.id, "thinks"), "", str(thought))
+        if with_text and (text := str(chunk.text)):
+            shown = "says", self._grown((chunk.id, "says"), "", text)
+        for call in chunk.tool_call_chunks:
+            of = (chunk.id, "call", call.get("index"))
+            shown = "call", self._grown(of, call.get("name") or "", call.get("args") or "")
+        return (shown[0], shown[1], self._text) if shown else None
+
+    def _grown(self, of: tuple[Any, ...], name: str, piece: str) -> str:
+        if of != self._of:
+            self._of, self._name, self._text, self._length = of, "", "", 0
+        self._name += name
+        self._length += len(piece)
+        self._text = (self._text + piece)[-_KEPT:]
+        long = f" ({self._length:,} characters)" if self._length > _KEPT // 10 else ""
+        return f"{self._name}{long}: " if self._name else ""
+
+
+def draft_line(label: str, head: str, text: str, width: int, indent: int) -> str:
+    """The line in a width: of a long text its end."""
+    begin = f"  {label:<{indent}}{flat(head)}{' ' if head.endswith(' ') else ''}"
+    return begin + fit_end(flat(text), max(width - len(begin), 0))
