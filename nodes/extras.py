@@ -47,13 +47,16 @@ def build_extra(
             f"pip install {package}."
         ) from None
     try:
-        model: BaseChatModel = model_class(model=name, **values_of(settings, provider, connect))
+        model: Any = model_class(model=name, **values_of(settings, provider, connect))
+        if provider == "anthropic" and not model.anthropic_api_key.get_secret_value():
+            raise ValueError("there is none")  # its client would find out with an odd request
     except Exception as error:  # each client has exceptions of its own
         raise SettingsError(
             f"The model `{provider}:{name}` cannot be set up; it needs {_NEEDS[provider]} "
             f"({shortened(str(error))})."
         ) from error
-    return model
+    made: BaseChatModel = model
+    return made
 
 
 def values_of(settings: ModelSettings, provider: str, connect: float) -> dict[str, Any]:

@@ -57,6 +57,7 @@ _TOO_LARGE = (
     "context limit",
     "maximum context",
     "too many tokens",
+    "input is too long",
     "input token count",
     "prompt is too long",
     "prompt too long",

@@ -1,0 +1,179 @@
+"""What providers' real clients raise becomes our sentence, with a second try where it may help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.providers.conftest import KEY, ProvidedAgent
+from tests.providers.turns import Refusal, Turn
+
+KINDS = {
+    "anthropic": {
+        401: "authentication_error",
+        403: "permission_error",
+        404: "not_found_error",
+        429: "rate_limit_error",
+        500: "api_error",
+        503: "overloaded_error",
+    },
+    "google": {
+        401: "UNAUTHENTICATED",
+        403: "PERMISSION_DENIED",
+        404: "NOT_FOUND",
+        429: "RESOURCE_EXHAUSTED",
+        500: "INTERNAL",
+        503: "UNAVAILABLE",
+    },
+    "bedrock": {
+        401: "UnrecognizedClientException",
+        403: "AccessDeniedException",
+        404: "ResourceNotFoundException",
+        429: "ThrottlingException",
+        500: "InternalServerException",
+        503: "ServiceUnavailableException",
+    },
+    "azure": {},
+}
+CHECK = {
+    "anthropic": "check MANUS_API_KEY or ANTHROPIC_API_KEY",
+    "google": "check MANUS_API_KEY or GOOGLE_API_KEY",
+    "bedrock": "check the AWS credentials",
+    "azure": "check MANUS_API_KEY",
+}
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def either(agent: ProvidedAgent, request: pytest.FixtureRequest) -> ProvidedAgent:
+    agent.streamed = request.param
+    return agent
+
+
+def refused(provider: str, status: int, **more: Any) -> Refusal:
+    return Refusal(status, KINDS[provider].get(status, "error"), **more)
+
+
+def waits(parts: list[tuple[str, Any]]) -> list[float]:
+    return [d["wait"] for mode, d in parts if mode == "custom" and d["type"] == "retry"]
+
+
+@pytest.mark.parametrize("status", [401, 404])
+async def test_what_cannot_pass_is_not_tried_again(agent: ProvidedAgent, status: int) -> None:
+    parts = await agent.watch(refused(agent.provider, status))
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert waits(parts) == []
+    assert len(agent.asked.requests) == 1
+    words = CHECK[agent.provider] if status != 404 else "check MANUS_MODEL"
+    assert words in outcome.output
+    assert agent.asked.address in outcome.output
+    assert "\n" not in outcome.output
+    assert KEY not in outcome.output
+
+
+@pytest.mark.parametrize("status", [429, 500])
+async def test_what_may_pass_is_tried_again_by_us_alone(either: ProvidedAgent, status: int) -> None:
+    parts = await either.watch(refused(either.provider, status), Turn(text="Here I am."))
+    outcome = await either.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
+    assert len(waits(parts)) == 1
+    first, second = either.asked.requests
+    assert first.raw == second.raw
+
+
+async def test_the_wait_that_a_provider_asks_for_is_kept(agent: ProvidedAgent) -> None:
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.3s"}
+    said: dict[str, dict[str, Any]] = {
+        "anthropic": {"headers": {"retry-after": "0.3"}},
+        "google": {"message": "Please check your plan and billing details.", "details": (delay,)},
+        "bedrock": {"headers": {"Retry-After": "0.3"}},
+        "azure": {"headers": {"retry-after-ms": "300"}},
+    }
+    refusal = refused(agent.provider, 429, **said[agent.provider])
+    parts = await agent.watch(refusal, Turn(text="Done."))
+    [wait] = waits(parts)
+    assert 0.3 <= wait <= 0.33
+    assert (await agent.outcome()).output == "Done."
+
+
+async def test_a_wait_of_an_hour_is_not(agent: ProvidedAgent) -> None:
+    delay = {"retryDelay": "3600s"}
+    refusal = refused(agent.provider, 429, headers={"Retry-After": "3600"}, details=(delay,))
+    parts = await agent.watch(refusal)
+    assert waits(parts) == []
+    assert "limits the rate of requests (429)" in (await agent.outcome()).output
+
+
+async def test_an_error_in_the_middle_of_a_stream(agent: ProvidedAgent) -> None:
+    agent.streamed = True
+    status = 429 if agent.provider == "bedrock" else 503
+    refusal = refused(agent.provider, status, message="Overloaded.", mid_stream=True)
+    parts = await agent.watch(refusal, Turn(text="All of it."))
+    assert len(waits(parts)) == 1
+    assert (await agent.outcome()).output == "All of it."
+
+
+TOO_LARGE = {
+    "anthropic": Refusal(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+    "google": Refusal(
+        400,
+        "INVALID_ARGUMENT",
+        "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+    ),
+    "bedrock": Refusal(400, "ValidationException", "Input is too long for requested model."),
+    "azure": Refusal(400, message="This model's maximum context length is 8000 tokens."),
+}
+
+
+async def test_a_request_that_is_too_large(agent: ProvidedAgent) -> None:
+    outcome = await agent.ask(TOO_LARGE[agent.provider])
+    assert outcome.stop_reason == "error"
+    assert "larger than the context window" in outcome.output
+
+
+async def test_a_bad_request_is_said_in_the_providers_words(agent: ProvidedAgent) -> None:
+    kind = {"bedrock": "ValidationException", "google": "INVALID_ARGUMENT"}
+    refusal = Refusal(400, kind.get(agent.provider, "invalid_request_error"), "Odd roles.")
+    outcome = await agent.ask(refusal)
+    assert outcome.output == (
+        f"The model server at {agent.asked.address} refused the request (400): Odd roles."
+    )
+    assert len(agent.asked.requests) == 1
+
+
+async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", "1")
+    monkeypatch.setenv("MANUS_BASE_URL", "http://127.0.0.1:9")
+    parts = await agent.watch()
+    assert len(waits(parts)) == 1
+    assert "cannot be reached" in (await agent.outcome()).output
+
+
+async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MANUS_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+    outcome = await agent.ask()
+    assert outcome.stop_reason == "error"
+    words = {"azure": "needs its key", "bedrock": "cannot be asked without a key"}
+    assert words.get(agent.provider, "it needs a key: MANUS_API_KEY or") in outcome.output
+    assert agent.asked.requests == []
+
+
+@pytest.mark.parametrize("provider", ["google"])
+async def test_google_refuses_a_key_as_a_bad_request(agent: ProvidedAgent) -> None:
+    said = "API key not valid. Please pass a valid API key."
+    outcome = await agent.ask(Refusal(400, "INVALID_ARGUMENT", said))
+    assert "refused the key (400)" in outcome.output
+
+
+@pytest.mark.parametrize("provider", ["bedrock"])
+async def test_bedrock_without_a_region(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+    outcome = await agent.ask()
+    assert "needs a region (AWS_REGION)" in outcome.output

@@ -1,0 +1,85 @@
+"""What single providers have: cache marks, thoughts that go back, parameters for reasoning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from tests.providers.conftest import ProvidedAgent
+from tests.providers.turns import Turn
+
+WRITE = ("append", {"path": "a.txt", "line": "one"})
+MARK = {"type": "ephemeral"}
+EFFORT: dict[str, Any] = {
+    "anthropic": ("output_config", {"effort": "low"}),
+    "google": ("generationConfig", {"thinking_level": "LOW"}),
+    "azure": ("reasoning_effort", "low"),
+}
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+async def test_cache_marks_are_in_the_bytes(agent: ProvidedAgent) -> None:
+    """One after the system prompt, one after the history; the last moves on with it."""
+    await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
+    for request in agent.asked.requests:
+        body = request.body
+        assert body["system"][-1]["cache_control"] == MARK
+        blocks = [
+            b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]
+        ]
+        marked = [block for block in blocks if "cache_control" in block]
+        assert len(marked) == 1
+        assert request.raw.count(b'"cache_control"') == 2
+    last = agent.asked.requests[-1].body["messages"][-1]["content"]
+    assert [block["type"] for block in last] == ["tool_result", "text"]
+    assert last[0]["cache_control"] == MARK, "the next-step prompt stays outside"
+    assert (await agent.outcome()).usage["cached_tokens"] == 70
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_thought_goes_back_with_its_signature(agent: ProvidedAgent, streamed: bool) -> None:
+    """Anthropic refuses a history with calls whose thoughts were left out."""
+    agent.streamed = streamed
+    await agent.ask(Turn(thought="I had better write.", calls=(WRITE,)), Turn(text="Done."))
+    assistant = agent.asked.requests[1].body["messages"][1]["content"]
+    assert [block["type"] for block in assistant] == ["thinking", "tool_use"]
+    assert assistant[0] == {
+        "type": "thinking",
+        "thinking": "I had better write.",
+        "signature": "c2ln",
+    }
+    kept = (await agent.messages())[1]
+    assert isinstance(kept, AIMessage)
+    assert kept.text == ""
+
+
+@pytest.mark.parametrize("provider", list(EFFORT))
+async def test_how_hard_a_model_thinks_is_handed_on(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_REASONING_EFFORT", "low")
+    await agent.ask(Turn(text="Done."))
+    name, value = EFFORT[agent.provider]
+    found = agent.asked.requests[0].body[name]
+    assert found == value or found["thinkingConfig"] == value
+
+
+async def test_a_picture_reaches_the_model(agent: ProvidedAgent) -> None:
+    await agent.ask(Turn(calls=(("picture", {}),)), Turn(text="Seen."))
+    sent = agent.asked.requests[1].raw
+    assert b"iVBORw0KGgo" in sent
+    assert (await agent.outcome()).output == "Seen."
+
+
+async def test_other_chosen_parameters_are_sent(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
+    monkeypatch.setenv("MANUS_MAX_TOKENS", "123")
+    await agent.ask(Turn(text="Done."))
+    sent = agent.asked.requests[0].raw
+    assert b"0.5" in sent
+    assert b"123" in sent
