@@ -23,8 +23,8 @@ from playwright.async_api import Error as PlaywrightError
 
 from state.browser_settings import EgressSettings
 from state.settings import Settings
-from tools.browser import browser_state
 from tools.browser.browser import Browser, obtain_browser
+from tools.browser.state import browser_state
 from tools.browser_use import BrowserUse
 from tools.session import Session
 from tools.workspace import Workspace

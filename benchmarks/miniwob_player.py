@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.browser import browser_state
+from tools.browser.state import browser_state
 from tools.browser_use import BrowserUse
 
 _ELEMENT = re.compile(

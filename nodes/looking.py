@@ -30,7 +30,7 @@ async def look(running: Running, history: Sequence[AnyMessage]) -> View:
         return [], ()
     if running.session.peek(_BROWSER) is None:
         return [prompts.BROWSER_GONE if used else prompts.NO_PAGE], ()
-    from tools.browser import browser_state  # it was imported when the browser was opened
+    from tools.browser.state import browser_state  # it was imported when the browser was opened
 
     vision = running.model_settings(running.profile.role).vision
     state = await browser_state(running.session, screenshot=vision)

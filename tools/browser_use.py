@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -10,18 +12,9 @@ from typing_extensions import override
 from prompts.browser import USE
 from state.errors import ToolError
 from tools.base import AgentTool
-from tools.browser.act import Outcome, act
-from tools.browser.arguments import READING, BrowserArgs, missing
-from tools.browser.browser import Browser, obtain_browser
-from tools.browser.patience import PageStuckError
-from tools.browser.screenshot import DEFAULT
-from tools.browser.state import describe
+from tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
 from tools.locks import WORKSPACE, Touch
 from tools.result import Observation
-from tools.search_engines import Query
-from tools.web_search import search_text
-
-_RESULTS = 5
 
 
 class BrowserUse(AgentTool):
@@ -46,7 +39,7 @@ class BrowserUse(AgentTool):
         if action == "upload_file":
             touched.add(Touch(f"{WORKSPACE}/{args.get('path')}", write=False))
         if action == "screenshot":
-            touched.add(Touch(f"{WORKSPACE}/{args.get('path') or DEFAULT}"))
+            touched.add(Touch(f"{WORKSPACE}/{args.get('path') or PICTURE}"))
         return frozenset(touched)
 
     @override
@@ -59,18 +52,8 @@ class BrowserUse(AgentTool):
         if lacking := missing(arguments):
             names = " and ".join(f"`{name}`" for name in lacking)
             raise ToolError(f"`{arguments.action}` needs {names}.")
-        if arguments.action == "web_search":
-            query = Query(str(arguments.query), _RESULTS, "en", "us")
-            return Observation(await search_text(self.session, query))
-        browser, said = await obtain_browser(self.session)
-        try:
-            outcome = await act(self.session, browser, arguments)
-        except PageStuckError:
-            outcome = Outcome("The browser does not answer.", failed=True)
-        return await self._observation(browser, outcome, said)
+        # Playwright takes a while to load, which a run that looks at no page need not wait for.
+        await asyncio.to_thread(import_module, "tools.browser.use")
+        from tools.browser.use import use
 
-    async def _observation(self, browser: Browser, outcome: Outcome, said: str) -> Observation:
-        text = f"{said}\n{outcome.text}" if said else outcome.text
-        if self.show_page and not outcome.show_page and not browser.dead:
-            text += "\n\n" + await describe(browser)
-        return Observation(text, is_error=outcome.failed)
+        return await use(self.session, arguments, show_page=self.show_page)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tools.browser import browser_state
 from tools.browser.browser import NAME, Browser
+from tools.browser.state import browser_state
 from tools.browser_use import BrowserUse
 from tools.call import observe_call
 from tools.result import Observation

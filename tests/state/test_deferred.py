@@ -78,3 +78,15 @@ def test_the_graphs_load_no_client_of_other_services() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("module\n", "")
+
+
+def test_a_run_that_opens_no_page_loads_no_browser() -> None:
+    code = (
+        "import sys; from pathlib import Path; from graph.profiles import profile_named; "
+        "from tools.catalog import build_catalog; from tools.session import Session; "
+        "from tools.workspace import Workspace; "
+        "tools = build_catalog(profile_named('manus').tools, Session(Workspace(Path.cwd()))); "
+        "assert tools.schemas(); print(sorted({'playwright', 'httpx', 'ddgs'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

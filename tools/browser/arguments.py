@@ -8,6 +8,9 @@ from pydantic import Field
 
 from tools.base import Arguments
 
+PICTURE = "screenshot.png"
+"""Where a screenshot goes whose file is not named."""
+
 Action = Literal[
     "go_to_url",
     "go_back",

@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.async_api import Error as PlaywrightError
 
 from state.errors import ToolError
+from tools.browser.arguments import PICTURE
 from tools.browser.browser import Browser
 from tools.browser.numbering import Reference
 from tools.browser.patience import PageStuckError, within
@@ -15,7 +16,6 @@ from tools.browser.snapshot import FrameView, take_snapshot
 from tools.browser.tab import ANSWER_SECONDS, Tab
 
 _SECONDS = 8.0
-DEFAULT = "screenshot.png"
 
 
 async def screenshot(browser: Browser, tab: Tab, path: str | None, numbers: bool) -> str:
@@ -24,7 +24,7 @@ async def screenshot(browser: Browser, tab: Tab, path: str | None, numbers: bool
     Raises:
         ToolError: the path is not a PNG in the workspace, or the page cannot be painted.
     """
-    path = path or DEFAULT
+    path = path or PICTURE
     if not path.lower().endswith(".png"):
         raise ToolError(f"{path}: give a name that ends in .png.")
     place = await asyncio.to_thread(browser.workspace.writable, path)

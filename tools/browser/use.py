@@ -1,0 +1,43 @@
+"""One action of `browser_use`, carried out."""
+
+from __future__ import annotations
+
+from tools.browser.act import Outcome, act
+from tools.browser.arguments import BrowserArgs
+from tools.browser.browser import Browser, obtain_browser
+from tools.browser.patience import PageStuckError
+from tools.browser.state import describe
+from tools.result import Observation
+from tools.search_engines import Query
+from tools.search_text import search_text
+from tools.session import Session
+
+_RESULTS = 5
+
+
+async def use(session: Session, arguments: BrowserArgs, *, show_page: bool) -> Observation:
+    """Carry out an action in the session's browser, which is started if there is none.
+
+    `show_page`: the page as it is afterwards is part of the answer.
+
+    Raises:
+        ToolError: it cannot be done; the sentence says what would be right.
+    """
+    if arguments.action == "web_search":
+        query = Query(str(arguments.query), _RESULTS, "en", "us")
+        return Observation(await search_text(session, query))
+    browser, said = await obtain_browser(session)
+    try:
+        outcome = await act(session, browser, arguments)
+    except PageStuckError:
+        outcome = Outcome("The browser does not answer.", failed=True)
+    return await _observation(browser, outcome, said, show_page=show_page)
+
+
+async def _observation(
+    browser: Browser, outcome: Outcome, said: str, *, show_page: bool
+) -> Observation:
+    text = f"{said}\n{outcome.text}" if said else outcome.text
+    if show_page and not outcome.show_page and not browser.dead:
+        text += "\n\n" + await describe(browser)
+    return Observation(text, is_error=outcome.failed)
