@@ -13,7 +13,7 @@ def offer_model(running: Running) -> None:
     """Let the tools of a run ask its models; what that uses is counted with the tool's call."""
 
     async def ask(role: str, messages: list[BaseMessage]) -> str:
-        reply = await complete(running, role, messages)
+        reply = await complete(running, role, messages, quiet=True)
         return text_of(reply.message)
 
     running.session.complete = ask

@@ -1,6 +1,7 @@
 """`langgraph dev` from a clean copy, driven through the SDK as Studio does."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,44 @@ async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
     spoken = [part.data[0] for part in parts if part.event == "messages"]
     words = "".join(m["content"] for m in spoken if m["type"] == "AIMessageChunk")
     assert words == "I write a file.Written."
+    pieces = [p for m in spoken if m["type"] == "AIMessageChunk" for p in m["tool_call_chunks"]]
+    assert [piece["name"] for piece in pieces if piece["name"]] == ["bash", "terminate"]
+    first = [piece["args"] or "" for piece in pieces[: next_call(pieces)]]
+    assert len(first) > 2, "arguments arrive in pieces"
+    assert json.loads("".join(first)) == {"command": "echo hi > made.txt; echo $$ > pid"}
     happened = [part.data["type"] for part in parts if part.event == "custom"]
     assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
     assert not is_there(await studio.pid())
+
+
+def next_call(pieces: list[Any]) -> int:
+    """Where the second call begins."""
+    return [place for place, piece in enumerate(pieces) if piece["name"]][1]
+
+
+async def test_the_steps_of_a_flow_are_streamed(studio: Studio) -> None:
+    studio.server.script(
+        call("planning", command="create", plan_id="p", title="Trip", steps=["Pack the bag"]),
+        calls(END, text="I pack socks."),
+        text("You can go."),
+    )
+    parts = studio.client.runs.stream(
+        await studio.thread(),
+        "flow",
+        input={"request": "Travel."},
+        context=studio.context(),
+        stream_mode=["messages-tuple"],
+        stream_subgraphs=True,
+    )
+    spoken = [part async for part in parts if part.event.startswith("messages")]
+    inner = [part.data[0] for part in spoken if "|" in part.event]
+    assert "".join(m["content"] for m in inner if m["type"] == "AIMessageChunk") == "I pack socks."
+    outer = [part.data[0] for part in spoken if "|" not in part.event]
+    chunks = [m for m in outer if m["type"] == "AIMessageChunk"]
+    assert "".join(m["content"] for m in chunks) == "You can go."
+    planned = "".join(p["args"] or "" for m in chunks for p in m["tool_call_chunks"])
+    assert json.loads(planned)["steps"] == ["Pack the bag"]
 
 
 async def test_the_newer_protocol_streams_too(studio: Studio, model: ScriptedServer) -> None:
