@@ -1,0 +1,34 @@
+# Made by scripts/write_dockerfile.py from langgraph.json: change that one, not this.
+FROM langchain/langgraph-api:3.11
+
+# What the tools start: a browser, fonts for what it shows, a sandbox, and the shell's usual company.
+RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends bubblewrap chromium fonts-noto-cjk git procps && rm -rf /var/lib/apt/lists/*
+# The packages before the code, so that a change of the code does not install them again.
+COPY pyproject.toml /tmp/manus/pyproject.toml
+RUN uv pip install --system --no-cache-dir -c /api/constraints.txt -r /tmp/manus/pyproject.toml --extra data --extra mcp --extra postgres && rm -r /tmp/manus
+# A user for those who start it with `user: manus`, and the one directory that runs write to.
+RUN useradd --create-home --uid 10001 manus && install --directory --owner=manus --group=manus /workspace
+ENV MANUS_WORKSPACE=/workspace MANUS_BROWSER_PATH=/usr/bin/chromium
+
+# -- Adding local package . --
+ADD . /deps/manus
+# -- End of local package . --
+
+# -- Installing all local dependencies --
+RUN for dep in /deps/*; do             echo "Installing $dep";             if [ -d "$dep" ]; then                 echo "Installing $dep";                 (cd "$dep" && PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/constraints.txt -e .);             fi;         done
+# -- End of local dependencies install --
+ENV LANGSERVE_GRAPHS='{"agent": "graph.agent:agent", "flow": "graph.flow:flow", "planner": "graph.planner:planner", "browser": "graph.browser:browser", "swe": "graph.swe:swe", "data_analysis": "graph.data_analysis:data_analysis"}'
+
+
+
+# -- Ensure user deps didn't inadvertently overwrite langgraph-api
+RUN mkdir -p /api/langgraph_api /api/langgraph_runtime /api/langgraph_license && touch /api/langgraph_api/__init__.py /api/langgraph_runtime/__init__.py /api/langgraph_license/__init__.py
+RUN PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir --no-deps -e /api
+# -- End of ensuring user deps didn't inadvertently overwrite langgraph-api --
+# -- Removing build deps from the final image ~<:===~~~ --
+RUN pip uninstall -y pip setuptools wheel
+RUN rm -rf /usr/local/lib/python*/site-packages/pip* /usr/local/lib/python*/site-packages/setuptools* /usr/local/lib/python*/site-packages/wheel* && find /usr/local/bin -name "pip*" -delete || true
+RUN rm -rf /usr/lib/python*/site-packages/pip* /usr/lib/python*/site-packages/setuptools* /usr/lib/python*/site-packages/wheel* && find /usr/bin -name "pip*" -delete || true
+RUN uv pip uninstall --system pip setuptools wheel && rm /usr/bin/uv /usr/bin/uvx
+
+WORKDIR /deps/manus

@@ -1,0 +1,127 @@
+"""The image's and the compose file's definitions: fresh, well-formed, and as the page says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from state.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+# set by the program, or read by something else than the settings
+OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_MCP_TOKEN", "MANUS_BROWSER_PATH"}
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
+    return found
+
+
+def test_the_dockerfile_is_what_langgraph_makes_of_the_configuration() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "write_dockerfile.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run scripts/write_dockerfile.py {done.stderr}"
+
+
+def test_it_installs_what_the_tests_run_with() -> None:
+    [line] = [line for line in DOCKERFILE.splitlines() if "apt-get install" in line]
+    packages = set(line.partition("--no-install-recommends ")[2].partition(" &&")[0].split())
+    assert {"bubblewrap", "chromium", "fonts-noto-cjk"} <= packages
+    [tested] = re.findall(r"^packages=\((.*)\)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert packages <= set(tested.split())
+
+
+def test_it_has_the_extras_that_the_project_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = set(re.findall(r"--extra (\S+)", DOCKERFILE))
+    assert {"data", "mcp", "postgres"} == extras
+    assert extras <= set(project["optional-dependencies"])
+
+
+def test_no_secret_gets_into_the_image() -> None:
+    left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert {".env", ".env.*", "manus.toml", "*.sqlite", ".git", "workspace"} <= set(left_out)
+    needed = {"pyproject.toml", "langgraph.json", "graph", "nodes", "tools", "state", "prompts"}
+    assert not needed & set(left_out)
+    assert not re.search(r"(?i)(key|token|password)=", DOCKERFILE)
+
+
+def test_all_graphs_are_served() -> None:
+    [served] = re.findall(r"^ENV LANGSERVE_GRAPHS='(.*)'$", DOCKERFILE, re.MULTILINE)
+    assert json.loads(served) == json.loads((ROOT / "langgraph.json").read_text())["graphs"]
+
+
+@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+def test_hadolint_has_nothing_to_say() -> None:
+    done = subprocess.run(
+        ["hadolint", "--no-color", "Dockerfile"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout == ""
+
+
+def test_the_services_wait_for_each_other() -> None:
+    services = compose()["services"]
+    assert set(services) == {"server", "postgres", "redis"}
+    for name, state in services["server"]["depends_on"].items():
+        assert state == {"condition": "service_healthy"}
+        assert services[name]["healthcheck"]["test"]
+    named = {v.partition(":")[0] for s in services.values() for v in s.get("volumes", [])}
+    assert named == set(compose()["volumes"])
+    used = {network for service in services.values() for network in service["networks"]}
+    assert used == set(compose()["networks"])
+
+
+def test_only_this_machine_reaches_the_server_and_nobody_the_database() -> None:
+    found = compose()
+    [port] = found["services"]["server"]["ports"]
+    assert port.startswith("127.0.0.1:")
+    assert port.endswith(":8000")
+    for name in ("postgres", "redis"):
+        assert "ports" not in found["services"][name]
+        assert found["services"][name]["networks"] == ["inside"]
+    assert found["networks"]["inside"] == {"internal": True}
+
+
+def test_no_secret_is_in_the_compose_file() -> None:
+    text = (ROOT / "compose.yaml").read_text("utf-8")
+    for value in re.findall(r"^ *\w*(?:PASSWORD|KEY|TOKEN): *(.*)$", text, re.MULTILINE):
+        assert value.startswith('"${')
+    uri = compose()["services"]["server"]["environment"]["DATABASE_URI"]
+    assert re.fullmatch(
+        r"postgres://manus:\$\{POSTGRES_PASSWORD:\?[^}]+\}@postgres:5432/manus", uri
+    )
+
+
+def test_the_page_tells_every_variable_and_no_other() -> None:
+    text = (ROOT / "compose.yaml").read_text("utf-8")
+    chosen = set(re.findall(r"\$\{(\w+)", text))
+    told = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
+    assert chosen <= told
+    ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + text)) - OTHERS
+    assert {name.removeprefix("MANUS_").lower() for name in ours} <= set(Settings.model_fields)
+
+
+def test_the_engines_of_the_page_are_those_of_the_compose_file() -> None:
+    for service in ("postgres", "redis"):
+        assert f"`{compose()['services'][service]['image']}`" in PAGE
+
+
+def test_connections_fit_into_the_database() -> None:
+    """What the page reckons: two pools for each of so many servers, and ten for people."""
+    services = compose()["services"]
+    chosen = services["server"]["environment"]["LANGGRAPH_POSTGRES_POOL_MAX_SIZE"]
+    server = 2 * int(chosen.partition(":-")[2].rstrip("}"))
+    [limit] = [o for o in services["postgres"]["command"] if o.startswith("max_connections=")]
+    [servers] = map(int, re.findall(r"room for (\d+) servers", PAGE))
+    assert servers == (int(limit.partition("=")[2]) - 10) // server
