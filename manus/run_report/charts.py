@@ -52,8 +52,8 @@ def lane(clock: Clock, parts: Iterable[Html], label: str, kind: str = "") -> Htm
     )
 
 
-def bar(begin: float, end: float, kind: str, title: str = "") -> Html:
-    """A bar between two places."""
+def bar(begin: float, end: float, kind: str, title: str = "", height: int = 10) -> Html:
+    """A bar between two places; the height in pixels."""
     width = max(100 * (end - begin), _THINNEST)
     begin = min(100 * begin, 100 - width)
     inside = tag("title", title) if title else None
@@ -62,9 +62,9 @@ def bar(begin: float, end: float, kind: str, title: str = "") -> Html:
         inside,
         x=f"{begin:.2f}%",
         width=f"{width:.2f}%",
-        y=3,
-        height=_LANE - 6,
-        rx=2,
+        y=_LANE // 2 - height // 2,
+        height=height,
+        rx=height // 4,
         class_=kind,
     )
 
@@ -79,9 +79,9 @@ def _step_bar(clock: Clock, step: AgentStep, key: str) -> Html:
     begin, thought, end = map(clock.place, (step.began, step.thought_at, ended))
     acted = "act bad" if step.has_error else "act"
     names = ", ".join(call.name for call in step.calls) or "answer"
-    title = f"Step {step.number}: {names}, {span((ended - step.began).total_seconds())}"
+    title = f"Step {step.number}: {names}, {span(clock.seconds(ended) - clock.seconds(step.began))}"
     parts = [bar(begin, thought, "think")]
-    if end > thought:
+    if end > thought and step.calls:
         parts.append(bar(thought, end, acted))
     return tag("a", *parts, tag("title", title), href=f"#{key}-s{step.number}", tabindex="-1")
 

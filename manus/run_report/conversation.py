@@ -43,6 +43,7 @@ class _Fold:
         self._seen: set[str] = set()
         self._plans: dict[str, Any] = {}
         self._loose: list[Notice] = []
+        self._said: list[HumanMessage] = []
 
     def take(self, superstep: Superstep) -> None:
         messages = messages_of(superstep)
@@ -52,11 +53,12 @@ class _Fold:
             return
         talk = self.talks[-1]
         self.supersteps[-1].append(superstep)
-        if superstep.metadata.get("source") == "update":
+        if superstep.is_edit:
             self._notice(talk, Notice("edited", "The state was edited", at=superstep.at))
         self._compaction(superstep)
         for message in messages:
             self._message(superstep, talk, message)
+            self._said += [message] if isinstance(message, HumanMessage) else []
         self._channels(superstep, talk)
         talk.ended = superstep.end
 
@@ -69,6 +71,7 @@ class _Fold:
 
     def _begin(self, superstep: Superstep, messages: Sequence[BaseMessage]) -> None:
         asked = [m for m in messages if isinstance(m, HumanMessage)]
+        asked = asked or self._said[-1:]  # asked by an edit of the state
         words = "\n\n".join(text_of(m) for m in asked) or str(superstep.metadata.get("request", ""))
         talk = Conversation(
             request=words,
@@ -83,13 +86,14 @@ class _Fold:
     def _message(self, superstep: Superstep, talk: Conversation, message: BaseMessage) -> None:
         if isinstance(message, ToolMessage):
             self._observe(message)
-        elif str(message.id) in self._seen:
+        elif message.id in self._seen:
             return
         elif isinstance(message, AIMessage):
             self._think(superstep, talk, message)
         elif isinstance(message, HumanMessage) and not superstep.is_input:
             self._notice(talk, Notice("answer", "A person said", text_of(message), superstep.end))
-        self._seen.add(str(message.id))
+        if message.id is not None:
+            self._seen.add(message.id)
 
     def _think(self, superstep: Superstep, talk: Conversation, message: AIMessage) -> None:
         calls = [Call(str(c["id"]), str(c["name"]), c["args"]) for c in calls_of(message)]
@@ -178,7 +182,8 @@ def _tell_of_pauses(talk: Conversation) -> None:
         elif step.ended is not None and begin >= step.ended:
             step.after.append(notice)
         else:
-            step.after.insert(0, notice)
+            step.after.append(notice)
+            step.after.sort(key=lambda told: told.at or end)
 
 
 def pause_words(seconds: float) -> str:

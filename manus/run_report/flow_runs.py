@@ -17,6 +17,8 @@ from manus.run_report.usage import own_points
 from state.messages import text_of
 from state.plan_changes import fold_plan
 
+REVISED = "Revised plan"
+
 
 def flow_runs(trail: Trail) -> list[RunFacts]:
     """The runs of a flow, in order."""
@@ -111,7 +113,7 @@ class _Fold:
             self._plan = (
                 write.value if isinstance(write, Overwrite) else fold_plan(self._plan, [write])
             )
-        planned = superstep.written("run") and superstep.metadata.get("source") != "update"
+        planned = superstep.written("run") and not superstep.is_edit
         whole = any(_is_whole(plain(w)) for w in superstep.written("plan"))
         for notice in question_notices(superstep.written(INTERRUPT), superstep.at):
             if not at_work:
@@ -154,14 +156,14 @@ def _is_whole(write: Any) -> bool:
 
 
 def _planner_title(superstep: Superstep, before: Any) -> str:
-    if superstep.metadata.get("source") == "update":
+    if superstep.is_edit:
         return "Edited by a person"
     written = superstep.last("run") or {}
     known = superstep.values.get("run") or {}
     if not before or written.get("id") != known.get("id"):
         return "Plan"
     if written.get("replans", 0) > known.get("replans", 0):
-        return "Revised plan"
+        return REVISED
     return "Approved" if written.get("approval") == "given" else "Plan, once more"
 
 

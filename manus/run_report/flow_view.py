@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from manus.run_report.charts import axis, bar, lane, step_bars
 from manus.run_report.clock import Clock
 from manus.run_report.facts import Row, RunFacts
@@ -13,6 +15,7 @@ from manus.run_report.words import moment, span
 from manus.text import count
 
 _SIGNS = {"completed": "✓", "blocked": "!", "in_progress": "→", "not_started": "·", "": ""}
+_TAG = re.compile(r"^\[[\w-]+\]\s*")
 _WORDS = {
     "completed": "completed",
     "blocked": "blocked",
@@ -43,7 +46,7 @@ def _legend() -> Html:
 
 def _line(row: Row, clock: Clock, place: int, key: str) -> Html:
     link = f"#{row_key(key, place)}"
-    name = row.title if row.index is None else f"{row.index}. {row.title}"
+    name = named(row)
     small = [tag("small", text) for text in (row.executor, _after(row)) if text]
     title = tag(
         "a",
@@ -52,7 +55,16 @@ def _line(row: Row, clock: Clock, place: int, key: str) -> Html:
         href=link,
         title=row.title,
     )
-    return tag("div", title, _bars(row, clock, key, place), class_=f"row {row.kind} {row.status}")
+    return tag(
+        "div", title, _bars(row, clock, key, place), class_=f"row of-{row.kind} {row.status}"
+    )
+
+
+def named(row: Row) -> str:
+    """A row with its number, and without the tag that names its executor, which is told beside."""
+    if row.index is None:
+        return row.title
+    return f"{row.index}. {_TAG.sub('', row.title) or row.title}"
 
 
 def _after(row: Row) -> str:
@@ -72,7 +84,7 @@ def _bars(row: Row, clock: Clock, key: str, place: int) -> Html:
     words = f"{row.title}: {_WORDS.get(row.status, 'done')}, {passed}"
     if row.kind != "step":
         return lane(clock, [bar(begin, end, "think", words)], words)
-    parts = [bar(begin, end, f"whole {row.status}", words)]
+    parts = [bar(begin, end, f"whole {row.status}", words, 16)]
     if row.talk is not None:
         parts += step_bars(clock, row.talk, row_key(key, place))
     return lane(clock, parts, words)
@@ -99,14 +111,14 @@ def _row(row: Row, clock: Clock, key: str) -> Html:
         "article",
         *parts,
         id=key,
-        class_=f"planstep {row.kind} {row.status}",
+        class_=f"planstep of-{row.kind} {row.status}",
         data_c=True,
         tabindex="-1",
     )
 
 
 def _row_head(row: Row, clock: Clock) -> Html:
-    name = row.title if row.index is None else f"{row.index}. {row.title}"
+    name = named(row)
     mark = tag("span", _SIGNS.get(row.status, ""), class_=f"mark {row.status}")
     facts = [_WORDS.get(row.status, ""), f"by {row.executor}" if row.executor else "", _after(row)]
     if row.began is not None:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 
 from manus.run_report.facts import AgentStep, RunFacts, ThreadFacts
+from manus.run_report.flow_view import named, row_key
 from manus.run_report.markup import Html, block, join, tag
 from manus.run_report.run_view import run_view
 from manus.run_report.words import moment, state
@@ -16,6 +17,8 @@ from manus.text import first_line, main_argument
 
 _ENTRY = 60
 """Characters of an entry of the outline; more do not fit."""
+_TELLING = 12
+"""Characters of an argument that tell of a call without the tool's name."""
 _KEYS = (
     ("j k", "next, previous step"),
     ("/", "filter"),
@@ -110,9 +113,9 @@ def _entries(run: RunFacts) -> Iterable[Html]:
     key = f"r{run.number}"
     if run.kind == "flow":
         for place, row in enumerate(run.rows):
-            number = "" if row.index is None else str(row.index)
-            kind = f"{row.kind} {row.status}"
-            yield _entry(f"{key}-p{place}", number, first_line(row.title), kind)
+            number, _, words = named(row).partition(". ") if row.kind == "step" else ("", "", "")
+            words = first_line(words or row.title)
+            yield _entry(row_key(key, place), number, words, f"of-{row.kind} {row.status}")
         return
     for step in run.talk.steps:
         kind = "blocked" if step.has_error else ""
@@ -123,8 +126,8 @@ def _in_short(step: AgentStep) -> str:
     if not step.calls:
         return first_line(step.thought)[:_ENTRY]
     call = step.calls[0]
-    more = f" (+{len(step.calls) - 1})" if len(step.calls) > 1 else ""
-    return f"{call.name}{more} {main_argument(call.args)}"[:_ENTRY]
+    words = main_argument(call.args)
+    return (words if len(words) > _TELLING else f"{call.name} {words}")[:_ENTRY]
 
 
 def _entry(place: str, number: str, words: str, kind: str) -> Html:

@@ -9,13 +9,14 @@ from manus.run_report.clock import Clock
 from manus.run_report.diff_view import diff_view
 from manus.run_report.edits import sum_of
 from manus.run_report.facts import FileFacts, Point, RunFacts
+from manus.run_report.flow_runs import REVISED
 from manus.run_report.flow_view import flow_rows, flow_timeline
 from manus.run_report.markup import Html, block, join, tag
 from manus.run_report.prose import prose
-from manus.run_report.step_view import notice, picture, plan_view, steps_view
+from manus.run_report.step_view import picture, plan_view, steps_view
 from manus.run_report.usage import total_of
 from manus.run_report.words import moment, reason, size, span, state
-from manus.text import clean
+from manus.text import clean, count
 
 _TITLE = 160
 """Characters of a request that make a heading; the whole of a longer one is folded below it."""
@@ -55,7 +56,7 @@ def _head(run: RunFacts, *, alone: bool) -> Html:
     return join(
         [
             tag("p", " · ".join(parts), class_="eyebrow"),
-            tag("h1", shown, dir="auto"),
+            tag("h1" if run.is_newest else "h2", shown, dir="auto", class_="request"),
             _folded("The whole request", tag("pre", words, class_="words", dir="auto"))
             if is_long
             else None,
@@ -76,6 +77,7 @@ def _facts(run: RunFacts, clock: Clock) -> Html:
     calls = sum(len(step.calls) for talk in run.conversations for step in talk.steps)
     limit = f" of {run.talk.max_steps}" if run.talk.max_steps and run.kind == "agent" else ""
     told: list[tuple[str, str, str]] = [
+        *_plan_facts(run),
         ("Steps", f"{run.steps}{limit}", f"{calls} tool calls"),
         ("Time", span(seconds), f"and {span(idle)} of waiting" if idle >= 1 else "of work"),
         ("Tokens", f"{used.total:,}", f"{used.input:,} in, {used.output:,} out"),
@@ -93,6 +95,16 @@ def _facts(run: RunFacts, clock: Clock) -> Html:
         for name, value, more in told
     ]
     return tag("dl", *cells, class_="facts")
+
+
+def _plan_facts(run: RunFacts) -> list[tuple[str, str, str]]:
+    """How much of a flow's plan is done."""
+    steps = (run.talk.plan or {}).get("steps", []) if run.kind == "flow" else []
+    if not steps:
+        return []
+    done = sum(step["status"] == "completed" for step in steps)
+    revised = sum(row.title == REVISED for row in run.rows)
+    return [("Plan", f"{done} of {len(steps)} done", count(revised, "revision") if revised else "")]
 
 
 def _answer(run: RunFacts) -> Html | None:
@@ -113,13 +125,15 @@ def _time(run: RunFacts, clock: Clock, key: str) -> Html | None:
         "section",
         tag("h2", "Time"),
         tag("div", lane(clock, bars, label, "tall"), axis(clock), class_="strip"),
-        legend(),
+        _legend(run),
     )
 
 
-def legend() -> Html:
+def _legend(run: RunFacts) -> Html:
     """What the colours of bars mean."""
-    kinds = (("think", "the model answers"), ("act", "tools work"), ("bad", "a call failed"))
+    kinds = [("think", "the model answers"), ("act", "tools work")]
+    if any(step.has_error for step in run.talk.steps):
+        kinds.append(("bad", "a call failed"))
     parts = [tag("span", tag("i", class_=f"key {kind}"), words) for kind, words in kinds]
     return tag("p", *parts, class_="legend")
 
@@ -213,8 +227,3 @@ def _diffs(file: FileFacts) -> Iterable[Html]:
     for edit in file.edits:
         yield tag("p", edit.command, class_="label")
         yield diff_view(edit.diff)
-
-
-def notices_view(run: RunFacts) -> Html:
-    """What happened to the run as a whole."""
-    return join(map(notice, run.talk.loose))

@@ -19,11 +19,11 @@ _LONGEST = 40_000
 _SHORT = 80
 _SIGNS = {
     "circle": "↻",
-    "compaction": "⇲",
+    "compaction": "≡",
     "question": "?",
-    "answer": "›",
-    "resumed": "⏸",
-    "edited": "✎",
+    "answer": "»",
+    "resumed": "‖",
+    "edited": "*",
     "budget": "!",
 }
 
@@ -42,7 +42,7 @@ def step_view(step: AgentStep, clock: Clock, key: str) -> Html:
         "header",
         tag("a", str(step.number), class_="num", href=f"#{place}", title="Link to this step"),
         tag("span", clock.label(step.began), class_="when", title=moment(step.began)),
-        tag("span", _measures(step), class_="measures"),
+        tag("span", _measures(step, clock), class_="measures"),
     )
     thought = tag("div", prose(step.thought), class_="thought") if step.thought else None
     return block(
@@ -59,10 +59,11 @@ def step_view(step: AgentStep, clock: Clock, key: str) -> Html:
     )
 
 
-def _measures(step: AgentStep) -> str:
-    parts = [f"thought {span((step.thought_at - step.began).total_seconds())}"]
+def _measures(step: AgentStep, clock: Clock) -> str:
+    began, thought = clock.seconds(step.began), clock.seconds(step.thought_at)
+    parts = [f"thought {span(thought - began)}"]
     if step.ended is not None and step.calls:
-        parts.append(f"acted {span((step.ended - step.thought_at).total_seconds())}")
+        parts.append(f"acted {span(clock.seconds(step.ended) - thought)}")
     if step.tokens is not None:
         parts.append(tokens(step.tokens))
     return " · ".join(parts)

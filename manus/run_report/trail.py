@@ -13,6 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID, uuid5
 
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.types import Overwrite
+
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -20,6 +23,8 @@ INTERRUPT = "__interrupt__"
 RESUME = "__resume__"
 SENDS = "__pregel_tasks"
 ROOT = ""
+_EDITS = 10
+"""Updates in one edit that are told from those of the run."""
 _ENOUGH = 50
 """So many known ones in a row: graphs side by side do not store in the order of their ids."""
 
@@ -39,6 +44,8 @@ class Superstep:
     """The plain channels as they were when it began."""
     writes: list[tuple[str, str, Any]]
     """(task, channel, value)."""
+    is_edit: bool = False
+    """Whether somebody edited the state, and no node ran."""
 
     def written(self, channel: str) -> list[Any]:
         """What was written to a channel."""
@@ -175,6 +182,7 @@ def _supersteps(space: str, line: list[CheckpointTuple]) -> list[Superstep]:
                 metadata=dict(one.metadata),
                 values=one.checkpoint["channel_values"],
                 writes=_own_writes(one, after),
+                is_edit=_is_edit(after),
             )
         )
     return steps
@@ -182,9 +190,29 @@ def _supersteps(space: str, line: list[CheckpointTuple]) -> list[Superstep]:
 
 def _own_writes(one: CheckpointTuple, after: CheckpointTuple | None) -> list[tuple[str, str, Any]]:
     """The writes that led to the next checkpoint: an edit of the state writes beside the run's."""
-    by_person = str(uuid5(UUID(one.checkpoint["id"]), INTERRUPT))
-    edited = after is not None and after.metadata.get("source") == "update"
-    return [w for w in one.pending_writes or [] if edited or w[0] != by_person]
+    writes = list(one.pending_writes or [])
+    identity = UUID(one.checkpoint["id"])
+    names = (INTERRUPT, *(f"{INTERRUPT}:{place}" for place in range(1, _EDITS)))
+    by_person = {str(uuid5(identity, name)) for name in names}
+    edits = [w for w in writes if w[0] in by_person]
+    if after is not None and _is_edit(after):
+        # an edit in the name of the node that was next has that task's id
+        return edits or _snapshots(after) or writes
+    return [w for w in writes if w[0] not in by_person]
+
+
+def _is_edit(after: CheckpointTuple | None) -> bool:
+    return after is not None and after.metadata.get("source") == "update"
+
+
+def _snapshots(one: CheckpointTuple) -> list[tuple[str, str, Any]]:
+    """The channels that an edit stored whole: it was made where a run had gone on already."""
+    values = one.checkpoint["channel_values"].items()
+    return [
+        ("", name, Overwrite(value.value))
+        for name, value in values
+        if isinstance(value, _DeltaSnapshot)
+    ]
 
 
 def _time(one: CheckpointTuple) -> datetime:

@@ -1,0 +1,61 @@
+"""A flow on the scripted server, and a browser to look at pages with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from playwright.async_api import Browser, async_playwright, expect
+
+from nodes.running import close_waiting
+from tests.flow.helpers import SECOND, ScriptedFlow
+from tests.helpers.agent import TESTER
+from tests.manus.run_report.viewer import Viewer
+from tests.server import ScriptedServer
+from tools.browser.find import find_browser
+
+
+@pytest.fixture
+async def flow(
+    server: ScriptedServer,
+    saver: AsyncSqliteSaver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[ScriptedFlow]:
+    """A flow with the executors `tester` (the first) and `second`."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(tmp_path)
+    yield ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
+    await close_waiting()
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser for the tests of a module; starting one takes seconds."""
+    expect.set_options(timeout=60_000)
+    async with async_playwright() as playwright:
+        program = find_browser(None, playwright.chromium.executable_path)
+        browser = await playwright.chromium.launch(executable_path=program.path, timeout=60_000)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def view(chromium: Browser) -> AsyncIterator[Callable[..., Awaitable[Viewer]]]:
+    """Open a page; whatever it asks for and complains of is kept."""
+    made: list[Viewer] = []
+
+    async def look(address: str, **options: Any) -> Viewer:
+        context = await chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
+        context.set_default_timeout(60_000)
+        made.append(await Viewer.open(context, address))
+        return made[-1]
+
+    yield look
+    for viewer in made:
+        await viewer.page.context.close()

@@ -1,0 +1,228 @@
+"""What is gathered of an agent's runs, from the checkpoints that real runs wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.types import Command
+
+from manus.run_report.facts import RunFacts
+from manus.run_report.gather import gather
+from manus.run_report.trail import read_trail
+from manus.run_report.usage import total_of
+from manus.run_report.words import reason, state
+from prompts import compaction as prompts
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import Message, call, calls, fail, mentions, text, tokens
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+async def runs_of(agent: ScriptedAgent, thread: str = "t") -> list[RunFacts]:
+    return gather(await read_trail(agent.saver, thread)).runs
+
+
+def used(reply: Message, prompt: int, completion: int, cached: int = 0) -> Message:
+    return replace(reply, usage=tokens(prompt, completion, cached=cached))
+
+
+async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
+    await agent.run(
+        used(
+            calls(
+                call("append", path="a", line="1"),
+                call("read", path="missing"),
+                call("nothing", x=1),
+                text="I try three things.",
+            ),
+            100,
+            20,
+        ),
+        used(calls(call("append", path="a", line="2")), 150, 10, cached=90),
+        used(text("Done, **all** of it."), 170, 5, cached=140),
+        request="Do three things.",
+    )
+    [run] = await runs_of(agent)
+    talk = run.talk
+    assert (talk.request, talk.output) == ("Do three things.", "Done, **all** of it.")
+    assert (run.kind, talk.profile, talk.workspace) == ("agent", "tester", str(agent.workspace))
+    assert state(run) == ("Finished", "good")
+    assert reason(run) == "the agent answered (answered)"
+    assert run.models == ["scripted"]
+    assert [step.thought for step in talk.steps] == [
+        "I try three things.",
+        "",
+        "Done, **all** of it.",
+    ]
+    first = talk.steps[0]
+    assert [(c.name, c.is_error) for c in first.calls] == [
+        ("append", False),
+        ("read", True),
+        ("nothing", True),
+    ]
+    assert first.calls[0].observation == "Appended to a."
+    assert first.calls[1].observation == "There is no file missing."
+    assert [step.tokens.total for step in talk.steps if step.tokens] == [120, 160, 175]
+    total = total_of(talk.points)
+    assert (total.input, total.output, total.cached) == (420, 35, 230)
+    moments = [m for s in talk.steps for m in (s.began, s.thought_at, s.ended)]
+    assert moments == sorted(moments, key=lambda m: m or talk.began)
+    assert talk.pauses == []
+
+
+async def test_each_run_of_a_thread_counts_for_itself(agent: ScriptedAgent) -> None:
+    await agent.run(used(text("One."), 100, 1), request="First.")
+    await agent.run(
+        used(calls(call("append", path="a", line="x")), 200, 2),
+        used(text("Two."), 300, 3),
+        request="Second.",
+    )
+    first, second = await runs_of(agent)
+    assert [(r.number, r.talk.request, r.talk.output) for r in (first, second)] == [
+        (1, "First.", "One."),
+        (2, "Second.", "Two."),
+    ]
+    assert (first.is_newest, second.is_newest) == (False, True)
+    assert [total_of(r.talk.points).total for r in (first, second)] == [101, 505]
+    assert [step.number for step in second.talk.steps] == [1, 2]
+
+
+async def test_a_circle_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
+    same = call("append", path="a", line="x")
+    await agent.run(*[same] * 5, request="Go round.")
+    [run] = await runs_of(agent)
+    told = [(s.number, n.kind) for s in run.talk.steps for n in s.after]
+    assert told == [(3, "circle"), (4, "circle"), (5, "circle")]
+    assert "append" in run.talk.steps[2].after[0].text
+    assert state(run) == ("Went round in circles", "warn")
+
+
+async def test_a_question_waits_and_is_answered(agent: ScriptedAgent) -> None:
+    await agent.run(call("ask_human", inquire="Which colour?"), request="Paint it.")
+    [waiting] = await runs_of(agent)
+    assert waiting.waits
+    assert state(waiting) == ("Waits for an answer", "warn")
+    assert waiting.talk.steps[0].calls[0].observation is None
+    await agent.invoke(Command(resume="blue"), text("Blue it is."))
+    [run] = await runs_of(agent)
+    assert not run.waits
+    [step, last] = run.talk.steps
+    assert step.calls[0].observation == "blue"
+    kinds = [notice.kind for notice in step.after]
+    assert kinds == ["question", "resumed"]
+    assert step.after[0].text == "Which colour?"
+    assert len(run.talk.pauses) == 1
+    assert last.thought == "Blue it is."
+
+
+async def test_a_run_that_breaks_off_is_told_as_such(agent: ScriptedAgent) -> None:
+    await agent.run(fail(401), request="Do it.")
+    [run] = await runs_of(agent)
+    assert run.talk.steps == []
+    assert state(run) == ("Failed", "bad")
+    assert run.talk.output
+
+
+async def test_messages_that_were_taken_out_are_still_told(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
+    agent.server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- It was long. [#2]"))
+    agent.server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("none"))
+    words = "word " * 600
+    replies = [
+        calls(call("append", path="a", line=f"{place}"), text=f"{place}: {words}")
+        for place in range(12)
+    ]
+    await agent.run(*replies, text("Done."), request="Write much.", max_steps=30)
+    history = await agent.messages()
+    [run] = await runs_of(agent)
+    assert len(run.talk.steps) == 13
+    assert len(history) < 2 * 13
+    notices = [n for step in run.talk.steps for n in step.before if n.kind == "compaction"]
+    assert notices
+    assert "replaced by notes" in notices[0].title
+    assert all(c.observation == "Appended to a." for s in run.talk.steps for c in s.calls)
+
+
+async def test_killed_in_a_tool_and_resumed(agent: ScriptedAgent, tmp_path: Path) -> None:
+    database = tmp_path / "threads.sqlite"
+    agent.server.script(
+        call("append", path="a", line="1"),
+        calls(call("append", path="a", line="2"), call("hold", path="held", line="begun")),
+    )
+    context = agent.context().model_dump(mode="json")
+    given: dict[str, Any] = {
+        "database": str(database),
+        "context": context,
+        "given": {"request": "Do it."},
+    }
+    child = await start_child(given)
+    async with asyncio.timeout(60):
+        while not agent.lines("held"):
+            await asyncio.sleep(0.02)
+    try:
+        [running] = gather(await read_trail(agent.saver, "t"), is_running=True).runs
+        assert state(running) == ("Running", "live")
+    finally:
+        child.kill()
+        await child.wait()
+    [stopped] = await runs_of(agent)
+    assert state(stopped) == ("Stopped before its end", "warn")
+    assert [len(step.calls) for step in stopped.talk.steps] == [1, 2]
+    (agent.workspace / "release").touch()
+    await agent.invoke(None, text("Gone on."))
+    [run] = await runs_of(agent)
+    assert run.talk.output == "Gone on."
+    assert all(call.observation for step in run.talk.steps for call in step.calls)
+
+
+async def start_child(given: dict[str, Any]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.helpers.child",
+        json.dumps(given),
+        cwd=ROOT,
+        env={**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"},
+    )
+
+
+async def test_a_fork_shows_the_newest_line(agent: ScriptedAgent) -> None:
+    await agent.run(call("append", path="a", line="1"), text("The first end."), request="Do it.")
+    config = thread_config("t")
+    states = [s async for s in agent.graph.aget_state_history(config)]
+    early = next(s for s in states if s.next == ("think",) and s.values.get("run"))
+    forked = await agent.graph.aupdate_state(
+        early.config, {"messages": [HumanMessage("Another way.")]}, as_node="stuck_check"
+    )
+    agent.server.script(text("The second end."))
+    await agent.graph.ainvoke(None, forked, context=agent.context())
+    trail = await read_trail(agent.saver, "t")
+    runs = gather(trail).runs
+    assert trail.branches > 0
+    assert runs[-1].talk.output == "The second end."
+    assert runs[-1].talk.request == "Another way."
+    assert "The first end." not in [s.thought for run in runs for s in run.talk.steps]
+
+
+async def test_there_is_no_such_thread(agent: ScriptedAgent) -> None:
+    assert gather(await read_trail(agent.saver, "none")).runs == []
+
+
+async def test_the_workspace_may_be_gone(agent: ScriptedAgent, tmp_path: Path) -> None:
+    await agent.run(call("append", path="a", line="1"), text("Done."))
+    [run] = await runs_of(agent)
+    assert [file.path for file in run.files] == ["a"]
+    agent.workspace.rename(tmp_path / "elsewhere")
+    [run] = await runs_of(agent)
+    assert run.files == []
+    assert "is not there any more" in run.files_note

@@ -1,0 +1,183 @@
+"""What is gathered of a flow's runs: the plan over time, and each step's own run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from langgraph.types import Command
+
+from manus.run_report.facts import Row, RunFacts
+from manus.run_report.gather import gather
+from manus.run_report.trail import read_trail
+from manus.run_report.usage import total_of
+from manus.run_report.words import state
+from tests.flow.helpers import (
+    ScriptedFlow,
+    free,
+    gives_up,
+    is_step,
+    makes,
+    revises,
+    succeeds,
+)
+from tests.helpers.agent import thread_config
+from tests.server import call, calls, hang, text
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+async def runs_of(flow: ScriptedFlow, *, is_running: bool = False) -> list[RunFacts]:
+    return gather(await read_trail(flow.saver, "t"), is_running=is_running).runs
+
+
+def titles(run: RunFacts) -> list[str]:
+    return [row.title for row in run.rows]
+
+
+def overlap(first: Row, second: Row) -> bool:
+    assert first.began is not None
+    assert second.began is not None
+    assert first.ended is not None
+    assert second.ended is not None
+    return first.began < second.ended and second.began < first.ended
+
+
+async def test_parallel_blocked_and_revised(flow: ScriptedFlow) -> None:
+    flow.plans(
+        makes(free("alpha"), free("[second] beta"), free("gamma", 0, 1), free("delta", 2)),
+        revises(free("alpha"), free("[second] beta"), free("other way", 0, 1), free("delta", 2)),
+    )
+    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha is done."))
+    flow.step("beta", call("append", path="b", line="1"), succeeds("Beta is done."))
+    flow.step("gamma", gives_up("It is closed."))
+    flow.step("other way", succeeds("By another way."))
+    flow.step("delta", succeeds("Delta is done."))
+    flow.sums_up(text("Everything is done."))
+    outcome = await flow.run(request="Do four things.")
+    [run] = await runs_of(flow)
+    assert (run.kind, run.talk.request) == ("flow", "Do four things.")
+    assert state(run) == ("Finished", "good")
+    assert run.talk.output == "Everything is done."
+    planned = ["Plan", "alpha", "[second] beta", "gamma"]
+    assert titles(run) == [*planned, "Revised plan", "other way", "delta", "Summary"]
+    statuses = [row.status for row in run.rows if row.kind == "step"]
+    assert statuses == ["completed", "completed", "blocked", "completed", "completed"]
+    alpha, beta, gamma, other = (run.rows[i] for i in (1, 2, 3, 5))
+    assert overlap(alpha, beta)
+    assert not overlap(alpha, gamma)
+    assert [row.executor for row in (alpha, beta)] == ["tester", "second"]
+    assert gamma.depends_on == [0, 1]
+    assert "It is closed." in gamma.notes
+    assert other.result == "By another way."
+    assert alpha.files == ["a"]
+    assert alpha.talk is not None
+    assert [c.name for s in alpha.talk.steps for c in s.calls] == ["append", "terminate"]
+    used = total_of(run.talk.points)
+    assert used.input == outcome.usage["input_tokens"]
+    assert used.output == outcome.usage["output_tokens"]
+
+
+async def test_what_was_given_up_is_there_and_not_begun(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", gives_up())
+    flow.sums_up(text("Not much."))
+    await flow.run(max_replans=0)
+    [run] = await runs_of(flow)
+    [beta] = [row for row in run.rows if row.title == "beta"]
+    assert (beta.began, beta.status, beta.talk) == (None, "not_started", None)
+    assert state(run) == ("Not everything was done", "warn")
+
+
+async def test_two_requests_are_two_runs(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"), makes("beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("One."), text("Two."))
+    await flow.run(request="First.")
+    await flow.run(request="Second.")
+    first, second = await runs_of(flow)
+    assert titles(first) == ["Plan", "alpha", "Summary"]
+    assert titles(second) == ["Plan", "beta", "Summary"]
+    assert [r.talk.request for r in (first, second)] == ["First.", "Second."]
+
+
+async def test_a_plan_to_approve_waits(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    await flow.run(approve_plan=True)
+    [waiting] = await runs_of(flow)
+    assert waiting.waits
+    [question] = waiting.talk.loose
+    assert question.kind == "question"
+    assert "alpha" in question.text
+    flow.step("omega", succeeds())
+    flow.sums_up(text("Done."))
+    await flow.invoke(Command(resume="edit 0: omega"), approve_plan=True)
+    [run] = await runs_of(flow)
+    assert titles(run) == ["Plan", "Approved", "omega", "Summary"]
+    assert state(run) == ("Finished", "good")
+
+
+async def test_a_plan_that_a_person_edited(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    config = thread_config("t")
+    stream = flow.graph.astream(
+        {"request": "Do it."}, config, context=flow.context(), interrupt_after=["plan"]
+    )
+    async for _ in stream:
+        pass
+    plan = await flow.plan()
+    await flow.graph.aupdate_state(config, {"plan": {**plan, "steps": ["alpha", "gamma"]}})
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("Done."))
+    await flow.invoke(None)
+    [run] = await runs_of(flow)
+    assert titles(run) == ["Plan", "Edited by a person", "alpha", "gamma", "Summary"]
+
+
+async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) -> None:
+    flow.plans(makes(free("alpha"), free("beta")))
+    flow.step("alpha", succeeds("Alpha is done."))
+    beta = flow.step("beta", calls(call("append", path="b", line="1")), hang())
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.flow.worker",
+        str(tmp_path / "threads.sqlite"),
+        str(flow.workspace),
+        flow.server.base_url,
+        "Do it.",
+        "{}",
+        cwd=ROOT,
+        env={**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"},
+    )
+    try:
+        async with asyncio.timeout(60):
+            while len(flow.asked(is_step("beta"))) < 2 or not await has_ended(flow, "alpha"):
+                await asyncio.sleep(0.02)
+        [running] = await runs_of(flow, is_running=True)
+        rows = {row.title: row for row in running.rows}
+        assert state(running) == ("Running", "live")
+        assert rows["beta"].status == "in_progress"
+        talk = rows["beta"].talk
+        assert talk is not None
+        assert [c.observation for s in talk.steps for c in s.calls] == ["Appended to b."]
+    finally:
+        worker.kill()
+        await worker.wait()
+    beta.script(succeeds("Beta is done."))
+    flow.sums_up(text("Both are done."))
+    await flow.invoke(None)
+    [run] = await runs_of(flow)
+    assert titles(run) == ["Plan", "alpha", "beta", "Summary"]
+    assert [row.result for row in run.rows[1:3]] == ["Alpha is done.", "Beta is done."]
+    assert state(run) == ("Finished", "good")
+
+
+async def has_ended(flow: ScriptedFlow, title: str) -> bool:
+    """Whether what came of a step is in the store, though the steps beside it are at work."""
+    [run] = await runs_of(flow)
+    return any(row.title == title and row.status == "completed" for row in run.rows)

@@ -1,0 +1,212 @@
+"""The page in a real browser: it asks nobody for anything, and does what it offers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.flow.helpers import free, gives_up, is_planner, is_step, is_summary, makes, succeeds
+from tests.manus.nursery import Nursery
+from tests.manus.program import Program
+from tests.manus.run_report.viewer import Viewer
+from tests.server import Call, ScriptedServer, call, calls, text
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+View = Callable[..., Awaitable[Viewer]]
+
+EVIL = (
+    "<script>window.pwned=1</script><img src=x onerror=window.pwned=1></script></title></pre>"
+    "[x](javascript:window.pwned=1) ![p](http://127.0.0.1:9/x.png) 旅行 \x1b[31mred"
+)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def hostile(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of the page of a thread with two runs; all that can be said is hostile."""
+    with ScriptedServer() as server:
+        model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
+        manus = Program(tmp_path_factory.mktemp("hostile"), model, nursery)
+        server.script(
+            text("An earlier answer."),
+            calls(
+                call("str_replace_editor", command="create", path="a.html", file_text=EVIL),
+                call("bash", command=f"printf '%s' '{EVIL}'; echo needle"),
+                Call("nothing", "{broken" + EVIL),
+                text=f"# First\n\n{EVIL}",
+            ),
+            calls(call("bash", command="seq 1 400"), text="Second."),
+            text(f"**The end.** {EVIL}"),
+        )
+        for request in ("An earlier request.", EVIL):
+            done = await asyncio.to_thread(manus, "run", "--thread", "t", request)
+            assert done.code == 0, done.err
+        yield await page_of(manus, "t")
+        server.verify()
+        manus.end_leftovers()
+
+
+async def page_of(manus: Program, thread: str) -> str:
+    done = await asyncio.to_thread(manus, "report", thread, "-o", "run.html")
+    assert done.code == 0, done.err
+    return (manus.home / "run.html").as_uri()
+
+
+async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) -> None:
+    seen = await view(hostile)
+    page = seen.page
+    await page.keyboard.press("e")
+    await page.wait_for_load_state("load")
+    assert (seen.requests, seen.complaints) == ([], [])
+    assert await page.evaluate("window.pwned") is None
+    assert (await page.title()).startswith("<script>window.pwned=1</script>")
+    assert await page.locator("img").count() == 0
+    links = await page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
+    assert "旅行" in (await seen.texts("#r2 .request"))[0]
+
+
+async def test_folding(hostile: str, view: View) -> None:
+    seen = await view(hostile)
+    page = seen.page
+    needle = page.locator("#r2-s1 pre.observation", has_text="needle")
+    assert not await needle.is_visible()
+    await page.locator("#r2-s1 summary", has_text="bash").click()
+    assert await needle.is_visible()
+    await page.keyboard.press("e")
+    assert await page.locator("#r2 .step details:not([open])").count() == 0
+    assert await page.locator("#r2-files .diff .a").count() >= 1
+    await page.keyboard.press("e")
+    assert await page.locator("#r2 .step details[open]").count() == 0
+
+
+async def test_the_filter(hostile: str, view: View) -> None:
+    seen = await view(hostile)
+    page = seen.page
+    shown = page.locator("#r2 article.step:visible")
+    assert await shown.count() == 3
+    await page.keyboard.press("/")
+    await page.keyboard.type("NEEDLE bash")
+    assert await shown.count() == 1
+    assert await page.locator("#found").inner_text() == "1 of 4"
+    await page.keyboard.press("Escape")
+    assert await shown.count() == 3
+    await page.keyboard.press("x")
+    assert await page.locator("#failed").get_attribute("aria-pressed") == "true"
+    assert [await one.get_attribute("id") for one in await shown.all()] == ["r2-s1"]
+
+
+async def test_from_step_to_step(hostile: str, view: View) -> None:
+    seen = await view(hostile)
+    page = seen.page
+
+    async def here() -> str:
+        found: str = await page.evaluate("document.activeElement.id")
+        return found
+
+    for key, place in (("j", "r2-s1"), ("j", "r2-s2"), ("j", "r2-s3"), ("j", "r2-s3")):
+        await page.keyboard.press(key)
+        assert await here() == place
+    await page.keyboard.press("k")
+    assert await here() == "r2-s2"
+    linked = await view(f"{hostile}#r1-s1")  # in the earlier run, which is folded
+    assert await linked.page.locator("#r1-s1").is_visible()
+    assert "An earlier answer." in await linked.page.locator("#r1-s1").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_light_and_dark(hostile: str, view: View, scheme: str) -> None:
+    seen = await view(hostile, color_scheme=scheme)
+    page = seen.page
+
+    async def is_dark() -> bool:
+        colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) < 3 * 128
+
+    assert await is_dark() == (scheme == "dark")
+    await page.keyboard.press("t")
+    assert await is_dark() == (scheme == "light")
+    await page.reload()
+    assert await is_dark() == (scheme == "light")
+    image = await page.screenshot()
+    assert image.startswith(b"\x89PNG")
+    assert seen.complaints == []
+
+
+async def test_without_its_script(hostile: str, view: View) -> None:
+    seen = await view(hostile, java_script_enabled=False)
+    page = seen.page
+    assert not await page.locator("#tools").is_visible()
+    await page.locator("#r2-s1 summary", has_text="bash").click()
+    assert await page.locator("#r2-s1 pre.observation", has_text="needle").is_visible()
+
+
+async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: View) -> None:
+    server.when(is_planner, makes(free("[swe] alpha"), free("[swe] beta"), free("gamma", 0, 1)))
+    server.when(is_step("alpha"), calls(call("bash", command="echo a")), succeeds("Alpha."))
+    server.when(is_step("beta"), gives_up("It is closed."))
+    server.when(is_planner, text("No."), text("No."))
+    server.when(is_summary, text("Half of it."))
+    done = await asyncio.to_thread(manus, "flow", "--thread", "f", "do three things")
+    assert done.code == 1, done.err
+    seen = await view(await page_of(manus, "f"))
+    page = seen.page
+    rows = await seen.texts(".timeline .row .name")
+    assert rows[0] == "Plan"
+    assert any("alpha" in row and "swe" in row for row in rows)
+    assert any("gamma" in row and "after 0 and 1" in row for row in rows)
+    assert await page.locator(".timeline rect.whole.blocked").count() == 1
+    assert await page.locator(".timeline rect.whole.completed").count() == 1
+    assert "It is closed." in await page.locator("#r1-work").inner_text()
+    await page.locator(".timeline a", has_text="alpha").first.click()
+    assert await page.locator("article.planstep:target").count() == 1
+    assert (seen.requests, seen.complaints) == ([], [])
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+async def test_nothing_is_wider_than_the_page(hostile: str, view: View, width: int) -> None:
+    seen = await view(hostile)
+    page = seen.page
+    await page.set_viewport_size({"width": width, "height": 800})
+    await page.keyboard.press("e")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_printed_on_paper(hostile: str, view: View) -> None:
+    seen = await view(hostile)
+    await seen.page.emulate_media(media="print")
+    assert not await seen.page.locator(".bar").is_visible()
+    assert await seen.page.locator("#r2-s1").is_visible()
+
+
+async def test_pictures_are_in_the_page(
+    manus: Program, server: ScriptedServer, view: View, tmp_path: Path
+) -> None:
+    png = (
+        "import struct, zlib\n"
+        "def part(kind, data):\n"
+        "    crc = struct.pack('>I', zlib.crc32(kind + data))\n"
+        "    return struct.pack('>I', len(data)) + kind + data + crc\n"
+        "raw = (b'\\x00' + b'\\x10\\x60\\xa0' * 40) * 30\n"
+        "head = struct.pack('>IIBBBBB', 40, 30, 8, 2, 0, 0, 0)\n"
+        "body = part(b'IHDR', head) + part(b'IDAT', zlib.compress(raw)) + part(b'IEND', b'')\n"
+        "open('chart.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + body)\n"
+        "open('fake.png', 'w').write('<svg onload=alert(1)>')\n"
+    )
+    server.script(
+        calls(call("python_execute", code=png)),
+        calls(call("str_replace_editor", command="view", path="chart.png")),
+        text("Drawn."),
+    )
+    done = await asyncio.to_thread(manus, "run", "--thread", "p", "draw")
+    assert done.code == 0, done.err
+    seen = await view(await page_of(manus, "p"))
+    sizes = await seen.page.locator("img").evaluate_all(
+        "all => all.map(one => [one.naturalWidth, one.naturalHeight])"
+    )
+    assert sizes == [[40, 30], [40, 30]]
+    assert (seen.requests, seen.complaints) == ([], [])

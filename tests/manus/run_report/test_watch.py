@@ -1,0 +1,112 @@
+"""`manus watch`: the page follows a run of another process, and nobody else can read it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import expect
+
+from tests.manus.program import Program
+from tests.manus.run_report.viewer import Viewer
+from tests.server import ScriptedServer, call, calls, text
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+View = Callable[..., Awaitable[Viewer]]
+
+
+async def test_it_follows_a_run_of_another_process(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    os.mkfifo(manus.workspace / "go")
+    server.script(
+        calls(call("bash", command="echo begun"), text="First."),
+        calls(call("bash", command="read x < go; echo gone on"), text="Second."),
+        text("The end."),
+    )
+    with manus.start("watch", "t") as watcher:
+        address = await asyncio.to_thread(watcher.line)
+        watcher.expect("There is no thread t in ")
+        seen = await view(address)
+        page = seen.page
+        await expect(page.locator("#main")).to_contain_text("Nothing has been done")
+        with manus.start("run", "--thread", "t", "work") as run:
+            second = page.locator("#r1-s2")
+            await expect(second).to_contain_text("Second.")
+            await expect(second).to_contain_text("no answer yet")
+            await expect(page.locator(".pill").first).to_have_text("Running")
+            await page.locator("#r1-s1 summary").click()
+            await asyncio.to_thread((manus.workspace / "go").write_text, "on\n")
+            assert (await asyncio.to_thread(run.end)).code == 0
+        await expect(page.locator("#r1-answer")).to_contain_text("The end.")
+        await expect(page.locator(".pill").first).to_have_text("Finished")
+        await expect(second).to_contain_text("gone on")
+        await expect(page.locator(".outline li")).to_have_count(3)
+        # what was unfolded stays so
+        assert await page.locator("#r1-s1 pre.observation").is_visible()
+        assert seen.complaints == []
+        assert {urlsplit(url).netloc for url in seen.requests} == {urlsplit(address).netloc}
+        watcher.send_signal(signal.SIGINT)
+        ended = await asyncio.to_thread(watcher.end)
+        assert (ended.code, "Traceback" in ended.err) == (130, False)
+        await expect(page.locator("#live")).to_have_text("no longer live")
+
+
+async def test_a_thread_that_has_ended(manus: Program, server: ScriptedServer, view: View) -> None:
+    server.script(text("Done."))
+    assert (await asyncio.to_thread(manus, "run", "--thread", "t", "do it")).code == 0
+    with manus.start("watch", "t") as watcher:
+        seen = await view(await asyncio.to_thread(watcher.line))
+        await expect(seen.page.locator(".pill").first).to_have_text("Finished")
+        await expect(seen.page.locator("#live")).to_have_text("live")
+
+
+async def test_nobody_else_can_read_it(manus: Program) -> None:
+    with manus.start("watch", "t") as watcher:
+        address = urlsplit(await asyncio.to_thread(watcher.line))
+        assert address.hostname == "127.0.0.1"
+        assert len(address.path) > 20
+
+        def ask(path: str, host: str | None = None, method: str = "GET") -> tuple[int, str]:
+            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
+            try:
+                connection.request(method, path, headers={"Host": host or address.netloc})
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode()
+            finally:
+                connection.close()
+
+        right = await asyncio.to_thread(ask, address.path)
+        assert (right[0], right[1][:15]) == (200, "<!doctype html>")
+        assert (await asyncio.to_thread(ask, f"{address.path}content"))[0] == 200
+        for path in ("/", "/wrong/", "/content", f"{address.path}../", f"{address.path}secret"):
+            status, said = await asyncio.to_thread(ask, path)
+            assert (status, "doctype" in said) == (404, False), path
+        for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
+            status, said = await asyncio.to_thread(ask, address.path, host)
+            assert (status, "doctype" in said) == (403, False), host
+        assert (await asyncio.to_thread(ask, address.path, None, "POST"))[0] == 501
+
+
+def not_free() -> socket.socket:
+    taken = socket.create_server(("127.0.0.1", 0))
+    taken.listen()
+    return taken
+
+
+async def test_a_port_that_is_taken(manus: Program) -> None:
+    with not_free() as taken:
+        port = taken.getsockname()[1]
+        done = await asyncio.to_thread(manus, "watch", "t", "--port", str(port))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"manus: The port {port} cannot be used (")
+    assert done.err.count("\n") == 1
+    wrong = await asyncio.to_thread(manus, "watch", "t", "--port", "0")
+    assert wrong.code == 2

@@ -1,0 +1,37 @@
+"""A page in a real browser, and what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from playwright.async_api import BrowserContext, Page
+
+
+@dataclass
+class Viewer:
+    """An open page."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    """All addresses that it asked for, but for its own and those of data in it."""
+    complaints: list[str] = field(default_factory=list)
+    """What came on the console, and errors of its script."""
+
+    @classmethod
+    async def open(cls, context: BrowserContext, address: str) -> Viewer:
+        """Open an address."""
+        viewer = cls(await context.new_page())
+        viewer.page.on("request", lambda request: viewer._note(request.url, address))
+        viewer.page.on("console", lambda message: viewer.complaints.append(message.text))
+        viewer.page.on("pageerror", lambda error: viewer.complaints.append(str(error)))
+        await viewer.page.goto(address)
+        return viewer
+
+    def _note(self, url: str, address: str) -> None:
+        if url.partition("#")[0] != address.partition("#")[0] and not url.startswith("data:"):
+            self.requests.append(url)
+
+    async def texts(self, selector: str) -> list[str]:
+        """The visible texts of all elements that are shown."""
+        found = self.page.locator(f"{selector}:visible")
+        return [text.strip() for text in await found.all_inner_texts()]
