@@ -9,6 +9,7 @@ from pathlib import Path
 
 from manus.openmanus.toml import as_toml
 from manus.openmanus.translate import Translation
+from manus.text import flat
 from state.errors import UsageError
 
 _HEAD = """\
@@ -31,12 +32,9 @@ def write_settings(
         raise UsageError(f"There is nothing in {named} that could be taken over.")
     if output.is_dir():
         raise UsageError(f"{output} is a folder; name the file to write with --output FILE.")
-    text = (_HEAD.format(files=named) + as_toml(done.values)).encode("utf-8", "replace")
+    text = (_HEAD.format(files=flat(named)) + as_toml(done.values)).encode("utf-8", "replace")
     try:
-        if replace:
-            _write_over(output, text)
-        else:
-            _write_new(output, text)
+        _write(output, text, replace)
     except FileExistsError:
         raise UsageError(
             f"{output} is there already and was left as it is: --force replaces it, "
@@ -46,13 +44,26 @@ def write_settings(
         raise UsageError(f"{output} cannot be written: {error.strerror}.") from None
 
 
-def _write_over(path: Path, text: bytes) -> None:
+def _write(path: Path, text: bytes, replace: bool) -> None:
+    """Whole or not at all, whenever the program is stopped."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    _write_new(beside, text)
     try:
-        _write_new(beside, text)
-        beside.replace(path)
+        if replace:
+            beside.replace(path)
+        else:
+            _put_where_nothing_is(beside, path, text)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _put_where_nothing_is(beside: Path, path: Path, text: bytes) -> None:
+    try:
+        path.hardlink_to(beside)
+    except FileExistsError:
+        raise
+    except OSError:  # not every file system has links
+        _write_new(path, text)
 
 
 def _write_new(path: Path, text: bytes) -> None:

@@ -220,6 +220,12 @@ def test_a_byte_order_mark_and_windows_line_ends(bare: Program) -> None:
     assert settings_of(bare).model == "m"
 
 
+def test_a_name_with_a_line_break_stays_in_its_comment(bare: Program) -> None:
+    (bare.home / "two\nlines.toml").write_text('[llm]\nmodel = "m"\n')
+    assert account(bare, "two\nlines.toml")["taken"][0]["to"] == "model"
+    assert settings_of(bare).model == "m"
+
+
 def test_where_it_cannot_be_written(openmanus: Program) -> None:
     for output, said in (("config", "config is a folder"), ("no/x.toml", "cannot be written: No")):
         result = openmanus("import-config", "--output", output)
