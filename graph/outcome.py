@@ -31,7 +31,7 @@ class Outcome:
         """The outcome as the command line prints it with `--json`."""
         usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}
         usage["seconds"] = round(usage["seconds"], 3)
-        for name in ("cached_tokens", "cost", "estimated"):
+        for name in ("cached_tokens", "cost", "estimated", "roles", "steps", "plan_steps"):
             if self.usage.get(name):
                 usage[name] = self.usage.get(name)
         shown = {

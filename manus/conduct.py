@@ -15,7 +15,14 @@ from graph.outcome import Outcome, outcome_of
 from manus.checkpoint import Store, open_store
 from manus.progress import Progress
 from manus.questions import ask_all
-from manus.report import exit_code, how_to_go_on, print_json, print_output, print_summary
+from manus.report import (
+    exit_code,
+    how_to_go_on,
+    print_json,
+    print_output,
+    print_summary,
+    summary_of,
+)
 from manus.screen import Screen
 from manus.stopping import Stopping
 from state.agent import Usage, no_usage
@@ -90,7 +97,7 @@ class Conductor:
         self._settings = settings
         self._thread_id = thread_id
         self._screen = Screen(quiet=args.quiet)
-        self._progress = Progress(self._screen, live=not args.json)
+        self._progress = Progress(self._screen, live=not args.json, currency=settings.currency)
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
 
@@ -114,7 +121,8 @@ class Conductor:
                 print_output(outcome.output)
                 self._set_off()
             steps = max(len(outcome.results), self._progress.steps)
-            print_summary(outcome, self._screen, steps, self._workspace)
+            took = summary_of(steps, outcome.usage, self._settings.currency)
+            print_summary(outcome, self._screen, took, self._workspace)
             return self._stopping.exit_code or exit_code(outcome)
 
     async def _outcome(self, prepare: Prepare) -> Outcome:
@@ -132,7 +140,8 @@ class Conductor:
         given, asking, outcome = job.given, job.context.interactive, job.pending
         graph, config = job.graph, job.config()
         if job.kind == "flow":
-            self._progress.plan.know((await graph.aget_state(config)).values.get("plan"))
+            values = (await graph.aget_state(config)).values
+            self._progress.plan.know(values.get("plan"), values.get("usage"))
         try:
             while True:
                 if outcome is not None:

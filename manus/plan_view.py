@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from manus.screen import Screen
-from manus.text import count, first_line, flat, main_argument
+from manus.spent import FlowSpending, in_words
+from manus.text import count, first_line, fit, flat, main_argument
 from state.plan import Plan, as_text
 from state.plan_changes import changed_step
 
@@ -17,8 +18,10 @@ _ROOM = 3
 class PlanView:
     """Shows the events of a flow's plan."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, currency: str = "$") -> None:
         self._screen = screen
+        self._currency = currency
+        self._spending = FlowSpending()
         self._plan: Plan | None = None
         self._began: dict[int, float] = {}
         self._actions: dict[int, str] = {}
@@ -28,13 +31,15 @@ class PlanView:
         """Whether there is a plan that is redrawn as it advances."""
         return self._plan is not None and self._screen.can_redraw
 
-    def know(self, plan: Plan | None) -> None:
+    def know(self, plan: Plan | None, usage: Any = None) -> None:
         """The plan as it stood before this process went on with it; nothing is shown."""
         self._plan = plan or None
+        self._spending.begin(plan, usage)
 
     def on_plan(self, event: dict[str, Any]) -> None:
         """There is a plan, or another one than before."""
         self._plan = event["plan"]
+        self._spending.begin(self._plan, event.get("spent"))
         if not self._draw():
             plan: Plan = event["plan"]
             steps = count(len(plan["steps"]), "step")
@@ -48,6 +53,7 @@ class PlanView:
         if status == "in_progress":
             self._began[index] = now
             self._actions.pop(index, None)
+        self._spending.on_step(index, status, event.get("spent"))
         self._change(index, status, event["notes"])
         if not self._draw():
             self._line(f"step {index}", self._said(event, seconds))
@@ -55,6 +61,7 @@ class PlanView:
     def on_action(self, event: dict[str, Any]) -> None:
         """The executor of a step has done something; only seen where the plan is redrawn."""
         inner, index = event["event"], event["step"]
+        self._spending.on_action(index, inner.get("spent"))
         if inner["type"] == "call":
             said = f"{inner['name']}: {main_argument(inner['args'])}"
         elif inner["type"] == "observation":
@@ -81,7 +88,9 @@ class PlanView:
         if event["status"] == "in_progress":
             return f"begun by {event['executor']}: {text}"
         why = f": {flat(event['notes'])}" if event["notes"] else f": {text}"
-        return f"{event['status']}, {seconds:.1f} s{why}"
+        spent = in_words(self._spending.of_step(event["step"]), self._currency)
+        took = ", ".join(part for part in (f"{seconds:.1f} s", spent) if part)
+        return f"{event['status']}, {took}{why}"
 
     def _line(self, label: str, text: str) -> None:
         self._screen.line(f"{label:<8}{text}")
@@ -100,15 +109,26 @@ class PlanView:
         steps = False
         for line in as_text(plan).splitlines():
             lines.append(line)
+            if line.startswith("Progress: ") and not steps:
+                spent = in_words(self._spending.total, self._currency)
+                lines[-1] = f"{line}, {spent}" if spent else line
             steps = steps or line == "Steps:"
             if not steps or not line.startswith(f"{index + 1}. "):
                 continue
             index += 1
+            lines[-1] = self._with_spent(line, self._spending.of_step(index))
             if plan["steps"][index]["status"] == "in_progress":
                 seconds = now - self._began.get(index, now)
                 lines.append(f"   {self._actions.get(index, 'thinking')} ({seconds:.0f} s)")
                 at_work = at_work or len(lines)
         return _window(lines, at_work, self._screen.height - _ROOM)
+
+    def _with_spent(self, line: str, used: Any) -> str:
+        """A line and what was used, which stays whole when the line has to be cut."""
+        spent = in_words(used, self._currency)
+        if not spent:
+            return line
+        return f"{fit(flat(line), self._screen.width - len(spent) - 3)} ({spent})"
 
 
 def _window(lines: list[str], place: int, height: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from manus.draft import Draft, draft_line
 from manus.plan_view import PlanView
 from manus.screen import Screen
+from manus.spent import in_words
 from manus.text import first_line, flat, main_argument
 
 _LABEL = 8
@@ -23,13 +24,14 @@ _MEASURES = {
 class Progress:
     """Shows the events of a run (`state.events`), and keeps count of them."""
 
-    def __init__(self, screen: Screen, *, live: bool = True) -> None:
+    def __init__(self, screen: Screen, *, live: bool = True, currency: str = "$") -> None:
         self._screen = screen
+        self._currency = currency
         self._live = live and screen.is_terminal
         self._draft = Draft()
         self._labels: dict[str, str] = {}
         self._streamed = False
-        self.plan = PlanView(screen)
+        self.plan = PlanView(screen, currency)
         self.steps = 0
         """Steps of the run so far, those before it was resumed included."""
         self.has_begun = False
@@ -68,7 +70,9 @@ class Progress:
         self.steps = event["step"]
         self._labels.clear()
         self._streamed = False
-        self._screen.line(f"Step {event['step']}/{event['max_steps']}", "bold")
+        spent = in_words(event.get("spent", {}), self._currency)
+        so_far = f", {spent} so far" if spent else ""
+        self._screen.line(f"Step {event['step']}/{event['max_steps']}{so_far}", "bold")
 
     def _on_thought(self, event: dict[str, Any]) -> None:
         self._count(event)

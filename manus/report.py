@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from manus.screen import Screen
+from manus.spent import in_words
 from manus.text import clean, count
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def print_json(data: Any) -> None:
     sys.stdout.flush()
 
 
-def print_summary(outcome: Outcome, screen: Screen, steps: int, workspace: str) -> None:
+def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:
     """What a run took and how it goes on, on stderr."""
-    screen.paragraph(f"{headline(outcome)}: {summary_of(steps, outcome.usage)}", "bold")
+    screen.paragraph(f"{headline(outcome)}: {took}", "bold")
     screen.paragraph(f"Thread {outcome.thread_id}, files in {workspace}", "dim")
     if hint := how_to_go_on(outcome):
         screen.paragraph(hint, always=True)
@@ -78,10 +79,7 @@ def exit_code(outcome: Outcome) -> int:
     return 0 if outcome.status == "finished" and outcome.success else 1
 
 
-def summary_of(steps: int, usage: Usage) -> str:
-    """What a run took: `4 steps, 12,345 tokens, 8.3 s`."""
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    parts = [count(steps, "step"), count(tokens, "token"), f"{usage['seconds']:.1f} s"]
-    if usage.get("cost") is not None:
-        parts.append(f"cost {usage['cost']:.4f}")
-    return ", ".join(parts)
+def summary_of(steps: int, usage: Usage, currency: str = "$") -> str:
+    """What a run took: `4 steps, 12,345 tokens, $0.0123, 8.3 s`."""
+    spent = in_words({**usage}, currency) or count(0, "token")
+    return ", ".join([count(steps, "step"), spent, f"{usage['seconds']:.1f} s"])

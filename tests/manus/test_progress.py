@@ -134,7 +134,9 @@ def test_summary() -> None:
     usage["input_tokens"], usage["output_tokens"], usage["seconds"] = 12_000, 345, 8.31
     assert summary_of(4, usage) == "4 steps, 12,345 tokens, 8.3 s"
     usage["cost"] = 0.01234
-    assert summary_of(1, usage).endswith("8.3 s, cost 0.0123")
+    assert summary_of(1, usage) == "1 step, 12,345 tokens, $0.0123, 8.3 s"
+    assert summary_of(1, usage, "€") == "1 step, 12,345 tokens, €0.0123, 8.3 s"
+    assert summary_of(1, no_usage()) == "1 step, 0 tokens, 0.0 s"
 
 
 def test_a_run_has_begun_with_its_first_event(stream: io.StringIO) -> None:

@@ -1,0 +1,77 @@
+"""Tokens and money in words, and the sum of a flow as it grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manus.text import count
+
+Used = dict[str, Any]
+"""As `state.spending.RoleUsage`; an empty one where nothing is known."""
+
+
+def money(amount: float, currency: str) -> str:
+    """`$12.30`, `$0.0123`: an amount with as many places as it takes to see it."""
+    if 0 < amount < 0.0001:
+        return f"<{currency}0.0001"
+    return f"{currency}{amount:,.2f}" if amount >= 1 else f"{currency}{amount:.4f}"
+
+
+def in_words(used: Used, currency: str) -> str:
+    """`12,345 tokens, $0.0123`; the money only where prices are known, nothing if nothing is."""
+    tokens = used.get("input_tokens", 0) + used.get("output_tokens", 0)
+    if not tokens:
+        return ""
+    cost = used.get("cost")
+    return count(tokens, "token") + (f", {money(cost, currency)}" if cost is not None else "")
+
+
+class FlowSpending:
+    """What a flow has used, from its events: in all, and for each step of its plan."""
+
+    def __init__(self) -> None:
+        self._before: Used = {}
+        self._counted: dict[int, Used] = {}
+        """Of the steps: what the sum before has of them."""
+        self._earlier: dict[int, Used] = {}
+        """Of the steps: what was used for them the times before."""
+        self._steps: dict[int, Used] = {}
+
+    def begin(self, plan: Any, spent: Used | None) -> None:
+        """There is a plan, and so much has been used for it and in it."""
+        results = [step.get("result") or {} for step in plan["steps"]] if plan else []
+        steps = {i: r["usage"] for i, r in enumerate(results) if r.get("usage")}
+        self._before, self._counted = dict(spent or {}), dict(steps)
+        self._steps, self._earlier = dict(steps), {}
+
+    def on_step(self, index: int, status: str, spent: Used | None) -> None:
+        """A step begins or has ended; `spent` is all that was used for it so far."""
+        if spent is None:
+            return
+        self._steps[index] = spent
+        if status == "in_progress":
+            self._earlier[index] = spent
+
+    def on_action(self, index: int, spent: Used | None) -> None:
+        """The executor of a step has used so much since it began."""
+        if spent is not None:
+            self._steps[index] = _sum(self._earlier.get(index, {}), spent)
+
+    def of_step(self, index: int) -> Used:
+        """What was used for a step."""
+        return self._steps.get(index, {})
+
+    @property
+    def total(self) -> Used:
+        """What the run has used."""
+        total = self._before
+        for index, used in self._steps.items():
+            total = _sum(total, used)
+            total = _sum(total, self._counted.get(index, {}), -1)
+        return total
+
+
+def _sum(one: Used, other: Used, sign: int = 1) -> Used:
+    names = ("input_tokens", "output_tokens", "cost")
+    known = [name for name in names if name in one or name in other]
+    return {name: one.get(name, 0) + sign * other.get(name, 0) for name in known}

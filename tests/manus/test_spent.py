@@ -1,0 +1,157 @@
+"""Tokens and money on the command line, while a run works and when it has ended."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from manus.plan_view import PlanView
+from manus.progress import Progress
+from manus.screen import Screen
+from manus.spent import FlowSpending, in_words, money
+from state.plan import StepResult
+from tests.flow.test_plan import plan_of
+from tests.manus.program import Program
+from tests.server import ScriptedServer, call, calls, text, tokens
+
+PRICES = """
+currency = "€"
+
+[prices.scripted]
+input = 1.0
+cached = 0.1
+output = 10.0
+"""
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what was written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def used(count: int, cost: float | None = None) -> dict[str, Any]:
+    spent: dict[str, Any] = {"input_tokens": count, "output_tokens": 0, "model_calls": 1}
+    return spent if cost is None else {**spent, "cost": cost}
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(0, "$0.0000"), (0.00001, "<$0.0001"), (0.01234, "$0.0123"), (1234.5, "$1,234.50")],
+)
+def test_money(amount: float, shown: str) -> None:
+    assert money(amount, "$") == shown
+
+
+def test_only_known_prices_make_money() -> None:
+    assert in_words(used(1_234), "$") == "1,234 tokens"
+    assert in_words(used(1_234, 0.5), "€") == "1,234 tokens, €0.5000"
+    assert in_words({}, "$") == ""
+
+
+def test_the_line_of_a_step_has_what_was_used_so_far() -> None:
+    stream = io.StringIO()
+    progress = Progress(Screen(stream))
+    step = {"type": "step", "step": 1, "max_steps": 20}
+    progress.show("custom", {**step, "spent": used(0)})
+    progress.show("custom", {**step, "step": 2, "spent": used(1_714)})
+    progress.show("custom", {**step, "step": 3, "spent": used(3_811, 0.0097)})
+    assert stream.getvalue().splitlines() == [
+        "Step 1/20",
+        "Step 2/20, 1,714 tokens so far",
+        "Step 3/20, 3,811 tokens, $0.0097 so far",
+    ]
+
+
+class TestFlowSpending:
+    def test_steps_side_by_side_add_up(self) -> None:
+        spending = FlowSpending()
+        spending.begin(plan_of("a", "b"), used(100, 0.1))
+        spending.on_step(0, "in_progress", used(0))
+        spending.on_step(1, "in_progress", used(0))
+        spending.on_action(0, used(10, 0.01))
+        spending.on_action(1, used(20, 0.02))
+        spending.on_action(0, used(30, 0.03))
+        assert in_words(spending.total, "$") == "150 tokens, $0.1500"
+        assert in_words(spending.of_step(0), "$") == "30 tokens, $0.0300"
+
+    def test_a_step_that_is_worked_on_again_adds_to_what_it_had(self) -> None:
+        plan = plan_of("a")
+        result = StepResult(text="", files=[], tokens=50, usage=used(50))  # type: ignore[typeddict-item]
+        plan["steps"][0]["result"] = result
+        spending = FlowSpending()
+        spending.begin(plan, used(150))
+        assert in_words(spending.total, "$") == "150 tokens"
+        spending.on_step(0, "in_progress", used(50))
+        spending.on_action(0, used(7))
+        assert in_words(spending.of_step(0), "$") == "57 tokens"
+        assert in_words(spending.total, "$") == "157 tokens"
+        spending.on_step(0, "completed", used(57))
+        assert in_words(spending.total, "$") == "157 tokens"
+
+    def test_events_that_tell_nothing_change_nothing(self) -> None:
+        spending = FlowSpending()
+        spending.begin(None, None)
+        spending.on_step(0, "in_progress", None)
+        spending.on_action(0, None)
+        assert spending.total == {}
+
+
+def test_the_plan_shows_it_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was used stays whole where the text of a step has to be cut."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    view = PlanView(Screen(stream))
+    plan = plan_of("宽" * 60, "short")
+    view.on_plan({"type": "plan", "why": "made", "plan": plan, "spent": used(900, 0.001)})
+    for index in (0, 1):
+        event = {"step": index, "status": "in_progress", "notes": "", "executor": "manus"}
+        view.on_step({**event, "spent": used(0)})
+        action = {"type": "thought", "text": "Hm.", "spent": used(1_000, 0.0123)}
+        view.on_action({"step": index, "event": action})
+    shown = stream.getvalue()
+    last = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", shown.split("\x1b[J")[-1]).splitlines()
+    assert "Progress: 0/2 steps completed (0.0%), 2,900 tokens, $0.0256" in last
+    first = next(line for line in last if line.startswith("0. "))
+    assert first.endswith("… (1,000 tokens, $0.0123)")
+    assert "1. [→] short (1,000 tokens, $0.0123)" in last
+    assert all(cell_len(line) <= 80 for line in last)
+
+
+def test_a_run_with_prices_ends_with_its_cost(manus: Program, server: ScriptedServer) -> None:
+    """Cached input has a price of its own, and a step says what was used before it."""
+    (manus.home / "manus.toml").write_text(PRICES)
+    server.script(
+        calls(call("bash", command="true"), usage=tokens(10_000, 100)),
+        text("Done.", usage=tokens(12_000, 200, cached=10_000)),
+    )
+    result = manus("run", "--json", "Do it")
+    cost = [0.01 + 0.001, 0.002 + 0.001 + 0.002]
+    assert f"Step 2/20, 10,100 tokens, €{cost[0]:.4f} so far\n" in result.err
+    assert f"Finished: 2 steps, 22,300 tokens, €{sum(cost):.4f}, " in result.err
+    usage = result.json["usage"]
+    assert usage["cost"] == pytest.approx(sum(cost))
+    assert [step["cost"] for step in usage["steps"]] == pytest.approx(cost)
+    assert usage["roles"]["main"]["model_calls"] == 2
+
+
+def test_a_budget_from_the_settings(manus: Program, server: ScriptedServer) -> None:
+    (manus.home / "manus.toml").write_text("[budget]\nmodel_calls = 1\nseconds = 600\n")
+    server.script(call("bash", command="true"), call("bash", command="true"))
+    result = manus("run", "--json", "Do it", MANUS_BUDGET_MODEL_CALLS="2")
+    assert (result.code, result.json["stop_reason"]) == (1, "budget")
+    assert "Terminated: Budget used up: model calls (2 of 2)" in result.json["output"]
+    assert "Stopped: a budget is used up: 2 steps, " in result.err
+
+
+def test_a_budget_that_does_not_fit(bare: Program) -> None:
+    result = bare("run", "hello", MANUS_BUDGET_TOKENS="lots")
+    assert result.code == 2
+    assert "MANUS_BUDGET_TOKENS: `budget.tokens` is 'lots', which does not fit" in result.err
