@@ -22,7 +22,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench dev setup pins clean
+.PHONY: help run test check format bench dev docs setup pins clean
 .SILENT: help run test setup
 
 help: ## list the commands
@@ -56,6 +56,10 @@ bench: ## what a step costs, against a plain loop: make bench ARGS="..."
 dev: ## the LangGraph server on this machine, for Studio: make dev ARGS="--port 2025"
 	$(SETUP) dev
 	$(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10 $(ARGS)
+
+docs: ## write docs/reference/ anew from the code
+	$(SETUP) dev
+	$(BIN)/python scripts/write_reference.py
 
 setup: ## make .venv ready for all of the above; other providers: make setup EXTRAS=anthropic
 	$(SETUP) browser

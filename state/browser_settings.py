@@ -32,20 +32,27 @@ class BrowserSettings(BaseModel):
     profile_dir: str | None = None
     """A folder for cookies and logins that outlast the run; a fresh profile where none is given."""
     headless: bool = True
+    """Without a window."""
     sandbox: bool | None = None
     """Chromium's own sandbox: on, off, or (None) on wherever this machine and user allow it."""
     width: int = Field(1280, ge=320, le=7680)
+    """Of the page's visible part."""
     height: int = Field(800, ge=240, le=4320)
+    """Of the page's visible part."""
     user_agent: str | None = None
+    """What the browser says it is, if it shall not say the truth."""
     locale: str = "en-US"
+    """Language and country that pages are asked for."""
     page_characters: int = Field(8_000, ge=1_000)
     """Upper limit of the page's text in the next-step prompt."""
     action_timeout: float = Field(30.0, ge=2.0)
     """Whatever a page does, an action answers within about this time."""
     start_timeout: float = Field(60.0, ge=5.0)
+    """For the start of the browser."""
     dialogs: Literal["dismiss", "accept", "ask"] = "dismiss"
     """What becomes of `confirm` and `prompt`. `ask` leaves it to a person."""
     max_download_megabytes: int = Field(200, ge=1)
+    """A download that is larger is given up."""
 
 
 class SearchSettings(BaseModel):
@@ -70,9 +77,11 @@ class SearchSettings(BaseModel):
     tavily_api_key: SecretStr | None = None
     """Environment: `TAVILY_API_KEY`."""
     tavily_url: str = "https://api.tavily.com/search"
+    """Where Tavily is asked."""
     brave_api_key: SecretStr | None = None
     """Environment: `BRAVE_API_KEY`."""
     brave_url: str = "https://api.search.brave.com/res/v1/web/search"
+    """Where Brave is asked."""
     searxng_url: str | None = None
     """Address of a SearXNG instance that answers in JSON. Environment: `MANUS_SEARXNG_URL`."""
 

@@ -28,6 +28,7 @@ class McpServer(BaseModel):
     command: str | None = None
     """A program that speaks the protocol over stdin and stdout."""
     args: tuple[str, ...] = ()
+    """What the program is started with."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """Variables for the program; of ours it gets only what any program needs to find its way."""
     directory: str | None = None
@@ -40,11 +41,15 @@ class McpServer(BaseModel):
     transport: Transport | None = None
     """`stdio` for a command; for an address `http` (streamable HTTP) unless it says `sse`."""
     headers: dict[str, SecretStr] = Field(default_factory=dict)
+    """Sent with each request to an address."""
     token: SecretStr | None = None
     """An OAuth token or API key, sent as `Authorization: Bearer …`."""
     enabled: bool = True
+    """Whether its tools are offered."""
     connect_timeout: float = Field(30.0, gt=0, le=90)
+    """For the program to start, or the address to answer."""
     call_timeout: float = Field(300.0, gt=0, le=700)
+    """For one call of a tool."""
 
     @model_validator(mode="after")
     def _is_one_of_two(self) -> Self:

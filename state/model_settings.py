@@ -25,9 +25,13 @@ class ModelSettings(BaseModel):
     model: str | None = None
     """`PROVIDER:NAME`, or a bare name for the OpenAI protocol, or `replay:FILE`."""
     base_url: str | None = None
+    """Address of an OpenAI-compatible server, or of Azure OpenAI; else the provider's own."""
     api_key: SecretStr | None = None
+    """Goes only to the provider and address that it is set beside."""
     temperature: float | None = None
+    """Sent only if it is set: reasoning models take none."""
     max_tokens: int | None = Field(None, ge=1)
+    """Tokens of one reply, at most."""
     reasoning_effort: str | None = None
     """For models that think before they answer: `low`, `medium`, `high`, or what the server has."""
     send_reasoning: bool = False
@@ -35,6 +39,7 @@ class ModelSettings(BaseModel):
     timeout: float = Field(120.0, gt=0)
     """For connecting and between two pieces of a reply, not for a whole reply."""
     retries: int = Field(5, ge=0)
+    """Further tries of a call whose failure may pass."""
     vision: bool = True
     """Whether the model sees images; if not they are left out with a line that says so."""
     tool_calling: Literal["auto", "native", "prompted"] = "auto"
@@ -99,7 +104,9 @@ class Price(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: float = Field(ge=0)
+    """For the tokens of a request."""
     output: float = Field(ge=0)
+    """For those of a reply."""
     cached: float | None = Field(None, ge=0)
     """For input that the provider had in its cache; the price of input where it is not given."""
 

@@ -21,6 +21,7 @@ class ProfileSettings(BaseModel):
     next_step_prompt: str | None = None
     """What it is told before each step."""
     max_steps: int | None = Field(None, ge=1)
+    """Steps of a run."""
     max_observe: int | None = Field(None, ge=200)
     """Characters of an observation that the model sees."""
     role: str | None = Field(None, min_length=1)

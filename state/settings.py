@@ -52,10 +52,13 @@ class Settings(ModelSettings):
     """Everything that can be set. The model fields here are the `main` role's."""
 
     workspace: str = "./workspace"
+    """The one directory that a run may write to."""
     checkpoint: str | None = None
     """A file or a `postgresql://` URL; default a file in the user's data folder."""
     profile: str = "manus"
+    """The agent that works if none is named."""
     max_steps: int | None = Field(None, ge=1)
+    """Steps of a run; the profile's if not set."""
     roles: dict[str, ModelSettings] = Field(default_factory=dict)
     """Models by role: `summary`, `plan`, `extract`, `vision`; what one does not set is `main`'s."""
     prices: dict[str, Price] = Field(default_factory=dict)

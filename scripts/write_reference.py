@@ -1,0 +1,303 @@
+"""Write the pages of `docs/reference/` from the code: docstrings, settings, commands, tools.
+
+python scripts/write_reference.py           # after a change of any of them
+python scripts/write_reference.py --check   # 1, naming the pages, if one is not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "reference"
+NOTE = "<!-- Made by scripts/write_reference.py from the code: change that, not this page. -->\n\n"
+
+
+def docstrings(kind: type) -> dict[str, str]:
+    """The texts below a class's attributes, those of its bases included."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        if one.__module__.partition(".")[0] not in ("state", "tools", "graph"):
+            continue
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0]
+        except OSError:  # made while the program runs: it has no source
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for field, text in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                assert isinstance(field.target, ast.Name)
+                found[field.target.id] = ast.literal_eval(text.value)
+    return found
+
+
+def cell(text: str) -> str:
+    """A text as a table's cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def type_name(annotation: Any) -> str:
+    """A type as one would say it."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in inner)
+    if origin is Annotated:
+        return type_name(inner[0])
+    if HumanMessage in inner:
+        return "message"  # and not the name of each kind of message
+    if origin in (Union, UnionType):
+        return " or ".join(type_name(one) for one in inner if one is not NoneType)
+    if origin in (list, tuple, frozenset, Sequence):
+        return f"list of {type_name(inner[0])}"
+    if origin in (dict, Mapping):
+        return f"table of {type_name(inner[1])}"
+    name = str(getattr(annotation, "__name__", annotation))
+    return {"SecretStr": "str, secret"}.get(name, name)
+
+
+def default_of(field: FieldInfo) -> str:
+    """A field's default, in words."""
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return "must be given"
+    if value is None or value in ((), {}) or isinstance(value, BaseModel):
+        return ""
+    return f"`{', '.join(value) if isinstance(value, tuple) else str(value)}`"
+
+
+def field_rows(kind: type[BaseModel], *, besides: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The table of a model's fields."""
+    said = docstrings(kind)
+    yield "| Name | Type | Default | |"
+    yield "| --- | --- | --- | --- |"
+    for name, field in kind.model_fields.items():
+        if name not in besides:
+            text = cell(said.get(name) or field.description or "")
+            shown = cell(type_name(field.annotation))
+            yield f"| `{name}` | {shown} | {cell(default_of(field))} | {text} |"
+
+
+def first_part(kind: Any) -> str:
+    """A docstring without its sections on errors."""
+    return (inspect.getdoc(kind) or "").partition("\n\nRaises:")[0]
+
+
+def settings_page() -> Iterator[str]:
+    """`settings.md`."""
+    from state.budget import Budget
+    from state.mcp_settings import McpServer
+    from state.model_settings import ContextSettings, ModelSettings, Price
+    from state.profile_settings import ProfileSettings
+    from state.settings import _FOREIGN, _GROUPED, Settings
+
+    yield "# Settings\n"
+    yield (
+        "A flag counts before the environment, the environment before `manus.toml`, that before "
+        "the default. A setting that nobody knows, or that does not fit, is an error that names "
+        "it.\n"
+    )
+    yield "## At the top of the file\n"
+    yield "Each of those that are not a table has a variable too: `MANUS_` and its name.\n"
+    groups = {
+        "budget": ("[budget]", Budget),
+        "context": ("[context]", ContextSettings),
+        "browser": ("[browser]", Settings.model_fields["browser"].annotation),
+        "search": ("[search]", Settings.model_fields["search"].annotation),
+        "egress": ("[egress]", Settings.model_fields["egress"].annotation),
+        "roles": ("[roles.NAME]", ModelSettings),
+        "prices": ("[prices.NAME]", Price),
+        "profiles": ("[profiles.NAME]", ProfileSettings),
+        "mcp": ("[mcp.NAME]", McpServer),
+    }
+    yield from field_rows(Settings, besides=frozenset(groups))
+    for name, (title, kind) in groups.items():
+        yield f"\n## `{title}`\n"
+        yield docstrings(Settings).get(name) or first_part(kind)
+        yield ""
+        if kind is ModelSettings:
+            yield "The fields of a model, as at the top: " + ", ".join(
+                f"`{field}`" for field in ModelSettings.model_fields
+            )
+        else:
+            assert isinstance(kind, type)
+            yield from field_rows(kind)
+    yield "\n## Other variables\n"
+    yield "| Variable | Stands for |\n| --- | --- |"
+    for variable, field in _FOREIGN.items():
+        yield f"| `{variable}` | `{field}`, where ours is not set |"
+    for variable, (group, field) in _GROUPED.items():
+        yield f"| `{variable}` | `{field}` of `[{group}]` |"
+
+
+def commands_page() -> Iterator[str]:
+    """`commands.md`."""
+    from manus.cli import EPILOG, build_parser
+
+    yield "# Commands\n"
+    yield f"{EPILOG}\n"
+    parser = build_parser()
+    # argparse keeps its sub-parsers and options in attributes that have no public name
+    [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    for name, command in commands.choices.items():
+        yield from command_section(name, command)
+
+
+def command_section(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
+    """What a command does, and what it takes."""
+    inner = [a for a in command._actions if isinstance(a, argparse._SubParsersAction)]
+    yield f"\n## `manus {name}`\n"
+    yield f"{command.description}\n"
+    for action in inner:
+        for word, sub in action.choices.items():
+            yield from command_section(f"{name} {word}", sub)
+    if inner:
+        return
+    yield "| | |\n| --- | --- |"
+    for action in command._actions:
+        if action.help != argparse.SUPPRESS and "--help" not in action.option_strings:
+            yield f"| `{shown_option(action)}` | {cell(help_of(action))} |"
+
+
+def shown_option(action: argparse.Action) -> str:
+    """An option or argument as it is typed."""
+    value = action.metavar or (" or ".join(action.choices) if action.choices else action.dest)
+    value = value if isinstance(value, str) else " ".join(value)
+    if not action.option_strings:
+        return value
+    return ", ".join(action.option_strings) + ("" if action.nargs == 0 else f" {value.upper()}")
+
+
+def help_of(action: argparse.Action) -> str:
+    """An option's help with its default in it."""
+    values = {**vars(action), "prog": "manus"}
+    return (action.help or "") % values
+
+
+def tools_page() -> Iterator[str]:
+    """`tools.md`."""
+    from tools.catalog import BUILT_IN
+    from tools.session import Session
+    from tools.workspace import Workspace
+
+    yield "# Tools\n"
+    yield "As a model is told of them. A profile's `tools` are names from this page, `mcp` for "
+    yield "the tools of MCP servers, and functions of your own as `MODULE:NAME`."
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(Workspace(folder))
+        for name, place in {**BUILT_IN, "recall": "tools.recall:Recall"}.items():
+            module, _, attribute = place.partition(":")
+            tool = getattr(import_module(module), attribute)(session=session)
+            yield f"\n## `{name}`\n"
+            yield tool.description
+            yield ""
+            schema = tool.tool_call_schema
+            if isinstance(schema, type):
+                yield from field_rows(schema)
+
+
+def python_page() -> Iterator[str]:
+    """`python.md`."""
+    from graph import build_agent, build_flow
+    from manus.postgres import open_postgres
+    from manus.sqlite import open_sqlite
+    from state.agent import AgentOutput, Usage
+    from state.context import Context
+    from state.errors import ManusError
+    from state.flow import FlowOutput
+    from state.profile import Profile
+
+    yield "# Python\n"
+    for function in (build_agent, build_flow, open_sqlite, open_postgres):
+        yield f"\n## `{function.__module__}.{function.__name__}`\n"
+        signature = inspect.signature(function, eval_str=False)
+        yield f"```text\n{function.__name__}{shown_signature(signature)}\n```\n"
+        yield as_text(inspect.getdoc(function) or "")
+    yield "\n## `state.context.Context`\n"
+    yield f"{first_part(Context)}\n"
+    yield from field_rows(Context)
+    for kind in (AgentOutput, FlowOutput, Usage, Profile):
+        yield f"\n## `{kind.__module__}.{kind.__name__}`\n"
+        yield f"{as_text(inspect.getdoc(kind) or '')}\n"
+        said = docstrings(kind)
+        yield "| Name | Type | |\n| --- | --- | --- |"
+        for name, hint in get_type_hints(kind).items():
+            yield f"| `{name}` | {cell(type_name(hint))} | {cell(said.get(name, ''))} |"
+    yield "\n## Events\n"
+    yield 'What `astream(..., stream_mode="custom")` gives, by `type`.\n'
+    yield "| `type` | | Fields |\n| --- | --- | --- |"
+    yield from event_rows()
+    yield "\n## `state.errors`\n"
+    module = sys.modules[ManusError.__module__]
+    yield as_text(inspect.getdoc(module) or "")
+
+
+def shown_signature(signature: inspect.Signature) -> str:
+    """A signature with its types as they are written, not as the strings that they are."""
+    text = str(signature)
+    for one in (*signature.parameters.values(), signature):
+        kind = one.annotation if isinstance(one, inspect.Parameter) else one.return_annotation
+        if isinstance(kind, str):
+            text = text.replace(repr(kind), kind)
+    return text
+
+
+def event_rows() -> Iterator[str]:
+    """The custom events, each with its fields."""
+    from state import events
+
+    for kind in vars(events).values():
+        if inspect.isclass(kind) and kind.__name__.endswith("Event"):
+            hints = get_type_hints(kind)
+            [name] = get_args(hints.pop("type"))
+            fields = ", ".join(f"`{field}`" for field in hints)
+            yield f"| `{name}` | {cell(inspect.getdoc(kind) or '')} | {fields} |"
+
+
+def as_text(docstring: str) -> str:
+    """A docstring as Markdown: its indented parts as they stand."""
+    blocks = docstring.split("\n\n")
+    return "\n\n".join(f"```text\n{b}\n```" if "\n    " in b else b for b in blocks)
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "commands.md": commands_page,
+    "tools.md": tools_page,
+    "python.md": python_page,
+}
+
+
+def written(name: str) -> str:
+    """The text of a page."""
+    return NOTE + "\n".join(PAGES[name]()).rstrip() + "\n"
+
+
+def main() -> int:
+    """Write the pages, or say which are not up to date."""
+    if "--check" in sys.argv[1:]:
+        old = [n for n in PAGES if (FOLDER / n).read_text(encoding="utf-8") != written(n)]
+        sys.stdout.write("".join(f"docs/reference/{name} is not up to date\n" for name in old))
+        return 1 if old else 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in PAGES:
+        (FOLDER / name).write_text(written(name), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
