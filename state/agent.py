@@ -40,11 +40,17 @@ class Usage(TypedDict):
     """What a run has used so far. Tokens as the server counts them; estimated where it does not."""
 
     input_tokens: int
+    """Of all requests."""
     output_tokens: int
+    """Of all replies."""
     cached_tokens: int
+    """Those of the input that the provider had in its cache."""
     model_calls: int
+    """Of every role, failed tries not counted."""
     tool_calls: int
+    """Calls that were carried out."""
     seconds: float
+    """While the run worked; not while it waited for a person."""
     cost: NotRequired[float]
     """In the currency of the price table; only where prices are known."""
     estimated: NotRequired[bool]
@@ -128,12 +134,19 @@ class AgentOutput(TypedDict, total=False):
     """What a run gives back."""
 
     status: RunStatus
+    """The last one: `finished` and `error` stay until the next run on the thread."""
     stop_reason: StopReason | None
+    """Why the run has ended."""
     success: bool | None
+    """Whether it says of itself that it succeeded; None if it says nothing."""
     output: str
+    """The answer, or the last text, or the step log."""
     results: list[str]
+    """One line for each step."""
     usage: Usage
+    """What it has used."""
     messages: list[AnyMessage]
+    """The thread's history."""
 
 
 def newest(_: Any, new: Any) -> Any:

@@ -87,13 +87,21 @@ class FlowOutput(TypedDict, total=False):
     """What a run gives back."""
 
     status: RunStatus
+    """The last one: `finished` and `error` stay until the next run on the thread."""
     stop_reason: StopReason | None
+    """Why the run has ended."""
     success: bool | None
+    """Whether it says of itself that it succeeded; None if it says nothing."""
     output: str
+    """The answer, or the last text, or the step log."""
     results: list[str]
+    """One line for each step."""
     usage: Usage
+    """What it has used."""
     plan: Plan
+    """The plan as it is at the end."""
     messages: list[AnyMessage]
+    """Requests and summaries."""
 
 
 class FlowState(TypedDict, total=False):

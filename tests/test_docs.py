@@ -27,9 +27,8 @@ def anchors(page: Path) -> set[str]:
 def test_the_reference_is_up_to_date() -> None:
     command = [sys.executable, "scripts/write_reference.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stdout) == (0, ""), (
-        "run `make docs`: " + done.stdout + done.stderr
-    )
+    said = f"run `make docs`: {done.stdout}{done.stderr}"
+    assert (done.returncode, done.stdout) == (0, ""), said
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
