@@ -13,12 +13,13 @@ import json
 import re
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from nodes.image_tokens import image_tokens
+from nodes.languages import cyrillic_cost, latin_cost
 
 _LATIN = "À-ɏḀ-ỿ"
 _OPAQUE = 24
@@ -37,16 +38,14 @@ _SPACE_DIGIT = re.compile(r"[ \t](?=\d)")
 _WORD_COSTS = ((3, 0.90), (7, 1.03), (10, 1.38), (14, 2.16))
 """Up to so many letters, tokens a word; each letter more costs `_MORE_LETTERS`."""
 _MORE_LETTERS = 0.4
-_OTHER_LANGUAGE = 0.06
-"""More for each plain word in a text that has accented ones too: vocabularies know English best."""
+_CYRILLIC = re.compile("[Ѐ-ԯ]+")
 _SCRIPTS = (
-    (re.compile("[Ѐ-ԯ]+"), 0.31),  # Cyrillic
-    (re.compile("[Ͱ-Ͽ]+"), 0.44),  # Greek
-    (re.compile("[\u0590-\u05ff]+"), 0.51),  # Hebrew
-    (re.compile("[\u0600-\u06ff]+"), 0.42),  # Arabic
-    (re.compile("[\u0900-\u097f]+"), 0.41),  # Devanagari
-    (re.compile("[\u0980-\u0dff]+"), 0.47),  # Bengali to Sinhala
-    (re.compile("[\u0e00-\u0eff]+"), 0.47),  # Thai, Lao
+    (re.compile("[Ͱ-Ͽ]+"), 0.40),  # Greek
+    (re.compile("[\u0590-\u05ff]+"), 0.47),  # Hebrew
+    (re.compile("[\u0600-\u06ff]+"), 0.37),  # Arabic
+    (re.compile("[\u0900-\u097f]+"), 0.38),  # Devanagari
+    (re.compile("[\u0980-\u0dff]+"), 0.43),  # Bengali to Sinhala
+    (re.compile("[\u0e00-\u0eff]+"), 0.40),  # Thai, Lao
     (re.compile("[\u3040-\u30ff]+"), 0.72),  # Kana
     (re.compile("[\u3400-\u9fff\uf900-\ufaff]+"), 0.78),  # Han
     (re.compile("[\uac00-\ud7af]+"), 0.75),  # Hangul
@@ -73,14 +72,13 @@ def estimate_text(text: str) -> float:
             if not run.isalpha() and not run.isdigit():  # base64, a digest
                 total += 0.62 * len(run)
                 text = text.replace(run, " ", 1)
-    latin, accented = text, 0
+    cost, latin = latin_cost(text) or _word_cost, text
     if not text.isascii():
-        words = _ACCENTED.findall(text)
-        accented = len(words)
-        total += 0.40 * sum(map(len, words))
-        total += sum(cost * sum(map(len, script.findall(text))) for script, cost in _SCRIPTS)
-        latin = _ACCENTED.sub("一", text) if words else text
-    total += _words(latin, accented) + _signs(text)
+        accented = _ACCENTED.findall(text)
+        total += sum(map(cost, map(len, accented)))
+        total += _other_scripts(text)
+        latin = _ACCENTED.sub("一", text) if accented else text
+    total += _costs(_WORD.findall(latin), cost) + _signs(text)
     total += 1.1 * sum((len(run) + 2) // 3 for run in _DIGITS.findall(text))
     total += 1.1 * sum(line[-1:].isalnum() for line in text.splitlines())
     total += 1.05 * len(_GAP.findall(text))
@@ -95,11 +93,14 @@ def _sampled(text: str) -> float:
     return sum(map(estimate_text, parts)) * len(text) / sum(map(len, parts))
 
 
-def _words(text: str, accented: int) -> float:
-    sizes = Counter(map(len, _WORD.findall(text)))
-    count = sizes.total()
-    more = _OTHER_LANGUAGE * count if accented > 0.02 * count + 0.5 else 0.0
-    return more + sum(n * _word_cost(size) for size, n in sizes.items())
+def _other_scripts(text: str) -> float:
+    total = sum(cost * sum(map(len, script.findall(text))) for script, cost in _SCRIPTS)
+    cyrillic = _CYRILLIC.findall(text)
+    return total + (_costs(cyrillic, cyrillic_cost(text)) if cyrillic else 0.0)
+
+
+def _costs(words: Sequence[str], cost: Callable[[int], float]) -> float:
+    return sum(n * cost(size) for size, n in Counter(map(len, words)).items())
 
 
 def _word_cost(letters: int) -> float:
