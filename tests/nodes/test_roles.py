@@ -1,0 +1,112 @@
+"""Models by role: each with its own name, parameters and fallbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel
+
+from nodes import endpoints
+from tests.flow.helpers import ScriptedFlow, makes, succeeds
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.helpers.tools import NoArgs
+from tests.server import Request, call, fail, text
+from tools.base import AgentTool
+from tools.result import Observation
+
+
+class Wonder(AgentTool):
+    """Asks the model of a role, as the browser does about a page."""
+
+    name: str = "wonder"
+    description: str = "Wonder."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        assert self.session.complete is not None
+        return Observation(await self.session.complete("extract", [HumanMessage("What is it?")]))
+
+
+@pytest.fixture(autouse=True)
+def fresh_breaker() -> Iterator[None]:
+    endpoints.breaker._circuits.clear()
+    yield
+    endpoints.breaker._circuits.clear()
+
+
+def of(model: str) -> Any:
+    """Whether a request is for a model."""
+
+    def matches(request: Request) -> bool:
+        return request.model == model
+
+    return matches
+
+
+async def test_a_role_has_its_own_parameters_and_fallbacks(agent: ScriptedAgent) -> None:
+    Path("manus.toml").write_text(
+        f"""
+        reasoning_effort = "high"
+        fallback = ["never-asked"]
+        [roles.extract]
+        model = "small"
+        base_url = "{agent.server.base_url}"
+        reasoning_effort = "low"
+        temperature = 0.5
+        fallback = ["smaller"]
+        """
+    )
+    agent.server.when(of("small"), fail(404))
+    agent.server.when(of("smaller"), text("A page."))
+    profile = replace(TESTER, tools=(Wonder, "terminate"))
+    wondering = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    outcome = await wondering.run(call("wonder"), text("Done."))
+    assert outcome.output == "Done."
+    assert await wondering.observations() == ["A page."]
+    asked = agent.server.requests
+    assert [r.model for r in asked] == ["scripted", "small", "smaller", "scripted"]
+    effort = [r.body.get("reasoning_effort") for r in asked]
+    assert effort == ["high", "low", "low", "high"]
+    assert [r.body.get("temperature") for r in asked] == [None, 0.5, 0.5, None]
+    assert outcome.usage["roles"]["extract"]["model_calls"] == 1
+
+
+async def test_the_planner_has_a_model_of_its_own(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = agent.server.base_url
+    Path("manus.toml").write_text(
+        f'[roles.plan]\nmodel = "planner"\nbase_url = "{address}"\nreasoning_effort = "high"\n'
+    )
+    agent.server.when(of("planner"), makes("Pack the bag"))
+    flow = ScriptedFlow(agent.server, agent.workspace, agent.saver)
+    await flow.run(succeeds("Packed."), text("You can go."))
+    first = flow.server.requests[0]
+    assert (first.model, first.body["reasoning_effort"]) == ("planner", "high")
+    others = flow.server.requests[1:]
+    assert "scripted" in {request.model for request in others}
+    assert all(r.body.get("reasoning_effort") is None for r in others if r.model == "scripted")
+    assert await flow.statuses() == ["completed"]
+
+
+async def test_thoughts_are_sent_back_to_the_role_that_wants_them(agent: ScriptedAgent) -> None:
+    agent.server.strict = False
+    Path("manus.toml").write_text(
+        f"""
+        [roles.deep]
+        model = "deep"
+        base_url = "{agent.server.base_url}"
+        send_reasoning = true
+        """
+    )
+    deep = ScriptedAgent(agent.server, agent.workspace, agent.saver, replace(TESTER, role="deep"))
+    await deep.run(text("One.", reasoning="I thought."), request="First.")
+    await deep.run(text("Two."), request="Second.")
+    assert agent.server.requests[-1].messages[2]["reasoning_content"] == "I thought."
+    await agent.run(text("Three."), request="Third.")
+    assert b"I thought." not in agent.server.requests[-1].raw
