@@ -1,0 +1,88 @@
+"""How the context holds up over a long run, and how near the estimate of tokens is.
+
+    python -m benchmarks.context [--steps 400]
+
+The model is scripted (`tests.helpers.long_run`): what is measured is what the program keeps, cuts,
+finds again and sends, not how well a model writes notes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parents[1] / "tests" / "nodes" / "data"
+
+
+def estimate_errors(samples: list[dict[str, Any]]) -> dict[str, float]:
+    """The error of the estimate by kind of text, as a part of what `o200k_base` makes of it."""
+    from nodes.tokens import estimate_text
+
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for sample in samples:
+        sums[sample["kind"]][0] += estimate_text(sample["text"])
+        sums[sample["kind"]][1] += sample["o200k_base"]
+    return {kind: told / counted - 1 for kind, (told, counted) in sorted(sums.items())}
+
+
+def print_estimate(name: str) -> None:
+    """The errors for the samples of a file."""
+    errors = estimate_errors(json.loads((DATA / name).read_text("utf-8")))
+    worst = max(errors, key=lambda kind: abs(errors[kind]))
+    mean = sum(map(abs, errors.values())) / len(errors)
+    print(f"{name}: mean error {mean:.1%}, worst {errors[worst]:+.1%} ({worst})")
+    print("  " + ", ".join(f"{kind} {error:+.1%}" for kind, error in errors.items()))
+
+
+async def print_long_run(steps: int) -> None:
+    """Retention, prefix share and storage of one long run."""
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from tests.helpers import long_run as lib
+    from tests.helpers.agent import ScriptedAgent
+    from tests.server import ScriptedServer
+
+    os.environ["MANUS_CONTEXT_WINDOW"] = str(lib.WINDOW)
+    with tempfile.TemporaryDirectory() as folder:
+        database = str(Path(folder) / "threads.sqlite")
+        workspace = Path(folder) / "workspace"
+        workspace.mkdir()
+        os.chdir(folder)  # where no `manus.toml` lies
+        server = ScriptedServer()
+        async with AsyncSqliteSaver.from_conn_string(database) as saver:
+            agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
+            await lib.long_run(agent, steps)
+            kept, written = await lib.retention_of(agent, steps), await lib.written_by(agent)
+            largest = max(len(request.raw) for request in lib.sent_by(agent))
+            share = lib.prefix_share(agent)
+        server.close()
+    half = len(written) // 2
+    print(f"{steps} steps, {kept.compactions} compactions, window {lib.WINDOW:,} tokens")
+    print(f"  instructions kept: {kept.rules}/{len(lib.INSTRUCTIONS)}")
+    print(f"  facts in the notes or found by a search: {kept.known}/{kept.facts}")
+    print(f"  made-up numbers in the notes: {len(kept.made_up)}")
+    print(f"  bytes sent that repeat the request before: {share:.1%}; largest {largest:,}")
+    print(f"  stored: {sum(written) / steps:,.0f} bytes a step")
+    print(
+        f"  second half of the steps to the first: {sum(written[half:]) / sum(written[:half]):.2f}"
+    )
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=400)
+    args = parser.parse_args()
+    print_estimate("tokens.json")
+    print_estimate("tokens_held_out.json")
+    asyncio.run(print_long_run(args.steps))
+
+
+if __name__ == "__main__":
+    main()

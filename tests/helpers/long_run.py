@@ -1,0 +1,200 @@
+"""A long run for tests and measurements: places to look at, with facts and rules to be kept.
+
+The model is scripted. What it is asked for when the history grows too long it answers as a model
+might: with the newest facts, and with some things that it made up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from graph.outcome import Outcome
+from nodes.compaction import is_summary
+from nodes.notes import numbers_in, without_citations
+from prompts import compaction as prompts
+from state.messages import text_of
+from state.profile import Profile
+from tests.helpers.agent import ScriptedAgent
+from tests.server import Message, Request, call, calls, mentions, text, tokens
+from tools.archive import Archive
+from tools.base import AgentTool, Arguments
+from tools.result import Observation
+
+WINDOW = 12_000
+STEPS = 400
+EVERY = 8
+INSTRUCTIONS = [
+    f"Standing rule {letter}: never touch the branch release-{letter}, whatever happens."
+    for letter in "abcdefghij"
+]
+REQUEST = "Look at all places.\n" + "\n".join(INSTRUCTIONS)
+SUMMARIZER = prompts.SUMMARIZER[:40]
+FINDER = prompts.INSTRUCTION_FINDER[:40]
+
+
+class PlaceArgs(Arguments):
+    place: int = Field(description="The number of the place")
+
+
+def fact(place: int) -> str:
+    return f"The code of locker K{place} is {90_000 + 37 * place}."
+
+
+class Look(AgentTool):
+    """Gives half a kilobyte, and at some places a fact in it."""
+
+    name: str = "look"
+    description: str = "Look at a place."
+    args_schema: type[BaseModel] = PlaceArgs
+
+    async def observe(self, place: int, **_: Any) -> Observation:
+        planted = fact(place) if place % EVERY == 0 else "Nothing of note."
+        return Observation(f"Place {place}. " + "A wall, a door, a window. " * 20 + planted)
+
+
+LOOKER = Profile(
+    name="looker",
+    description="",
+    tools=(Look, "terminate"),
+    system_prompt="You work in $workspace.",
+    next_step_prompt="Go on.",
+)
+
+
+def notes_of(request: Request) -> Message:
+    """What a model might write: the newest facts, and some things that it made up."""
+    asked = str(request.last["content"])
+    before = [line for line in asked.splitlines() if line.startswith("- The code")]
+    found = re.findall(r"\[#(\d+)\] look: [^\[]*?(The code of locker K\d+ is \d+\.)", asked, re.S)
+    fresh = [f"- {said} [#{number}]" for number, said in found]
+    made_up = [
+        "- The treasure lies 77123456 steps to the north. [#1]",
+        "- There is a door nobody has seen. [#99999999]",
+        "- This line names no message.",
+        "Here are the notes:",
+    ]
+    return text("\n".join([*made_up, *(before + fresh)[-12:]]), usage=tokens(10, 10))
+
+
+def find(request: Request) -> Message:
+    found = [line for line in str(request.last["content"]).splitlines() if "rule" in line]
+    return text("\n".join([*found, "Always be kind to animals."]), usage=tokens(10, 10))
+
+
+def looker_on(agent: ScriptedAgent) -> ScriptedAgent:
+    """An agent that looks at places, and the one that takes its notes."""
+    agent.server.when(mentions(SUMMARIZER)).always(notes_of)
+    agent.server.when(mentions(FINDER)).always(find)
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
+
+
+def look_at(agent: ScriptedAgent, places: int) -> None:
+    """Let the model ask for one place after the other, and end."""
+    place = iter(range(1, places + 1))
+
+    def next_look(_: Request) -> Message:
+        number = next(place, None)
+        return text("All seen.") if number is None else calls(call("look", place=number))
+
+    agent.server.always(next_look)
+
+
+def is_of_agent(request: Request) -> bool:
+    return str(request.messages[0]["content"]).startswith("You work in")
+
+
+def sent_by(agent: ScriptedAgent) -> list[Request]:
+    """The agent's own requests, without those for its notes."""
+    return [request for request in agent.server.requests if is_of_agent(request)]
+
+
+async def archive_of(agent: ScriptedAgent) -> Archive:
+    """The archive of the one thread there is."""
+    [path] = (agent.workspace / ".manus" / "archive").glob("*.sqlite")
+    return Archive(path)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What is still known at the end of a long run."""
+
+    compactions: int
+    rules: int
+    """Standing instructions in the last request, word for word."""
+    facts: int
+    in_notes: int
+    known: int
+    """Facts in the notes, in what is left of the history, or found by a search for them."""
+    made_up: frozenset[str]
+    """Numbers in the notes that stand in none of the messages taken out."""
+    unknown: frozenset[int]
+    """Messages that the notes name and that are not in the archive."""
+
+
+async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
+    """Look for every planted fact and rule."""
+    values = await agent.values()
+    compaction, history = values["compaction"], values["messages"]
+    [notes] = [text_of(m) for m in history if is_summary(m)]
+    archive = await archive_of(agent)
+    facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
+    in_notes = {place for place, code in facts.items() if code in notes}
+    there = {p for p, code in facts.items() if any(code in text_of(m) for m in history)}
+    found = {
+        place
+        for place, code in facts.items()
+        if any(code in message.text for message in archive.search(f"code of locker K{place}"))
+    }
+    evicted = range(1, compaction["evicted"] + 1)
+    source = "\n".join(message.text for n in evicted for message in archive.numbered(n))
+    said = "\n".join(map(without_citations, notes.splitlines()[1:]))
+    cited = {int(number) for number in re.findall(r"\[#(\d+)", notes)}
+    unknown = frozenset(number for number in cited if not archive.numbered(number))
+    archive.close()
+    system = str(sent_by(agent)[-1].messages[0]["content"])
+    return Retention(
+        compactions=compaction["count"],
+        rules=sum(rule in system for rule in INSTRUCTIONS),
+        facts=len(facts),
+        in_notes=len(in_notes),
+        known=len(in_notes | there | found),
+        made_up=numbers_in(said) - numbers_in(prompts.older_left_out(0)) - numbers_in(source),
+        unknown=unknown if cited else frozenset({0}),
+    )
+
+
+def prefix_share(agent: ScriptedAgent) -> float:
+    """Part of all bytes sent with which a request begins as the one before it did."""
+    sent = [request.raw for request in sent_by(agent)]
+    alike = sum(common(before, after) for before, after in itertools.pairwise(sent))
+    return alike / sum(map(len, sent))
+
+
+def common(one: bytes, other: bytes) -> int:
+    """Bytes with which both begin."""
+    size = min(len(one), len(other))
+    return next((i for i in range(size) if one[i] != other[i]), size)
+
+
+async def written_by(agent: ScriptedAgent) -> list[int]:
+    """Bytes that each superstep has written to the database, in order."""
+    written = (
+        "SELECT id, sum(bytes) FROM ("
+        " SELECT checkpoint_id AS id, length(checkpoint) + length(metadata) AS bytes"
+        " FROM checkpoints UNION ALL"
+        " SELECT checkpoint_id AS id, length(value) AS bytes FROM writes"
+        ") GROUP BY id ORDER BY id"
+    )
+    async with agent.saver.conn.execute(written) as cursor:  # type: ignore[attr-defined]
+        return [int(row[1]) for row in await cursor.fetchall()]
+
+
+async def long_run(agent: ScriptedAgent, steps: int = STEPS) -> Outcome:
+    """A run that looks at so many places."""
+    look_at(agent, steps)
+    return await agent.run(request=REQUEST, max_steps=steps + 10)
