@@ -45,6 +45,7 @@ def shown(output: Any) -> str:
     return "\n".join([output.get("text", ""), *map(str, output.get("data", {}).values())])
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path) -> None:
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
