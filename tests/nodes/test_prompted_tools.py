@@ -173,3 +173,21 @@ def test_however_it_is_cut_into_pieces_it_is_read_alike(said: str, size: int) ->
         assert [c["name"] for c in mine if c["name"]] == [call["name"]]
         if isinstance(call["args"], dict):
             assert json.loads("".join(c["args"] or "" for c in mine)) == call["args"]
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_the_newer_streaming_protocol_gives_the_same_history(prompted: ScriptedAgent) -> None:
+    half = '<tool_call>{"name": "append", "arguments": {"path": "a", "line": "2'
+    prompted.server.script(
+        text(f"I write. {block('append', path='a', line='1')}"),
+        text(half, finish_reason="length"),
+        text("done"),
+    )
+    events: Any = await prompted.graph.astream_events(
+        {"request": "Do it."}, thread_config("t"), context=prompted.context(), version="v3"
+    )
+    assert [event async for event in events]
+    history = await prompted.messages()
+    assert_paired(history)
+    assert [m.content for m in history if isinstance(m, AIMessage)] == ["I write.", "", "done"]
+    assert prompted.lines("a") == ["1"]
