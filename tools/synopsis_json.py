@@ -13,7 +13,7 @@ _LOOKED = 8 * 2**20
 _DEPTH = 6
 _BREAKS = 12
 """Levels into which a value is followed that is broken, or goes on behind what is read."""
-_SAMPLED = (2_000, 200, 20)
+_SAMPLED = (1_000, 100, 10)
 """Elements of an array that are looked at, by its depth."""
 _MANY = 40
 """Keys from which on an object is taken for a table of alike values."""
@@ -37,6 +37,8 @@ class Shape:
     kinds: Counter[str] = field(default_factory=Counter)
     fields: dict[str, Shape] = field(default_factory=dict)
     items: Shape | None = None
+    in_part: bool = False
+    """Not all elements of its arrays were looked at."""
     sizes: list[int] = field(default_factory=lambda: [0, 0])
     span: tuple[float, float] | None = None
     examples: list[str] = field(default_factory=list)
@@ -66,8 +68,10 @@ class Shape:
         fewest, most = self.sizes if self.kinds["array"] > 1 else (len(value), len(value))
         self.sizes = [min(fewest, len(value)), max(most, len(value))]
         if depth < _DEPTH and value:
+            most = _SAMPLED[min(depth, len(_SAMPLED) - 1)]
+            self.in_part |= len(value) > most
             self.items = self.items or Shape()
-            for item in spread(value, _SAMPLED[min(depth, len(_SAMPLED) - 1)]):
+            for item in spread(value, most):
                 self.items.take(item, depth + 1)
 
     def _take_example(self, value: str) -> None:
@@ -240,6 +244,7 @@ def _merge(into: Shape, one: Shape) -> None:
     if one.kinds["array"]:
         low, high = into.sizes if into.kinds["array"] else one.sizes
         into.sizes = [min(low, one.sizes[0]), max(high, one.sizes[1])]
+        into.in_part |= one.in_part
     into.count += one.count
     into.kinds += one.kinds
     for key, held in one.fields.items():
@@ -277,7 +282,8 @@ def _array_words(shape: Shape) -> str:
     size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     if shape.items is None:
         return f"array of {size} elements" if high else "array, empty"
-    return f"array of {size}, each: {words_of(shape.items)}"
+    part = ", looked at in part" if shape.in_part else ""
+    return f"array of {size}{part}, each: {words_of(shape.items)}"
 
 
 def _key(key: str) -> str:

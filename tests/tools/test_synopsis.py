@@ -329,6 +329,7 @@ async def cat(session: Session, name: str, limit: int) -> str:
     ("name", "text", "begins"),
     [
         ("people.json", json.dumps(people(300), ensure_ascii=False), "JSON: array of 300, each:"),
+        ("many.json", json.dumps(people(3_000)), "JSON: array of 3,000, looked at in part, each:"),
         ("table.csv", table(",", "\r\n"), "Table, separated by comma: 200 rows"),
         ("app.log", log(900), "Log: 902 lines"),
         ("code.py", PYTHON.read_text("utf-8"), "Python: "),
