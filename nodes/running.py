@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from nodes.models import build_model
+from nodes.prices import check_prices
 from nodes.purse import Purse
 from nodes.recording import Recorder
 from nodes.tokens import Calibration
@@ -152,6 +153,7 @@ def _build(
     waited: Running | None,
 ) -> Running:
     settings = parent.settings if parent is not None else load_settings(os.environ)
+    check_prices(settings, context, profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
     session = _kept(waited, profile, workspace)
     if session is None:

@@ -35,12 +35,13 @@ class Children:
         self._database = database
         self._made: list[subprocess.Popen[bytes]] = []
 
-    def start(self, given: Any = REQUEST) -> subprocess.Popen[bytes]:
+    def start(self, given: Any = REQUEST, **more: Any) -> subprocess.Popen[bytes]:
         """A process that works on an input."""
         task = {
             "database": str(self._database),
             "context": self._agent.context().model_dump(),
             "given": given,
+            **more,
         }
         child = subprocess.Popen(
             [sys.executable, "-m", "tests.helpers.child", json.dumps(task)],

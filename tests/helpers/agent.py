@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ TESTER = Profile(
     system_prompt="You work in $workspace.",
     next_step_prompt="What next?",
 )
+
+
+CONSULTER = replace(TESTER, name="consulter", tools=(*tools.ALL, tools.Consult))
+"""As the tester, with a tool that asks a model."""
 
 
 class ScriptedAgent:

@@ -12,13 +12,15 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph import build_agent
 from state.context import Context
-from tests.helpers.agent import TESTER, thread_config
+from tests.helpers.agent import CONSULTER, TESTER, thread_config
 
 
-async def main(database: Path, context: dict[str, Any], given: dict[str, Any] | None) -> None:
+async def main(
+    database: Path, context: dict[str, Any], given: dict[str, Any] | None, consults: bool = False
+) -> None:
     """Run, or go on with, the thread `t` of the profile for tests."""
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
-        graph = build_agent(TESTER, checkpointer=saver)
+        graph = build_agent(CONSULTER if consults else TESTER, checkpointer=saver)
         await graph.ainvoke(given, thread_config("t"), context=Context(**context))
 
 

@@ -8,6 +8,7 @@ import struct
 import zlib
 from typing import Any
 
+from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, Field
 
 from state.errors import ToolError
@@ -56,6 +57,19 @@ class Hold(Append):
         while not (self.session.workspace.root / "release").exists():
             await asyncio.sleep(0.01)
         return Observation("Released.")
+
+
+class Consult(Hold):
+    """Asks a model, appends what it says to a file, and waits as `hold` does."""
+
+    name: str = "consult"
+    description: str = "Ask somebody and write down the answer."
+
+    async def observe(self, path: str, line: str, **_: Any) -> Observation:
+        assert self.session.complete is not None
+        said = await self.session.complete("extract", [HumanMessage(line)])
+        await super().observe(path=path, line=said)
+        return Observation(f"Written down: {said}")
 
 
 class Read(AgentTool):

@@ -1,0 +1,228 @@
+"""What a run used, counted for every model call: by step, by role, with money where it is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from state.agent import Usage
+from state.budget import Budget
+from state.usage import summed
+from tests.graph.test_crash import GO_ON, Children
+from tests.helpers.agent import CONSULTER, ScriptedAgent
+from tests.server import call, calls, fail, hang, text, tokens
+
+POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
+CONSULT = calls(call("consult", path="said", line="Who?"), usage=tokens(2_000, 20))
+ANSWER = text("Me.", usage=tokens(300, 3))
+DONE = text("Done.", usage=tokens(4_000, 40))
+PRICES = """
+[prices.scripted]
+input = 1.0
+cached = 0.25
+output = 2.0
+"""
+
+
+@pytest.fixture
+def consulter(agent: ScriptedAgent) -> ScriptedAgent:
+    """An agent with a tool that asks a model; nothing holds it."""
+    (agent.workspace / "release").touch()
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
+
+
+def assert_sums(usage: Usage) -> None:
+    """Each way of taking the run apart has the same sum."""
+    roles, steps = summed(usage["roles"].values()), summed(usage["steps"])
+    for name in ("input_tokens", "output_tokens", "cached_tokens", "model_calls"):
+        assert roles[name] == steps[name] == usage[name]
+    assert roles.get("cost") == pytest.approx(usage.get("cost"))
+    assert steps.get("cost") == pytest.approx(usage.get("cost"))
+
+
+async def test_by_step_and_by_role(consulter: ScriptedAgent) -> None:
+    usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
+    assert_sums(usage)
+    assert [(s["step"], s["input_tokens"], s["model_calls"]) for s in usage["steps"]] == [
+        (1, 1_000, 1),
+        (2, 2_300, 2),
+        (3, 4_000, 1),
+    ]
+    assert usage["roles"]["main"]["model_calls"] == 3
+    assert usage["roles"]["extract"]["input_tokens"] == 300
+    assert usage["steps"][0]["cached_tokens"] == 400
+
+
+async def test_the_state_has_each_call_while_the_run_works(consulter: ScriptedAgent) -> None:
+    consulter.server.script(POLL, CONSULT, ANSWER, fail(401))
+    await consulter.invoke({"request": "Do it."})
+    values = await consulter.values()
+    assert [(line["step"], line["role"], line["by_tool"]) for line in values["spent"]] == [
+        (1, "main", False),
+        (2, "main", False),
+        (2, "extract", True),
+    ]
+    assert values["stop_reason"] == "error"
+    assert_sums(values["usage"])
+
+
+async def test_cached_input_has_a_price_of_its_own(
+    consulter: ScriptedAgent, tmp_path: Path
+) -> None:
+    (tmp_path / "manus.toml").write_text(PRICES)
+    usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
+    costs = [600 + 400 * 0.25 + 10 * 2, 2_300 + 23 * 2, 4_000 + 40 * 2]
+    assert [s["cost"] for s in usage["steps"]] == pytest.approx([c / 1e6 for c in costs])
+    assert_sums(usage)
+
+
+async def test_a_model_without_a_price_costs_nothing_that_is_known(
+    consulter: ScriptedAgent, tmp_path: Path
+) -> None:
+    """One role of two has a price: the sum is of that one, and the other has no cost at all."""
+    role = f'\n[roles.extract]\nmodel = "other"\nbase_url = "{consulter.server.base_url}"\n'
+    (tmp_path / "manus.toml").write_text(PRICES.replace("scripted", "other") + role)
+    usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
+    assert "cost" not in usage["roles"]["main"]
+    assert usage["cost"] == pytest.approx(306 / 1e6) == usage["roles"]["extract"]["cost"]
+    assert ["cost" in step for step in usage["steps"]] == [False, True, False]
+
+
+async def test_without_prices_there_is_no_cost(agent: ScriptedAgent) -> None:
+    usage = (await agent.run(POLL, DONE)).usage
+    assert "cost" not in usage
+
+
+async def test_a_limit_of_cost_without_a_price_is_refused(agent: ScriptedAgent) -> None:
+    with pytest.raises(ValueError, match=r"no price of `scripted`.*\[prices"):
+        await agent.run(budget={"cost": 1.0})
+    assert not agent.server.requests
+
+
+async def test_the_next_run_has_an_account_of_its_own(consulter: ScriptedAgent) -> None:
+    await consulter.run(POLL, CONSULT, ANSWER, DONE)
+    usage = (await consulter.run(DONE, request="Again.")).usage
+    assert_sums(usage)
+    assert [s["step"] for s in usage["steps"]] == [1]
+    assert len((await consulter.values())["spent"]) == 1
+
+
+async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> None:
+    """Fault 15, for the calls that tools make too: each finds the account of its own task."""
+    server = consulter.server
+    server.when(lambda r: len(r.messages) == 1).always(ANSWER)
+    server.when(lambda r: len(r.messages) == 3).always(CONSULT)
+    server.always(DONE)
+    names = [f"t{n}" for n in range(5)]
+    outcomes = await asyncio.gather(*(consulter.run(thread=name) for name in names))
+    for outcome in outcomes:
+        assert_sums(outcome.usage)
+        assert outcome.usage["roles"]["extract"]["model_calls"] == 1
+        assert outcome.usage["input_tokens"] == 6_300
+
+
+async def test_calls_of_tools_side_by_side_are_all_counted(consulter: ScriptedAgent) -> None:
+    ask = [call("consult", path=f"said{n}", line="Who?") for n in range(4)]
+    usage = (await consulter.run(calls(*ask), *[ANSWER] * 4, DONE)).usage
+    assert usage["roles"]["extract"]["model_calls"] == 4
+    assert_sums(usage)
+
+
+async def test_a_reply_that_cannot_be_used_is_paid_for(agent: ScriptedAgent) -> None:
+    filtered = text("No.", usage=tokens(500, 5), finish_reason="content_filter")
+    outcome = await agent.run(POLL, filtered)
+    assert outcome.stop_reason == "error"
+    assert outcome.usage["input_tokens"] == 1_500
+    assert_sums(outcome.usage)
+
+
+async def test_totals_go_on_after_a_pause(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(POLL, call("ask_human", inquire="Why?"))
+    assert waiting.usage["model_calls"] == 2
+    outcome = await agent.invoke(Command(resume="So."), DONE)
+    assert outcome.usage["model_calls"] == 3
+    assert [s["step"] for s in outcome.usage["steps"]] == [1, 2, 3]
+    assert_sums(outcome.usage)
+
+
+class TestCrash:
+    """A model call that was paid for counts, whatever became of what came after it."""
+
+    @pytest.fixture
+    def children(self, agent: ScriptedAgent, tmp_path: Path) -> Iterator[Children]:
+        made = Children(agent, tmp_path / "threads.sqlite")
+        yield made
+        made.close()
+
+    async def test_in_a_tool_that_had_asked_a_model(
+        self, agent: ScriptedAgent, children: Children
+    ) -> None:
+        agent.server.script(CONSULT, ANSWER, DONE)
+        child = children.start(consults=True)
+        children.kill_when(child, lambda: agent.lines("said") == ["Me."])
+        before = await agent.values()
+        assert before["usage"]["model_calls"] == 1, "the state does not know of it yet"
+        consulter = ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
+        outcome = await consulter.invoke(GO_ON)
+        assert outcome.stop_reason == "answered"
+        assert "not executed again" in (await consulter.observations())[0]
+        assert outcome.usage["roles"]["extract"]["input_tokens"] == 300
+        assert outcome.usage["input_tokens"] == 6_300
+        assert_sums(outcome.usage)
+
+    async def test_in_a_step_whose_first_reply_had_to_be_asked_for_again(
+        self, agent: ScriptedAgent, children: Children
+    ) -> None:
+        agent.server.script(text("", usage=tokens(700, 0)), hang(), DONE)
+        child = children.start()
+        children.kill_when(child, lambda: len(agent.server.requests) == 2)
+        outcome = await agent.invoke(GO_ON)
+        assert outcome.usage["input_tokens"] == 4_700
+        assert outcome.usage["model_calls"] == 2
+        assert_sums(outcome.usage)
+
+
+class TestLimits:
+    async def test_tools_share_what_is_left(self, consulter: ScriptedAgent) -> None:
+        """Four ask at once and two calls are left: one more is made than that by nobody."""
+        ask = [call("consult", path=f"said{n}", line="Who?") for n in range(4)]
+        consulter.server.script(calls(*ask), ANSWER, ANSWER)
+        outcome = await consulter.invoke({"request": "Do it."}, budget=Budget(model_calls=3))
+        assert outcome.usage["model_calls"] == 3
+        assert outcome.stop_reason == "budget"
+        said = await consulter.observations()
+        assert sum("no room for another model call" in one for one in said) == 2
+
+    async def test_no_more_tool_calls_than_are_left(self, agent: ScriptedAgent) -> None:
+        many = [call("append", path="a", line=str(n)) for n in range(5)]
+        last = text("Three are written.")
+        outcome = await agent.run(calls(*many), last, budget=Budget(tool_calls=3))
+        assert agent.lines("a") == ["0", "1", "2"]
+        assert outcome.usage["tool_calls"] == 3
+        assert (await agent.observations())[3].startswith("Not executed: the budget")
+        assert outcome.output.startswith("Three are written.")
+
+    async def test_terminate_needs_no_room(self, agent: ScriptedAgent) -> None:
+        both = calls(call("append", path="a", line="1"), call("terminate", status="success"))
+        outcome = await agent.run(both, budget=Budget(tool_calls=1))
+        assert outcome.stop_reason == "terminated"
+
+
+async def test_what_is_stored_for_it_grows_with_the_steps(
+    agent: ScriptedAgent, saver: AsyncSqliteSaver
+) -> None:
+    """A line a step, and not all of them with each."""
+    work: list[Any] = [POLL] * 40
+    await agent.run(*work, DONE, max_steps=50)
+    query = "SELECT SUM(LENGTH(value)), COUNT(*) FROM writes WHERE channel = 'spent'"
+    async with saver.conn.execute(query) as rows:
+        found = await rows.fetchone()
+    assert found is not None
+    assert found[1] == 41
+    assert found[0] < 41 * 300
