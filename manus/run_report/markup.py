@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -18,11 +19,15 @@ class Html(str):
 Child = str | Html | None
 Attribute = str | int | float | bool | None
 
+# What stays as it is in HTML: most texts and attributes, so that they are not looked at thrice.
+_PLAIN = re.compile(r"[\n !#-%(-;=?-~]*")
 _VOID = frozenset({"br", "hr", "img", "input", "meta", "link", "rect", "line", "path", "circle"})
 
 
 def text(given: str) -> Html:
     """A text as HTML: escaped, and without control characters and marks that turn its direction."""
+    if _PLAIN.fullmatch(given):
+        return Html(given)
     return Html(escape(clean(given), quote=True))
 
 
