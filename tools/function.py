@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
@@ -21,6 +22,7 @@ _SECTION = re.compile(r"^\s*Args:\s*$", re.MULTILINE)
 _TAKEN = ("config", "run_manager", "callbacks")
 
 
+@functools.lru_cache(maxsize=256)  # each run asks anew, and it takes milliseconds
 def from_function(function: Callable[..., Any]) -> BaseTool:
     """The tool that a function is, plain or `async`.
 

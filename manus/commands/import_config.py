@@ -44,5 +44,13 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print_json(as_json(done, found.files, output))
     else:
-        print_output(as_text(done, found.files, output))
+        print_output(as_text(done, found.files, output, _columns()))
     return 0
+
+
+def _columns() -> int | None:
+    """As wide as the terminal; whole lines where there is none."""
+    import shutil
+    import sys
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

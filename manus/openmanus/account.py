@@ -9,8 +9,13 @@ from typing import Any
 from manus.openmanus.translate import Translation
 
 
-def as_text(done: Translation, files: Sequence[Path], output: Path) -> str:
-    """Every setting on a line: what it is called now, or why it was left out."""
+def as_text(
+    done: Translation, files: Sequence[Path], output: Path, columns: int | None = None
+) -> str:
+    """Every setting on a line: what it is called now, or why it was left out.
+
+    With a width, longer lines go on below, indented.
+    """
     lines = [
         f"{' and '.join(map(str, files))} → {output}",
         "Nobody but you can read it (mode 600)"
@@ -25,7 +30,7 @@ def as_text(done: Translation, files: Sequence[Path], output: Path) -> str:
     if done.left:
         lines += ["", "Not taken over:"]
         lines += [f"  {left.theirs}: {left.why}" for left in done.left]
-    return "\n".join([*lines, "", *_what_next(done)])
+    return "\n".join(_wrapped(line, columns) for line in (*lines, "", *_what_next(done)))
 
 
 def as_json(done: Translation, files: Sequence[Path], output: Path) -> dict[str, Any]:
@@ -39,6 +44,17 @@ def as_json(done: Translation, files: Sequence[Path], output: Path) -> dict[str,
         ],
         "left": [{"from": left.theirs, "why": left.why} for left in done.left],
     }
+
+
+def _wrapped(line: str, columns: int | None) -> str:
+    from manus.text import clean, fit
+    from manus.wrap import WordWrap
+
+    text = clean(line)
+    if columns is None or fit(text, columns) == text:
+        return text
+    wrap = WordWrap(columns, indent="      ")
+    return (wrap.feed(text.strip()) + wrap.end())[4 if text[:1] == " " else 6 :]
 
 
 def _secret(done: Translation) -> bool:

@@ -7,6 +7,7 @@ import tomllib
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from manus.openmanus.toml import as_toml
 from manus.openmanus.translate import Translation, translate
@@ -131,6 +132,16 @@ def test_every_setting_is_accounted_for_and_no_secret_is_shown(openmanus: Progra
     assert "mode 600" in taken
     assert "secret" not in result.out.replace("(secret)", "")
     assert "hidden" not in result.out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_on_a_terminal_it_is_as_wide_as_that(openmanus: Program, columns: int) -> None:
+    whole = openmanus("import-config").out
+    with openmanus.terminal("import-config", "--force", columns=columns) as terminal:
+        assert terminal.wait() == 0
+    assert max(cell_len(line) for line in terminal.text.splitlines()) <= columns
+    assert "".join(terminal.text.split()) == "".join(whole.split())
+    assert "\n  llm.model → model = qwen3:32b\n" in terminal.text
 
 
 def test_nobody_else_can_read_it(openmanus: Program) -> None:

@@ -72,6 +72,10 @@ def test_the_docstring_describes_it_and_its_arguments() -> None:
     }
 
 
+def test_it_is_made_once() -> None:
+    assert from_function(later) is from_function(later)
+
+
 def test_a_section_that_does_not_fit_stays_in_the_description() -> None:
     assert "other: There is no such" in from_function(odd_section).description
 
