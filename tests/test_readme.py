@@ -51,6 +51,7 @@ def commands() -> list[str]:
     return [line.removeprefix("$ .venv/bin/manus ").strip() for line in ours if "/manus " in line]
 
 
+@pytest.mark.timeout(600)  # each command is a process of its own, and imports everything anew
 def test_commands_run(tmp_path: Path, server: ScriptedServer) -> None:
     server.always(text("done")).allow_unused()
     settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": server.base_url}
