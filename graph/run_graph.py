@@ -17,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph.given import to_context, to_input
 from graph.outcome import question_of
+from graph.run_span import traced
 from nodes import running
 from nodes.side_calls import offer_model
 from state.agent import AgentInput
@@ -38,6 +39,9 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
     of the run (shell, browser, …) are closed when the run ends, fails or is cancelled. While it
     waits for a person, or at a breakpoint, they stay open.
     """
+
+    operation = "invoke_agent"
+    """What a run of it is called in a trace."""
 
     def __init__(self, *, profile: Profile, **parts: Any) -> None:
         super().__init__(**parts)
@@ -114,8 +118,9 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         limit = max(config.get("recursion_limit", 0), self.supersteps(running_now.max_steps))
         inner: RunnableConfig = {**config, "configurable": configurable, "recursion_limit": limit}
         try:
-            stream = super().astream(given, inner, context=chosen, **options)
-            async with aclosing(cast(Any, stream)) as parts:
+            stream = cast(Any, super().astream(given, inner, context=chosen, **options))
+            stream = await traced(stream, self, given, running_now, inner)
+            async with aclosing(stream) as parts:
                 async for part in parts:
                     yield part
             if options.get("interrupt_before") or options.get("interrupt_after"):
@@ -131,8 +136,15 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         """Whether the thread has more to do: the run has stopped at a breakpoint."""
         if not self._is_stored(configurable):
             return False
-        newest = {name: v for name, v in configurable.items() if name != "checkpoint_id"}
-        return bool((await self.aget_state({"configurable": newest})).next)
+        return bool((await self.aget_state(_newest(configurable))).next)
+
+    async def stored_values(self, config: RunnableConfig) -> dict[str, Any]:
+        """The newest state of a run's thread; empty where nothing is stored."""
+        configurable = config.get("configurable", {})
+        if not self._is_stored(configurable):
+            return {}
+        values: dict[str, Any] = (await self.aget_state(_newest(configurable))).values
+        return values
 
     def _is_stored(self, configurable: dict[str, Any]) -> bool:
         """Whether there is a checkpointer: of its own, or of the graph that it runs in."""
@@ -151,6 +163,10 @@ def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> 
             data = ", ".join(labels[edge.source, edge.target])
             drawing.edges[index] = edge._replace(data=data)
     return drawing
+
+
+def _newest(configurable: dict[str, Any]) -> RunnableConfig:
+    return {"configurable": {k: v for k, v in configurable.items() if k != "checkpoint_id"}}
 
 
 def _key_of(config: RunnableConfig) -> tuple[str, bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from manus.logs import set_up_logging
 from manus.options import read_context, read_settings
 from manus.request import read_request
+from manus.traces import sending_traces
 
 if TYPE_CHECKING:
     from state.context import Context
@@ -23,7 +24,8 @@ def begin(kind: str, args: argparse.Namespace) -> int:
     settings = read_settings()
     request = read_request(args.prompt)
     set_up_logging()
-    return asyncio.run(_begin(kind, args, settings, request))
+    with sending_traces():
+        return asyncio.run(_begin(kind, args, settings, request))
 
 
 async def _begin(kind: str, args: argparse.Namespace, settings: Settings, request: str) -> int:

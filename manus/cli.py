@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     _survive_any_text()
     try:
-        return _flushed(_execute(arguments))
+        return _left(_flushed(_execute(arguments)))
     except BrokenPipeError:
         # Whoever read stdout has gone: nothing is left to be said, also not by Python's exit.
         from manus.screen import discard
@@ -109,6 +109,13 @@ def _tell_unexpected(error: Exception) -> int:
 
 def _flushed(code: int) -> int:
     sys.stdout.flush()
+    return code
+
+
+def _left(code: int) -> int:
+    """The code; but a tracing server that does not answer must not hold the process."""
+    if (traces := sys.modules.get("manus.traces")) is not None:
+        traces.leave_at_once(code)
     return code
 
 

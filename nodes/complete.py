@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.asking import Question, ask_endpoint
+from nodes.chat_span import chat_span, tell_reply
 from nodes.endpoints import breaker
 from nodes.forecast import forecast
 from nodes.meter import count
@@ -128,11 +129,13 @@ class _Exchange:
             return message
 
         estimate = forecast(running, endpoint, self._request, self._tools)
-        with running.purse.call(estimate) as paid:
+        span = chat_span(endpoint, self._role, self._question)
+        with running.purse.call(estimate) as paid, span:
             try:
                 message = await with_retries(ask, retries, names, self._tell)
             finally:
                 paid += replies
+                tell_reply(span, replies)
         if running.recorder is not None:
             recorder = running.recorder
             await asyncio.to_thread(recorder.add, self._role, self._request, message)

@@ -10,6 +10,7 @@ from typing import cast
 from langchain_core.messages import AIMessage
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
+from nodes.chat_span import tell_retry
 from nodes.model_errors import attempts_for, explain, is_never_connected, may_pass
 from nodes.waits import server_wait
 from state.errors import ManusError, ModelError
@@ -57,6 +58,7 @@ async def with_retries(
             reason=str(_failure(state)),
         )
         log.info("model call tried again in %.1f s: %s", event["wait"], event["reason"])
+        tell_retry(event["attempt"], event["wait"], _failure(state))
         if tell is not None:
             tell(event)
 

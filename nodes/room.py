@@ -17,6 +17,7 @@ from nodes.request import to_request
 from nodes.running import Running
 from nodes.tokens import estimate_message, estimate_request
 from nodes.windows import said_window
+from state import tracing
 from state.agent import Compaction, Run
 from state.errors import ContextOverflowError, ToolError
 from state.events import CompactionEvent
@@ -54,15 +55,15 @@ async def make_room(
     if made is None:
         return None
     offer_recall(running)
-    tell(
-        CompactionEvent(
-            type="compaction",
-            evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
-            before=max(round(before), made.compaction["size"]),
-            size=made.compaction["size"],
-            window=compactor.window,
-        )
+    told = CompactionEvent(
+        type="compaction",
+        evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
+        before=max(round(before), made.compaction["size"]),
+        size=made.compaction["size"],
+        window=compactor.window,
     )
+    tell(told)
+    tracing.told(told, ("evicted", "before", "size", "window"))
     return made
 
 

@@ -19,6 +19,7 @@ from nodes.meter import by_tools
 from nodes.results import output_of, results_of
 from nodes.running import Running, running_of
 from prompts import agent as prompts
+from state import tracing
 from state.agent import AgentState, Circle, Run, Usage
 from state.context import Context
 from state.events import CircleEvent, StatusEvent
@@ -51,6 +52,7 @@ async def stuck_check(
         if circle is not None:
             told = CircleEvent(type="circle", measure=circle["measure"], what=circle["what"])
             runtime.stream_writer(told)
+            tracing.told(told, ("measure",))
     if reason is None:
         return {**update, "status": "thinking"}
     status, earlier = status_after(reason), state.get("earlier", [])

@@ -13,7 +13,7 @@ pytest_plugins = ["tests.server.fixtures", "tests.helpers.fixtures"]
 
 # Keys, addresses and switches of the person who runs the tests must not decide what they find.
 _OUTSIDE = re.compile(
-    r"(OPENAI|MANUS|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS|TAVILY|BRAVE|LANGSMITH|LANGCHAIN|LANGGRAPH)_.*"
+    r"(OPENAI|MANUS|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS|TAVILY|BRAVE|LANGSMITH|LANGCHAIN|LANGGRAPH|OTEL)_.*"
     r"|(HTTPS?|ALL|NO)_PROXY",
     re.IGNORECASE,
 )

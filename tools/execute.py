@@ -21,6 +21,7 @@ from tools.cut import cut_observation
 from tools.locks import EVERYTHING, Touch
 from tools.result import Observation
 from tools.session import Session
+from tools.tool_span import tell_outcome, tool_span
 
 UNKNOWN_EFFECT = (
     "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
@@ -56,6 +57,20 @@ async def execute(
         asyncio.CancelledError: the run itself is being cancelled.
         StorageError: the journal cannot be written.
     """
+    with tool_span(task) as span:
+        outcome = await _executed(task, session, catalog, key, max_observe, config)
+        tell_outcome(span, task, outcome.message, is_known=catalog.find(task["name"]) is not None)
+    return outcome
+
+
+async def _executed(
+    task: ToolTask,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> Outcome:
     tool = catalog.find(task["name"])
     if refusal := task.get("refusal"):
         return _outcome(task, Observation(refusal, is_error=True))

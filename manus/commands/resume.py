@@ -40,10 +40,12 @@ def execute(args: argparse.Namespace) -> int:
     import asyncio
 
     from manus.logs import set_up_logging
+    from manus.traces import sending_traces
 
     settings = read_settings()
     set_up_logging()
-    return asyncio.run(_resume(args, settings))
+    with sending_traces():
+        return asyncio.run(_resume(args, settings))
 
 
 async def _resume(args: argparse.Namespace, settings: Settings) -> int:

@@ -1,0 +1,92 @@
+"""Traces at the end of the program: what is left is sent, for a moment, and nobody waits longer.
+
+LangSmith is switched on by its own variables and comes with LangChain; OpenTelemetry by
+`graph.tracing`. Neither may slow a run, fail it, or hold the process when it is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+log = logging.getLogger("manus")
+
+LONGEST_FLUSH = 2.0
+"""Seconds that the end of the program waits for LangSmith."""
+
+_SWITCHES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
+_is_held = False
+
+
+@contextmanager
+def sending_traces() -> Iterator[None]:
+    """What is recorded in the block is sent when it ends, as far as that can be done quickly."""
+    langsmith = _LangSmith() if uses_langsmith() else None
+    try:
+        yield
+    finally:
+        if langsmith is not None:
+            langsmith.finish()
+        _finish_spans()
+
+
+def uses_langsmith() -> bool:
+    """Whether LangSmith's own variables switch it on."""
+    return any(os.environ.get(name, "").strip() == "true" for name in _SWITCHES)
+
+
+def leave_at_once(code: int) -> None:
+    """End the process if a thread of LangSmith's would hold it while a server does not answer."""
+    if not _is_held:
+        return
+    from manus.stopping import end_at_once
+
+    sys.stderr.flush()
+    logging.shutdown()
+    end_at_once(code)
+
+
+def _finish_spans() -> None:
+    tracing = sys.modules.get("graph.tracing")
+    if tracing is not None and not tracing.finish_tracing():
+        _tell("OpenTelemetry's endpoint")
+
+
+def _tell(whom: str) -> None:
+    log.warning("Not all traces could be sent to %s; the log says more.", whom)
+
+
+class _LangSmith(logging.Handler):
+    """Its client, and whether it complained."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._has_failed = False
+        # Its threads would keep the process for minutes where the server does not answer.
+        os.environ.setdefault("LANGSMITH_USE_DAEMON", "true")
+        logging.getLogger("langsmith").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Notice that something could not be sent."""
+        self._has_failed = self._has_failed or record.msg.startswith("Failed to")
+
+    def finish(self) -> None:
+        """Send what is left; the rest is given up."""
+        global _is_held
+        tracer = sys.modules.get("langchain_core.tracers.langchain")
+        if tracer is not None:
+            began = time.monotonic()
+            tracer.get_client().flush(timeout=LONGEST_FLUSH)
+            _is_held = time.monotonic() - began >= LONGEST_FLUSH
+        logging.getLogger("langsmith").removeHandler(self)
+        if _is_held or self._has_failed:
+            _tell("LangSmith")
