@@ -28,7 +28,8 @@ Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 
 def odd(**more: object) -> McpServer:
     """The odd server as a program."""
-    given = {"command": sys.executable, "args": (ODD, "stdio"), **more}
+    # on a busy machine a start takes its time
+    given = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90, **more}
     return McpServer.model_validate(given)
 
 

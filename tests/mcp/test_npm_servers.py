@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from state.mcp_settings import McpServer
@@ -20,13 +20,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 @contextmanager
 def everything_at_address(folder: Path, kind: str) -> Iterator[str]:
     """`server-everything` at an address; it is killed at the end."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
     program = str(folder / "server-everything" / "dist" / "index.js")
     process = subprocess.Popen(
         ["node", program, kind],
-        env={**os.environ, "PORT": str(port)},
+        env={**os.environ, "PORT": "0"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -35,8 +32,13 @@ def everything_at_address(folder: Path, kind: str) -> Iterator[str]:
         assert process.stderr is not None
         try:
             for line in process.stderr:
-                if f"on port {port}" in line:
+                if "on port" in line:
                     break
+            [port] = {
+                connection.laddr.port
+                for connection in psutil.Process(process.pid).net_connections("tcp")
+                if connection.status == psutil.CONN_LISTEN
+            }
             yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
         finally:
             process.kill()

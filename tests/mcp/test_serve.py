@@ -62,7 +62,7 @@ def served_over_http(tmp_path: Path, base_url: str = "", **more: str) -> Iterato
         try:
             yield process.stderr.readline().rpartition(" ")[2].strip()
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
         finally:
             process.kill()
 
@@ -155,7 +155,7 @@ async def test_streamable_http_with_a_token(tmp_path: Path, server: ScriptedServ
             result = await session.call_tool("agent", {"request": "Hi"}, progress_callback=hear)
             assert said(result) == "Good day."
             assert lines[0] == "Step 1/20"
-        async with httpx.AsyncClient() as stranger:
+        async with httpx.AsyncClient(timeout=60) as stranger:
             assert (await stranger.post(url, json={})).status_code == 401
             # a page of a foreign name that leads here
             foreign = {"Host": "evil.example", **bearing}
@@ -172,6 +172,7 @@ def test_the_list_of_servers(tmp_path: Path) -> None:
     arguments = json.dumps([ODD, "stdio"])
     (tmp_path / "manus.toml").write_text(
         f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
+        "connect_timeout = 90\n"
         '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
     )
     done = subprocess.run(
