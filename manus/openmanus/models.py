@@ -37,12 +37,11 @@ def model_values(own: Mapping[str, Any], merged: Mapping[str, Any], role: str) -
     kind = str(merged.get("api_type") or "").lower()
     provider = _PROVIDERS.get(kind, "openai")
     for theirs, value in own.items():
-        if theirs in ("model", "api_type"):
-            continue
-        if theirs in names.OF_A_MODEL:
+        if theirs in names.OF_A_MODEL and theirs != "model":
             yield _endpoint(theirs, value, provider)
-        else:
-            yield Value(theirs, "", None, names.WITHOUT.get(f"llm.{theirs}", names.UNKNOWN))
+        elif theirs not in ("model", "api_type"):
+            why = names.ONE_BUDGET if theirs == "max_input_tokens" else names.UNKNOWN
+            yield Value(theirs, "", None, why)
     if "model" in own or "api_type" in own or _deployment(own, provider):
         theirs = "model" if "model" in own else "api_type"
         model = str(_deployment(merged, provider) or merged.get("model") or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SAME = {
+    "llm.max_input_tokens": "budget.tokens",
     "agent.max_steps": "max_steps",
     "browser.headless": "browser.headless",
     "browser.chrome_instance_path": "browser.path",
@@ -31,7 +32,6 @@ _AGAIN = "an engine is asked again by itself (`search.retries`), then the next o
 _CONTAINER = "code does not run in a container of Docker here"
 
 WITHOUT = {
-    "llm.max_input_tokens": "a budget belongs to a run: `Context(budget=Budget(tokens=…))`",
     "browser.disable_security": "the browser keeps its protection of one site from another",
     "browser.extra_chromium_args": "the browser's arguments are fixed; start one with your own and "
     "give its address as `browser.cdp_url`",
@@ -52,4 +52,6 @@ WITHOUT = {
 }
 """Why a setting, or a whole section, has no counterpart."""
 
+ONE_BUDGET = "a run has one budget for all its models: `budget.tokens`"
+OF_ONE_RUN = "of one run, input and output together"
 UNKNOWN = "it is no setting of OpenManus that is known here"

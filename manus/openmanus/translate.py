@@ -121,6 +121,9 @@ def translate(config: Mapping[str, Any], servers: Mapping[str, Any]) -> Translat
 
 def _models(done: Translation, llm: Mapping[str, Any]) -> None:
     main = {name: value for name, value in llm.items() if not isinstance(value, Mapping)}
+    if (most := main.pop("max_input_tokens", None)) is not None:
+        place = tuple(names.SAME["llm.max_input_tokens"].split("."))
+        done.take("llm.max_input_tokens", place, most, names.OF_ONE_RUN)
     _model(done, "llm", main, main, ())
     for name, own in llm.items():
         if isinstance(own, Mapping):

@@ -28,6 +28,7 @@ max_input_tokens = 100000
 model = "gpt-4o"
 base_url = "https://api.openai.com/v1"
 api_key = "YOUR_API_KEY"
+max_input_tokens = 5
 
 [browser]
 headless = false
@@ -99,6 +100,7 @@ def test_what_is_written_are_our_settings(openmanus: Program) -> None:
     assert settings.api_key is not None
     assert settings.api_key.get_secret_value() == "sk-very-secret"
     assert (settings.max_tokens, settings.temperature, settings.max_steps) == (4096, 0.0, 30)
+    assert settings.budget.tokens == 100_000
     assert settings.for_role("vision").model == "gpt-4o"
     assert settings.roles["vision"].api_key is None
     assert settings.browser.headless is False
@@ -123,7 +125,7 @@ def test_every_setting_is_accounted_for_and_no_secret_is_shown(openmanus: Progra
     ):
         assert f"\n  {theirs} → {ours}\n" in taken
     for theirs in (
-        *("llm.max_input_tokens", "llm.vision.api_key", "browser.disable_security"),
+        *("llm.vision.max_input_tokens", "llm.vision.api_key", "browser.disable_security"),
         *("browser.cdp_url", "browser.proxy.username", "search.engine", "search.lang", "sandbox"),
         *("mcp", "runflow.use_data_analysis_agent", "daytona", "history", "mcpServers.socket"),
     ):
