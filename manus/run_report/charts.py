@@ -91,6 +91,12 @@ def _line(place: float, kind: str) -> Html:
     return tag("line", x1=x, x2=x, y1=0, y2=_LANE, class_=kind)
 
 
+def legend(kinds: Sequence[tuple[str, str]]) -> Html:
+    """What colours mean."""
+    parts = [tag("span", tag("i", class_=f"key {kind}"), words) for kind, words in kinds]
+    return tag("p", *parts, class_="legend")
+
+
 def calls_chart(clock: Clock, points: Sequence[Point]) -> Html:
     """The input of each model call, which grows with the history and falls when it is cut."""
     calls = [p for p in points if p.tokens.input]
@@ -120,6 +126,16 @@ def total_chart(clock: Clock, points: Sequence[Point]) -> Html:
     areas = [_area(places, totals, most, "output"), _area(places, inputs, most, "input")]
     label = f"{totals[-1]:,.0f} tokens in all, {inputs[-1]:,.0f} of them input."
     return _chart(areas, label, short(totals[-1]), "0")
+
+
+def cost_chart(clock: Clock, points: Sequence[Point]) -> Html:
+    """Money so far, in the price table's currency."""
+    places, costs = [0.0], [0.0]
+    for point in points:
+        places.append(clock.place(point.at) * _WIDE)
+        costs.append(costs[-1] + (point.tokens.cost or 0.0))
+    area = _area(places, costs, costs[-1] or 1, "cost")
+    return _chart([area], f"{costs[-1]:.4f} in all.", f"{costs[-1]:.4f}", "0")
 
 
 def _column(x: float, width: float, height: float, kind: str) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from manus.run_report.charts import axis, bar, lane, step_bars
+from manus.run_report.charts import axis, bar, lane, legend, step_bars
 from manus.run_report.clock import Clock
 from manus.run_report.facts import Row, RunFacts
 from manus.run_report.markup import Html, block, join, tag
@@ -40,8 +40,7 @@ def _legend() -> Html:
         ("bad", "a call failed"),
         ("whole", "a step of the plan"),
     )
-    parts = [tag("span", tag("i", class_=f"key {kind}"), words) for kind, words in kinds]
-    return tag("p", *parts, class_="legend")
+    return legend(kinds)
 
 
 def _line(row: Row, clock: Clock, place: int, key: str) -> Html:

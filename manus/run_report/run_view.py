@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from manus.run_report.charts import axis, calls_chart, lane, step_bars, total_chart
+from manus.run_report.charts import (
+    axis,
+    calls_chart,
+    cost_chart,
+    lane,
+    legend,
+    step_bars,
+    total_chart,
+)
 from manus.run_report.clock import Clock
 from manus.run_report.diff_view import diff_view
 from manus.run_report.edits import sum_of
@@ -80,7 +88,7 @@ def _facts(run: RunFacts, clock: Clock) -> Html:
         *_plan_facts(run),
         ("Steps", f"{run.steps}{limit}", f"{calls} tool calls"),
         ("Time", span(seconds), f"and {span(idle)} of waiting" if idle >= 1 else "of work"),
-        ("Tokens", f"{used.total:,}", f"{used.input:,} in, {used.output:,} out"),
+        ("Tokens", f"{used.total:,}", f"{used.input:,} in, {used.output:,} out{_estimated(run)}"),
     ]
     if used.cached:
         share = round(100 * used.cached / max(used.input, 1))
@@ -95,6 +103,11 @@ def _facts(run: RunFacts, clock: Clock) -> Html:
         for name, value, more in told
     ]
     return tag("dl", *cells, class_="facts")
+
+
+def _estimated(run: RunFacts) -> str:
+    is_so = any(talk.usage.get("estimated") for talk in run.conversations)
+    return ", partly estimated" if is_so else ""
 
 
 def _plan_facts(run: RunFacts) -> list[tuple[str, str, str]]:
@@ -130,22 +143,22 @@ def _time(run: RunFacts, clock: Clock, key: str) -> Html | None:
 
 
 def _legend(run: RunFacts) -> Html:
-    """What the colours of bars mean."""
     kinds = [("think", "the model answers"), ("act", "tools work")]
     if any(step.has_error for step in run.talk.steps):
         kinds.append(("bad", "a call failed"))
-    parts = [tag("span", tag("i", class_=f"key {kind}"), words) for kind, words in kinds]
-    return tag("p", *parts, class_="legend")
+    return legend(kinds)
 
 
 def _used(clock: Clock, points: Sequence[Point]) -> Html | None:
     calls = [p for p in points if p.tokens.total]
     if len(calls) < _FEW:
         return None
-    charts = (
+    charts = [
         ("Input of each model call", calls_chart(clock, calls)),
         ("Tokens so far", total_chart(clock, calls)),
-    )
+    ]
+    if any(p.tokens.cost for p in calls):
+        charts.append(("Cost so far", cost_chart(clock, calls)))
     figures = [
         tag("figure", tag("figcaption", title), chart, axis(clock)) for title, chart in charts
     ]
@@ -153,8 +166,16 @@ def _used(clock: Clock, points: Sequence[Point]) -> Html | None:
         "section",
         tag("h2", "Tokens"),
         tag("div", *figures, class_="charts"),
+        _legend_of_tokens(calls),
         _folded("The same as a table", _table(clock, calls)),
     )
+
+
+def _legend_of_tokens(points: Sequence[Point]) -> Html:
+    kinds = [("input", "input"), ("output", "output")]
+    if any(p.tokens.cached for p in points):
+        kinds.insert(1, ("cached", "input that the server had cached"))
+    return legend(kinds)
 
 
 def _table(clock: Clock, points: Sequence[Point]) -> Html:

@@ -16,13 +16,15 @@ from langgraph.types import Command
 
 from manus.run_report.facts import RunFacts
 from manus.run_report.gather import gather
+from manus.run_report.page import page
 from manus.run_report.trail import read_trail
 from manus.run_report.usage import total_of
 from manus.run_report.words import reason, state
 from prompts import compaction as prompts
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import Message, call, calls, fail, mentions, text, tokens
 
+PLANNING = replace(TESTER, name="planning", tools=("planning",))
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -226,3 +228,38 @@ async def test_the_workspace_may_be_gone(agent: ScriptedAgent, tmp_path: Path) -
     [run] = await runs_of(agent)
     assert run.files == []
     assert "is not there any more" in run.files_note
+
+
+async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
+    (tmp_path / "manus.toml").write_text("[prices.scripted]\ninput = 1.0\noutput = 2.0\n")
+    outcome = await agent.run(
+        used(calls(call("append", path="a", line="1")), 1_000, 100), used(text("Done."), 2_000, 50)
+    )
+    trail = await read_trail(agent.saver, "t")
+    [run] = gather(trail).runs
+    total = total_of(run.talk.points)
+    assert total.cost == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
+    assert [p.tokens.cost for p in run.talk.points if p.tokens.cost] == pytest.approx(
+        [0.0012, 0.0021]
+    )
+    html = page(gather(trail))
+    assert "Cost so far" in html
+    assert "<dd>0.0033<small>by the price table</small></dd>" in html
+    await agent.run(text("No price.", usage=None), request="Again.", model="other", thread="u")
+    html = page(gather(await read_trail(agent.saver, "u")))
+    assert "Cost so far" not in html
+    assert "partly estimated" in html
+
+
+async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> None:
+    planner = ScriptedAgent(agent.server, agent.workspace, agent.saver, PLANNING)
+    create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
+    mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
+    await planner.run(call("planning", create), call("planning", mark), text("Half of it."))
+    trail = await read_trail(planner.saver, "t")
+    [run] = gather(trail).runs
+    assert run.talk.plan is not None
+    assert [step["status"] for step in run.talk.plan["steps"]] == ["completed", "not_started"]
+    html = page(gather(trail))
+    assert "Its own plan" in html
+    assert '<li class="completed">book' in html
