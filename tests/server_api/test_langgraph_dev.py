@@ -268,7 +268,7 @@ async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
 async def test_cancelled_while_the_model_is_asked(studio: Studio) -> None:
     thread = await studio.thread()
     run = await studio.begin(thread, SHELL, hang())
-    await studio.server.arrived(2)
+    await studio.server.arrived(2, timeout=60)
     shell = await studio.pid()
     assert is_there(shell)
     await studio.client.runs.cancel(thread, run, wait=True)
