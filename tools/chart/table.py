@@ -102,3 +102,33 @@ def scale(values: Any) -> tuple[Any, str]:
         if times.notna().sum() == values.notna().sum():
             return times.dt.tz_localize(None), "temporal"
     return values.where(values.isna(), values.astype(str)), "nominal"
+
+
+def categories(values: Any) -> tuple[Any, list[str]]:
+    """A column as names of categories, and those in the order of what they stand for."""
+    values, kind = scale(values)
+    names = values
+    if kind == "temporal":
+        names = time_labels(values)
+    elif kind == "quantitative":
+        names = values.where(values.isna(), values.map(_plain))
+    there = values.notna()
+    in_order = names[there].loc[values[there].sort_values(kind="stable").index]
+    return names, [str(name) for name in in_order.drop_duplicates()]
+
+
+def _plain(number: float) -> str:
+    whole = number == number and abs(number) < 1e15 and number == int(number)
+    return str(int(number)) if whole else str(number)
+
+
+def time_labels(times: Any) -> Any:
+    """Points in time as texts that are no longer than is needed to tell them apart."""
+    there = times.dropna()
+    if (there != there.dt.normalize()).any():
+        form = "%Y-%m-%d %H:%M:%S" if (there.dt.second != 0).any() else "%Y-%m-%d %H:%M"
+    elif there.nunique() < 2 or (there.dt.day != 1).any():
+        form = "%Y-%m-%d"
+    else:
+        form = "%Y-%m" if (there.dt.month != 1).any() else "%Y"
+    return times.dt.strftime(form)
