@@ -121,8 +121,8 @@ def _row_head(row: Row, clock: Clock) -> Html:
     mark = tag("span", _SIGNS.get(row.status, ""), class_=f"mark {row.status}")
     facts = [_WORDS.get(row.status, ""), f"by {row.executor}" if row.executor else "", _after(row)]
     if row.began is not None:
-        ended = row.ended or row.began
-        facts.append(f"{clock.label(row.began)}, {span((ended - row.began).total_seconds())}")
+        passed = span(clock.seconds(row.ended or row.began) - clock.seconds(row.began))
+        facts.append(f"at {clock.label(row.began)} for {passed}")
     if row.talk is not None:
         facts.append(count(len(row.talk.steps), "step"))
         facts.append(count(total_of(row.talk.points).total, "token"))

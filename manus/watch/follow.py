@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.5
 """Seconds between two looks at the store."""
+_SHARE = 4
+"""So many times as long as a look takes is waited for the next one, at least."""
 _LOCK_PAUSE = 2.0
 """Seconds between two looks whether somebody works on the thread: it is held for a moment then."""
 
@@ -38,8 +40,10 @@ class Follower:
             StorageError: the store cannot be read any more.
         """
         while True:
+            began = time.monotonic()
             await self.look()
-            await asyncio.sleep(_PAUSE)
+            # the longer the thread, the less often: the run itself needs the processor
+            await asyncio.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
 
     async def look(self) -> None:
         """Look once."""

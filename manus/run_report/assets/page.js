@@ -56,12 +56,25 @@
     for (const one of all("article.planstep")) {
       one.hidden = sifted && !one.querySelector("article.step:not([hidden])");
     }
+    for (const link of all(".outline a")) {
+      const target = byId(link.hash.slice(1));
+      link.parentElement.hidden = sifted && Boolean(target) && target.hidden;
+    }
     byId("found").textContent = sifted ? `${shown} of ${every.length}` : "";
+    return sifted;
   };
-  field.addEventListener("input", sift);
+  const isSeen = (one) => {
+    const place = one.getBoundingClientRect();
+    return place.bottom > 60 && place.top < innerHeight;
+  };
+  const siftAndShow = () => {
+    const found = sift() ? steps() : [];
+    if (found.length && !found.some(isSeen)) found[0].scrollIntoView({ block: "start", behavior: "instant" });
+  };
+  field.addEventListener("input", siftAndShow);
   const turnFailed = () => {
     failed.setAttribute("aria-pressed", String(failed.getAttribute("aria-pressed") !== "true"));
-    sift();
+    siftAndShow();
   };
   failed.addEventListener("click", turnFailed);
 
@@ -159,6 +172,7 @@
   };
   let missed = 0;
   const poll = async () => {
+    const began = performance.now();
     try {
       await ask();
       missed = 0;
@@ -168,7 +182,8 @@
       missed += 1;
       if (missed > 2) { sign.textContent = "no longer live"; sign.classList.add("ended"); }
     }
-    setTimeout(poll, missed > 2 ? 3000 : 700);
+    // a long page takes its time to be made: the run shall not have to wait for it
+    setTimeout(poll, Math.max(missed > 2 ? 3000 : 700, 5 * (performance.now() - began)));
   };
   poll();
 })();

@@ -155,6 +155,7 @@ async def test_messages_that_were_taken_out_are_still_told(
     assert all(c.observation == "Appended to a." for s in run.talk.steps for c in s.calls)
 
 
+@pytest.mark.timeout(300)
 async def test_killed_in_a_tool_and_resumed(agent: ScriptedAgent, tmp_path: Path) -> None:
     database = tmp_path / "threads.sqlite"
     agent.server.script(
@@ -168,7 +169,7 @@ async def test_killed_in_a_tool_and_resumed(agent: ScriptedAgent, tmp_path: Path
         "given": {"request": "Do it."},
     }
     child = await start_child(given)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not agent.lines("held"):
             await asyncio.sleep(0.02)
     try:

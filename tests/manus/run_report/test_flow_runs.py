@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from langgraph.types import Command
 
 from manus.run_report.facts import Row, RunFacts
@@ -138,6 +139,7 @@ async def test_a_plan_that_a_person_edited(flow: ScriptedFlow) -> None:
     assert titles(run) == ["Plan", "Edited by a person", "alpha", "gamma", "Summary"]
 
 
+@pytest.mark.timeout(300)
 async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", succeeds("Alpha is done."))
@@ -155,7 +157,7 @@ async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) 
         env={**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"},
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while len(flow.asked(is_step("beta"))) < 2 or not await has_ended(flow, "alpha"):
                 await asyncio.sleep(0.02)
         [running] = await runs_of(flow, is_running=True)

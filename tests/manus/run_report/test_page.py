@@ -15,7 +15,7 @@ from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import Call, ScriptedServer, call, calls, text
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
 View = Callable[..., Awaitable[Viewer]]
 
@@ -93,6 +93,8 @@ async def test_the_filter(hostile: str, view: View) -> None:
     await page.keyboard.type("NEEDLE bash")
     assert await shown.count() == 1
     assert await page.locator("#found").inner_text() == "1 of 4"
+    assert await page.locator(".outline li:visible").count() == 1
+    assert await page.evaluate("scrollY") > 0  # to what was found
     await page.keyboard.press("Escape")
     assert await shown.count() == 3
     await page.keyboard.press("x")
