@@ -5,6 +5,7 @@ Their clients are told not to try again by themselves: that is done in one place
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -84,4 +85,5 @@ def with_tools(
 ) -> Runnable[Sequence[BaseMessage], Any]:
     """The model with tools in its provider's own form; `required`: it has to call one."""
     choice = {"tool_choice": "any"} if required else {}
-    return model.bind_tools(list(tools), **choice)
+    # a copy: packages take schemas apart in place, and these are every later request's
+    return model.bind_tools(copy.deepcopy(list(tools)), **choice)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
+from nodes.extras import with_tools
+from nodes.models import build_model
+from state.settings import load_settings
 from tests.providers.conftest import ProvidedAgent
+from tests.providers.server import ProviderServer
 from tests.providers.turns import Turn
 
 WRITE = ("append", {"path": "a.txt", "line": "one"})
@@ -83,3 +90,19 @@ async def test_other_chosen_parameters_are_sent(
     sent = agent.asked.requests[0].raw
     assert b"0.5" in sent
     assert b"123" in sent
+
+
+async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: ProviderServer) -> None:
+    """They are made once and are every later request's, that of a fallback too."""
+    nothing = {"type": "object", "properties": {}}
+    some = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+        for name, schema in (("poll", nothing), ("read", some))
+    ]
+    before = copy.deepcopy(tools)
+    model = await build_model(load_settings(os.environ).for_role("main"), Path())
+    asked.script(Turn(text="Done."))
+    reply = await with_tools(model, tools, required=True).ainvoke([HumanMessage("Hello.")])
+    assert reply.text == "Done."
+    assert tools == before
