@@ -8,10 +8,10 @@ from langgraph.types import Send
 
 from nodes.allowance import within
 from nodes.calls import to_tasks
-from nodes.shares import share_of
 from prompts import flow as prompts
 from state.agent import AgentState
-from state.flow import FlowState, StepTask
+from state.flow import Batch, FlowState, StepTask
+from state.ledger import as_budget
 from state.messages import has_calls, last_assistant, last_request, text_of
 from state.plan import as_text, builds_on, executor_for, shown_result
 from state.usage import used_by
@@ -106,13 +106,20 @@ def task_of(state: FlowState, index: int) -> StepTask:
         images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
         began=batch["began"],
         alone=len(batch["steps"]) == 1,
-        budget=share_of(state, index),
+        budget=_share_of(batch, index),
     )
     if "account" in batch:
         task["account"] = batch["account"]
     if before["model_calls"]:
         task["spent"] = before
     return task
+
+
+def _share_of(batch: Batch, index: int) -> dict[str, Any]:
+    """The budget of a step that is at work, as its executor's context takes it."""
+    account = batch.get("account")
+    promised = account["promised"].get(str(index), {}) if account is not None else {}
+    return as_budget(promised, batch.get("seconds"))
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:

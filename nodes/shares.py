@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nodes.carry_out import MOST_TEXT
 from nodes.ending import limits_of, shown_limit
@@ -13,8 +12,7 @@ from nodes.tokens import estimate_text
 from prompts import flow as prompts
 from state.agent import Usage
 from state.budget import Budget
-from state.flow import FlowState
-from state.ledger import Account, Ledger, amounts_of, as_budget
+from state.ledger import Account, Ledger, amounts_of
 from state.plan import Plan, as_text
 from state.usage import tokens_of, used_by
 
@@ -127,11 +125,3 @@ def shared(ledger: Ledger, steps: Sequence[int]) -> Account:
     for place, step in enumerate(steps):
         ledger.share(str(step), len(steps) - place)
     return ledger.account()
-
-
-def share_of(state: FlowState, index: int) -> dict[str, Any]:
-    """The budget of a step that is at work, as its executor's context takes it."""
-    batch = state["batch"]
-    account = batch.get("account")
-    promised = account["promised"].get(str(index), {}) if account is not None else {}
-    return as_budget(promised, batch.get("seconds"))
