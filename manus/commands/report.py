@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manus.options import read_settings, thread_id
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from state.settings import Settings
 
 SUMMARY = "Write a thread as one HTML page"
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Write the page."""
     import asyncio
+    from pathlib import Path
 
     html = asyncio.run(_page(args.thread, read_settings()))
     if args.output == "-":
