@@ -17,11 +17,16 @@ from tests.helpers.tools import RED_DOT
 from tests.server import Request, call, calls, fail, mentions, text, tokens
 
 WINDOW = 12_000
-PASTED = (
-    "Sum this up, and answer in French.\n"
-    + "".join(f"{n}: 天地玄黄，宇宙洪荒。 The quick brown fox.\n" for n in range(45_000))
-    + "\nThis was all of it."
-)
+
+
+def pasted(lines: int) -> str:
+    """A text of some 55 bytes a line."""
+    text = "".join(f"{n}: 天地玄黄，宇宙洪荒。 The quick brown fox.\n" for n in range(lines))
+    return f"Sum this up, and answer in French.\n{text}\nThis was all of it."
+
+
+PASTED = pasted(45_000)
+LONG = pasted(8_000)
 
 
 @pytest.fixture
@@ -67,21 +72,21 @@ async def test_another_run_sees_it_the_same_way_and_many_share_the_room(
     small: ScriptedAgent,
 ) -> None:
     for _ in range(3):
-        outcome = await small.run(text("Fini."), request=PASTED)
+        outcome = await small.run(text("Fini."), request=LONG)
         assert outcome.stop_reason == "answered"
     sent = small.server.requests
     users = [m["content"] for m in sent[-1].messages if m["role"] == "user"][:-1]
     assert len(users) == 3
-    assert all(kept(shown, small.workspace) == PASTED for shown in users)
+    assert all(kept(shown, small.workspace) == LONG for shown in users)
     assert len(sent[-1].raw) < 4 * WINDOW
     messages = [m for m in await small.messages() if isinstance(m, HumanMessage)]
-    assert [text_of(m) for m in messages] == [PASTED] * 3
+    assert [text_of(m) for m in messages] == [LONG] * 3
 
 
 async def test_blocks_of_text_are_shortened_beside_an_image(small: ScriptedAgent) -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT}"}}
     blocks: list[str | dict[str, Any]] = [
-        {"type": "text", "text": PASTED},
+        {"type": "text", "text": LONG},
         image,
         {"type": "text", "text": "And this?"},
     ]
@@ -89,7 +94,7 @@ async def test_blocks_of_text_are_shortened_beside_an_image(small: ScriptedAgent
     outcome = await small.invoke(given, text("Fini."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "Fini.")
     first, shown_image, last = small.server.requests[0].messages[1]["content"]
-    assert kept(first["text"], small.workspace) == PASTED
+    assert kept(first["text"], small.workspace) == LONG
     assert shown_image["image_url"]["url"].endswith(RED_DOT)
     assert last["text"] == "And this?"
 
@@ -113,16 +118,16 @@ async def test_a_window_that_was_not_known_is_learned_from_the_refusal(
 ) -> None:
     message = "This model's maximum context length is 8192 tokens." if named else "too long"
     refused = fail(400, code="context_length_exceeded", message=message)
-    outcome = await agent.run(refused, text("Fini."), request=PASTED)
+    outcome = await agent.run(refused, text("Fini."), request=LONG)
     assert outcome.stop_reason == "answered"
     first, second = agent.server.requests
     assert len(second.raw) < len(first.raw) * 0.6
-    assert kept(said(second), agent.workspace) == PASTED
+    assert kept(said(second), agent.workspace) == LONG
 
 
 async def test_what_does_not_fit_after_all_is_one_sentence(small: ScriptedAgent) -> None:
     refused = fail(400, code="context_length_exceeded", message="maximum context is 2000 tokens")
-    outcome = await small.run(refused, refused, request=PASTED)
+    outcome = await small.run(refused, refused, request=LONG)
     assert outcome.stop_reason == "error"
     assert len(outcome.output.splitlines()) == 1
     assert re.search(
@@ -140,7 +145,7 @@ async def test_standing_instructions_in_a_large_text_are_kept(small: ScriptedAge
     for number in range(14):
         (small.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 60)
     reads = [calls(call("read", path=f"{number}")) for number in range(14)]
-    outcome = await small.run(*reads, text("Fini."), request=PASTED, max_steps=30)
+    outcome = await small.run(*reads, text("Fini."), request=LONG, max_steps=30)
     compaction = (await small.values())["compaction"]
     assert outcome.stop_reason == "answered"
     assert compaction["instructions"] == ["answer in French"]
