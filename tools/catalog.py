@@ -7,6 +7,7 @@ import importlib
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -125,6 +126,7 @@ BUILT_IN = {
     "browser_use": "tools.browser_use:BrowserUse",
     "create_chat_completion": "tools.create_chat_completion:CreateChatCompletion",
     "data_visualization": "tools.data_visualization:DataVisualization",
+    "make_report": "tools.make_report:MakeReport",
     "planning": "tools.planning:Planning",
     "python_execute": "tools.python_execute:PythonExecute",
     "str_replace_editor": "tools.str_replace_editor:StrReplaceEditor",
@@ -142,7 +144,8 @@ def _schema_of(tool: BaseTool) -> dict[str, Any]:
     key = (tool.name, tool.description)
     if key not in known:
         known[key] = convert_to_openai_tool(tool)
-    return known[key]
+    # A copy for each run: some providers' clients take what they are given apart.
+    return deepcopy(known[key])
 
 
 def asks_for_mcp(entry: Any) -> bool:
