@@ -52,7 +52,11 @@ class Shown:
 
 def show_graph(graph: Any) -> Shown:
     """A graph's drawing: Mermaid, which JupyterLab draws by itself, offline."""
-    mermaid = graph.get_graph().draw_mermaid()
+    from langchain_core.runnables.graph import NodeStyles
+
+    # no colours of its own: LangGraph's pale boxes would hold a dark page's pale text
+    styles = NodeStyles(default="line-height:1.2", first="fill-opacity:0", last="stroke-width:3px")
+    mermaid = graph.get_graph().draw_mermaid(node_colors=styles)
     return Shown(mermaid, markdown=f"```mermaid\n{mermaid}\n```")
 
 

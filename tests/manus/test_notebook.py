@@ -168,3 +168,4 @@ def test_a_graph_is_mermaid_and_not_a_picture_from_elsewhere() -> None:
     assert shown._repr_html_() is None
     assert (shown._repr_markdown_() or "").startswith("```mermaid\n")
     assert "think -. &nbsp;call&nbsp; .-> act;" in repr(shown)
+    assert "fill:" not in repr(shown), "a pale box is not readable on a dark page"
