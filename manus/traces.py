@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 log = logging.getLogger("manus")
 
-LONGEST_FLUSH = 2.0
-"""Seconds that the end of the program waits for LangSmith."""
+LONGEST_WAIT = 2.0
+"""Seconds that the end of the program waits for each of them, without `MANUS_TRACING_WAIT`."""
 
 _SWITCHES = (
     "LANGSMITH_TRACING",
@@ -35,7 +35,7 @@ def sending_traces() -> Iterator[None]:
         yield
     finally:
         if langsmith is not None:
-            langsmith.finish()
+            langsmith.finish(_longest_wait())
         _finish_spans()
 
 
@@ -57,8 +57,15 @@ def leave_at_once(code: int) -> None:
 
 def _finish_spans() -> None:
     tracing = sys.modules.get("graph.tracing")
-    if tracing is not None and not tracing.finish_tracing():
+    if tracing is not None and not tracing.finish_tracing(_longest_wait()):
         _tell("OpenTelemetry's endpoint")
+
+
+def _longest_wait() -> float:
+    try:
+        return max(0.0, float(os.environ.get("MANUS_TRACING_WAIT") or LONGEST_WAIT))
+    except ValueError:
+        return LONGEST_WAIT
 
 
 def _tell(whom: str) -> None:
@@ -77,16 +84,16 @@ class _LangSmith(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Notice that something could not be sent."""
-        self._has_failed = self._has_failed or record.msg.startswith("Failed to")
+        self._has_failed = self._has_failed or str(record.msg).startswith("Failed to")
 
-    def finish(self) -> None:
-        """Send what is left; the rest is given up."""
+    def finish(self, seconds: float) -> None:
+        """Send what is left, for so long at most; the rest is given up."""
         global _is_held
         tracer = sys.modules.get("langchain_core.tracers.langchain")
         if tracer is not None:
             began = time.monotonic()
-            tracer.get_client().flush(timeout=LONGEST_FLUSH)
-            _is_held = time.monotonic() - began >= LONGEST_FLUSH
+            tracer.get_client().flush(timeout=seconds)
+            _is_held = time.monotonic() - began >= seconds
         logging.getLogger("langsmith").removeHandler(self)
         if _is_held or self._has_failed:
             _tell("LangSmith")

@@ -1,0 +1,120 @@
+"""LangSmith by its own variables: what is sent there, and that it never costs a run anything."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.manus.program import Program
+from tests.manus.tracing.receivers import LangSmith, away, silent
+from tests.server import ScriptedServer, call, calls, text
+
+UNSENT = "manus: warning: Not all traces could be sent to LangSmith"
+
+
+def switched_on(url: str) -> dict[str, str]:
+    return {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "secret", "LANGSMITH_ENDPOINT": url}
+
+
+def patiently(url: str) -> dict[str, str]:
+    """For what has to arrive, however busy the machine is."""
+    return {**switched_on(url), "MANUS_TRACING_WAIT": "60"}
+
+
+def test_its_runs_are_those_of_the_graph(
+    manus: Program, server: ScriptedServer, langsmith: LangSmith
+) -> None:
+    """In a new interpreter, with the variables in `.env`: they count before LangChain is loaded."""
+    server.script(
+        calls(call("bash", command="echo one"), call("bash", command="echo 二"), text="I look."),
+        text("Done."),
+    )
+    settings = patiently(langsmith.url)
+    (manus.home / ".env").write_text("".join(f"{name}={it}\n" for name, it in settings.items()))
+    result = manus.cold("run", "--thread", "a thread", "Do it.")
+    assert (result.code, result.out) == (0, "Done.\n")
+    assert UNSENT not in result.err
+    assert {post.headers["x-api-key"] for post in langsmith.posts} == {"secret"}
+    runs = langsmith.runs
+    [root] = [run for run in runs.values() if not run.get("parent_run_id")]
+    assert (root["name"], root["run_type"]) == ("manus", "chain")
+    metadata = root["extra"]["metadata"]
+    assert (metadata["thread_id"], metadata["profile"]) == ("a thread", "manus")
+    assert {run["trace_id"] for run in runs.values()} == {root["trace_id"]}
+    assert all(run["end_time"] for run in runs.values())
+
+    def below(kind: str) -> list[tuple[str, str]]:
+        """Runs of a kind, with the node that they are under."""
+        found = [run for run in runs.values() if run["run_type"] == kind]
+        return sorted((run["name"], runs[run["parent_run_id"]]["name"]) for run in found)
+
+    assert below("tool") == [("bash", "act"), ("bash", "act")]
+    assert below("llm") == [("LeanChatOpenAI", "think")] * 2
+    nodes = [run["name"] for run in runs.values() if run.get("parent_run_id") == root["id"]]
+    assert sorted(set(nodes)) == ["act", "stuck_check", "think"]
+    outputs = [run["outputs"] for run in runs.values() if run["run_type"] == "tool"]
+    assert any("二" in json.dumps(said, ensure_ascii=False) for said in outputs)
+
+
+@pytest.mark.parametrize("place", [away, silent])
+def test_a_server_that_is_away_or_silent_costs_one_line(
+    manus: Program, server: ScriptedServer, place: Any
+) -> None:
+    server.script(call("bash", command="echo hi"), text("Done."))
+    with place() as url:
+        result = manus("run", "Do it.", **switched_on(url))
+    assert (result.code, result.out) == (0, "Done.\n")
+    assert result.err.count("\nmanus: ") == result.err.count(UNSENT) == 1
+
+
+def test_one_that_falls_silent_does_not_hold_the_process(
+    manus: Program, server: ScriptedServer, langsmith: LangSmith
+) -> None:
+    """It takes what is sent, compressed, and never says that it did; its client would wait."""
+    langsmith.is_silent = True
+    server.script(call("bash", command="until [ -e go ]; do sleep 0.05; done"), text("Done."))
+    settings = switched_on(langsmith.url)
+    with manus.start("run", "--json", "Do it.", environment=settings) as process:
+        langsmith.wait_for_post()
+        (manus.workspace / "go").touch()
+        result = process.end()
+    assert (result.code, result.json["output"]) == (0, "Done.")
+    assert result.err.count(UNSENT) == 1
+    assert langsmith.posts[0].headers["content-encoding"] == "zstd"
+
+
+def test_switched_off_there_is_no_client_and_no_connection_but_to_the_model(
+    manus: Program, server: ScriptedServer, langsmith: LangSmith
+) -> None:
+    server.script(call("bash", command="echo hi"), text("Done."))
+    settings = {**switched_on(langsmith.url), "LANGSMITH_TRACING": "false"}
+    code = (
+        "import sys, socket, threading\n"
+        "seen = set()\n"
+        "def hook(event, args):\n"
+        "    if event == 'socket.connect' and args[0].family != socket.AF_UNIX:\n"
+        "        seen.add(args[1][:2])\n"
+        "    elif event == 'socket.getaddrinfo':\n"
+        "        seen.add(args[:2])\n"
+        "sys.addaudithook(hook)\n"
+        "from manus.cli import main\n"
+        "code = main(['run', 'Do it.'])\n"
+        "from langsmith import run_trees\n"
+        "names = [t.name for t in threading.enumerate()]\n"
+        "threads = [name for name in names if not name.startswith(('Main', 'asyncio'))]\n"
+        "print(code, sorted({(str(h), int(p)) for h, p in seen}), run_trees._CLIENT, threads)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=manus.home,
+        env={**manus.environment, **settings},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    port = int(server.base_url.split(":")[2].split("/")[0])
+    assert done.stdout == f"Done.\n0 [('127.0.0.1', {port})] None []\n", done.stderr
+    assert langsmith.posts == []
