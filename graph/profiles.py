@@ -44,8 +44,8 @@ SWE = Profile(
 )
 DATA_ANALYSIS = Profile(
     name="data_analysis",
-    description="A data analyst: computes with Python and makes charts from data files.",
-    tools=("python_execute", "data_visualization", "terminate"),
+    description="A data analyst: computes with Python, makes charts from data files, and reports.",
+    tools=("python_execute", "data_visualization", "make_report", "terminate"),
     system_prompt=data_prompts.DATA_ANALYSIS,
     next_step_prompt=data_prompts.DATA_ANALYSIS_NEXT,
     max_observe=15_000,

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
@@ -103,6 +104,7 @@ def _lay_down(wanted: DataVisualizationArgs, workspace: Workspace) -> Path:
         "shown": shown,
         "sheet": wanted.sheet,
         "chart": wanted.chart.model_dump(),
+        "cache": user_cache_dir("manus"),
     }
     try:
         parent = workspace.root / _FOLDER

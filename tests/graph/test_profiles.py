@@ -57,7 +57,10 @@ _CONTRACT = {
     ),
     "browser": ({"browser_use", "terminate"}, 10_000),
     "swe": ({"bash", "str_replace_editor", "terminate"}, 10_000),
-    "data_analysis": ({"python_execute", "data_visualization", "terminate"}, 15_000),
+    "data_analysis": (
+        {"python_execute", "data_visualization", "make_report", "terminate"},
+        15_000,
+    ),
 }
 
 

@@ -7,8 +7,10 @@ import csv
 import json
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.async_api import async_playwright
@@ -30,6 +32,14 @@ def _csv(path: Path, rows: list[dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that these tests share: what a page draws with takes seconds to put together."""
+    cache = tmp_path_factory.getbasetemp() / "chart-cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return cache / "manus"
 
 
 @pytest.fixture
@@ -78,19 +88,23 @@ async def test_each_type_is_drawn(kind: str, session: Session, root: Path) -> No
     assert list((root / ".manus/charts").iterdir()) == []
 
 
-async def test_the_page_draws_itself_and_asks_for_nothing(session: Session, root: Path) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_page_draws_itself_and_asks_for_nothing(
+    scheme: Literal["light", "dark"], session: Session, root: Path
+) -> None:
     made = await _draw(session, "sales.csv", {"type": "bar", "title": "</script>", **CHARTS["bar"]})
     assert not made.is_error, made.text
     asked: list[str] = []
     async with async_playwright() as playwright:
         path = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        context = await browser.new_context()
+        context = await browser.new_context(color_scheme=scheme)
         await context.set_offline(True)
         page = await context.new_page()
         page.on("request", lambda request: asked.append(request.url))
         await page.goto((root / "charts/sales-bar.html").as_uri())
-        await page.wait_for_selector("body[data-drawn=yes] canvas")
+        await page.wait_for_selector(f"body[data-drawn={scheme}] canvas")
+        corner = await page.evaluate(_CORNER)
         spec = json.loads(str(await page.text_content("#spec")))
         title = await page.title()
         await browser.close()
@@ -100,7 +114,14 @@ async def test_the_page_draws_itself_and_asks_for_nothing(session: Session, root
         "서울": 13.0,
         "東京</script>": 32.5,
     }
+    assert max(corner[:3]) < 40 if scheme == "dark" else corner[:3] == [255, 255, 255]
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+_CORNER = """() => {
+    const canvas = document.querySelector("canvas");
+    return [...canvas.getContext("2d").getImageData(2, 2, 1, 1).data];
+}"""
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl", "tsv", "parquet", "xlsx"])
@@ -190,3 +211,55 @@ async def test_a_module_in_the_workspace_does_not_take_the_place_of_another(
     (root / "pandas.py").write_text("raise SystemExit(3)\n")
     made = await _draw(session, "sales.csv", {"type": "pie", "x": "地区"})
     assert not made.is_error, made.text
+
+
+_WITHOUT = """#!/bin/sh
+# A Python that lacks a package; called as: -P -m MODULE FOLDER
+exec {python} -P -c '
+import runpy, sys
+sys.modules["{package}"] = None
+sys.argv = ["worker", sys.argv[1]]
+runpy.run_module("tools.chart.worker", run_name="__main__", alter_sys=True)
+' "$4"
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "kind"),
+    [("pandas", "csv"), ("vl_convert", "csv"), ("pyarrow", "parquet"), ("openpyxl", "xlsx")],
+)
+async def test_without_the_packages_it_is_said_how_to_get_them(
+    package: str, kind: str, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = root / ".manus/python"
+    python.write_text(_WITHOUT.format(python=sys.executable, package=package))
+    python.chmod(0o755)
+    (root / f"data.{kind}").write_bytes((root / "sales.csv").read_bytes())
+    monkeypatch.setattr(sys, "executable", str(python))
+    made = await _draw(session, f"data.{kind}", {"type": "bar", "x": "地区"})
+    assert made.is_error
+    assert made.text == (
+        f"Charts need packages that are not installed ({package}); install them with "
+        "`make setup EXTRAS=data` or `pip install 'manus[data]'`."
+    )
+
+
+_CJK = (
+    shutil.which("fc-list")
+    and subprocess.run(
+        ["fc-list", ":lang=zh-cn"], capture_output=True, text=True, check=False
+    ).stdout
+)
+
+
+@pytest.mark.skipif(not _CJK, reason="no font with Chinese characters is installed")
+async def test_characters_are_drawn_and_not_boxes(session: Session, root: Path) -> None:
+    """Two characters that no font has look alike; two that one has do not."""
+    pictures = []
+    for character in "中国中":
+        chart = {"type": "bar", "x": "地区", "title": character, "width": 200, "height": 100}
+        made = await _draw(session, "sales.csv", chart)
+        assert not made.is_error, made.text
+        pictures.append(made.images[0].data)
+    assert pictures[0] == pictures[2]
+    assert pictures[0] != pictures[1]

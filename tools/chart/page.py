@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
+from state.errors import ToolError
 from tools.chart.theme import config
+from tools.files import replace_file
 
 # Vega compiles its expressions with `Function`: hence 'unsafe-eval'. Nothing can be loaded or sent.
 _POLICY = (
@@ -74,8 +79,22 @@ def _data(given: Any) -> str:
     return data
 
 
-def script() -> str:
-    """The program that draws, with all it needs. Takes seconds."""
+def script(cache: Path) -> str:
+    """The program that draws, with all it needs.
+
+    Putting it together takes seconds, and it is always the same: it is kept in the folder `cache`.
+    """
+    kept = cache / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text("utf-8")
+    bundle = _bundle()
+    with contextlib.suppress(OSError, ToolError):  # a cache that cannot be written is none
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(kept, bundle.encode())
+    return bundle
+
+
+def _bundle() -> str:
     import vl_convert
 
     everything = cast(Any, None)  # the types know of no call without a snippet

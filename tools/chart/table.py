@@ -17,6 +17,7 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
 
     Raises:
         ToolError: it is not tabular, or of another kind.
+        ModuleNotFoundError: a package that reads this kind is not installed.
     """
     import pandas as pd
 
@@ -38,6 +39,9 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
             raise ToolError(f"{shown} is of a kind that is not known; there are: {KINDS}.")
     except ToolError:
         raise
+    except ImportError as error:  # pandas has a text of its own for what it lacks
+        lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
+        raise ModuleNotFoundError(name=error.name or lacking) from error
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise ToolError(

@@ -41,7 +41,7 @@ def _make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     spec, notes = specify(chart, frame)
     picture = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     (folder / "chart.png").write_bytes(picture)
-    (folder / "chart.html").write_text(page(spec, script()), encoding="utf-8")
+    (folder / "chart.html").write_text(page(spec, script(Path(job["cache"]))), encoding="utf-8")
     return {"rows": len(frame), "notes": notes}
 
 

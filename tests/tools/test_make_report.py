@@ -1,0 +1,264 @@
+"""Reports: Markdown as one HTML file with its pictures, which asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from tools.catalog import build_catalog
+from tools.result import Observation
+from tools.session import Session
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'
+
+
+def _png(width: int = 40, height: int = 20) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + b"\x80" * width) * height)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", rows), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+@pytest.fixture
+def root(session: Session) -> Path:
+    """The workspace, with pictures in it."""
+    root = session.workspace.root
+    for folder in ("charts", "notes"):
+        (root / folder).mkdir()
+    (root / "charts/sales.png").write_bytes(_png())
+    (root / "charts/sales.html").write_text("<html>")
+    (root / "图 1.svg").write_text(SVG)
+    return root
+
+
+async def _report(session: Session, **arguments: Any) -> Observation:
+    return await build_catalog(["make_report"], session).execute("make_report", arguments)
+
+
+async def _made(session: Session, markdown: str, **more: Any) -> str:
+    """The page that is made of a text."""
+    observation = await _report(session, markdown=markdown, **more)
+    assert not observation.is_error, observation.text
+    return (session.workspace.root / "report.html").read_text("utf-8")
+
+
+REPORT = """# 各地销量
+
+<script>document.title = "broken"</script> and [a chart](charts/sales.html).
+
+![Sales by place](charts/sales.png)
+
+An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https://example.com/x.png).
+
+| place | sold | share |
+| --- | --- | --- |
+| 北京 | 1,234 | 26.1% |
+| Köln | −12 | 5 % |
+"""
+
+
+async def _opened(browser: Browser, path: Path, scheme: Literal["light", "dark"]) -> dict[str, Any]:
+    asked: list[str] = []
+    context = await browser.new_context(color_scheme=scheme)
+    page = await context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(path.as_uri())
+    await page.wait_for_function("[...document.images].every((image) => image.complete)")
+    facts: dict[str, Any] = await page.evaluate(
+        """() => ({
+            title: document.title,
+            lang: document.documentElement.lang,
+            widths: [...document.images].map((image) => image.naturalWidth),
+            caption: document.querySelector("figcaption").textContent,
+            paper: getComputedStyle(document.body).backgroundColor,
+            font: getComputedStyle(document.body).fontFamily,
+            align: [...document.querySelectorAll("tbody tr:first-child td")]
+                .map((cell) => getComputedStyle(cell).textAlign),
+            scripts: document.scripts.length,
+        })"""
+    )
+    await page.emulate_media(media="print")
+    printed = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    await context.close()
+    asked = [url for url in asked if not url.startswith("data:")]
+    return {**facts, "asked": asked, "printed": printed}
+
+
+async def test_a_browser_shows_all_of_it_and_asks_for_nothing(session: Session, root: Path) -> None:
+    made = await _report(session, markdown=REPORT)
+    path = root / "report.html"
+    assert made.text == (
+        f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} bytes; one file that works "
+        "offline.\nNot fetched, since a report asks nobody for anything, and left as links: "
+        "https://example.com/x.png."
+    )
+    async with async_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+        browser = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        light = await _opened(browser, path, "light")
+        dark = await _opened(browser, path, "dark")
+        await browser.close()
+    assert light["asked"] == dark["asked"] == [path.as_uri()]
+    assert (light["title"], light["lang"], light["scripts"]) == ("各地销量", "zh", 0)
+    assert light["widths"] == [40, 60]
+    assert light["caption"] == "Sales by place"
+    assert light["align"] == ["start", "end", "end"]
+    assert (light["paper"], dark["paper"]) == ("rgb(255, 255, 255)", "rgb(22, 24, 29)")
+    assert light["printed"] == dark["printed"] == "rgb(255, 255, 255)"
+    assert "Noto Sans CJK SC" in light["font"]
+
+
+async def test_what_is_html_in_the_markdown_is_text(session: Session, root: Path) -> None:
+    page = await _made(session, '# A\n<img src=x onerror="a()">\n\n<b>bold</b> [x](javascript:a())')
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=&quot;a()&quot;&gt;" in page
+    assert "&lt;b&gt;bold&lt;/b&gt; x" in page
+    assert "javascript:" not in page
+
+
+async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root: Path) -> None:
+    (root / "notes/own.png").write_bytes(_png(8, 8))
+    text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.png)"
+    (root / "notes/r.md").write_text(text, "utf-8")
+    made = await _report(session, source="notes/r.md", output="out/deep/r.html")
+    assert made.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), made.text
+    page = (root / "out/deep/r.html").read_text("utf-8")
+    sources = re.findall('src="data:image/png;base64,([^"]+)"', page)
+    assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
+
+
+async def test_links_lead_to_the_workspace_s_files_or_nowhere(session: Session, root: Path) -> None:
+    text = (
+        "[a](charts/sales.html#x) [b](../../etc/passwd) [c](gone.csv) [d](#end) "
+        "[e](file:///etc/passwd) [f](mailto:a@b.example)\n\n## End"
+    )
+    made = await _report(session, markdown=text, output="notes/r.html")
+    assert not made.is_error
+    page = (root / "notes/r.html").read_text("utf-8")
+    assert re.findall('<a href="([^"]+)"', page) == [
+        "../charts/sales.html#x",
+        "#end",
+        "mailto:a@b.example",
+    ]
+    assert '<h2 id="end">End</h2>' in page
+
+
+async def test_the_page_of_a_chart_is_shown_by_its_picture(session: Session, root: Path) -> None:
+    page = await _made(session, "![x](charts/sales.html)")
+    assert base64.b64encode(_png()).decode() in page
+
+
+async def test_many_sections_get_a_list_of_them(session: Session, root: Path) -> None:
+    sections = "\n\n".join(f"## Part & `{n}`" for n in "aabc")
+    page = await _made(session, f"# T\n\n{sections}")
+    assert page.index("<h1") < page.index("<nav>") < page.index("<h2")
+    assert re.findall('<li><a href="#([^"]+)">([^<]+)', page) == [
+        ("part--a", "Part &amp; a"),
+        ("part--a-1", "Part &amp; a"),
+        ("part--b", "Part &amp; b"),
+        ("part--c", "Part &amp; c"),
+    ]
+    assert "<nav>" not in await _made(session, "# T\n## A\n## B\n## C")
+
+
+async def test_a_second_report_replaces_the_first(session: Session, root: Path) -> None:
+    first = await _made(session, "one", title="T & U")
+    second = await _made(session, "one", title="T & U")
+    assert first == second
+    assert "<title>T &amp; U</title>" in second
+    assert "<h1>T &amp; U</h1>" in second
+    assert sorted(p.name for p in root.iterdir()) == [
+        *(".manus", "charts", "notes", "report.html", "图 1.svg")
+    ]
+
+
+async def test_a_path_that_is_not_read_as_a_picture_is_said(session: Session, root: Path) -> None:
+    made = await _report(session, markdown="See ![a chart](图 1.svg).")
+    assert made.text.endswith(
+        "Not read as pictures (a path with spaces belongs between < and >): ![a chart](图 1.svg)."
+    )
+
+
+_WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "neither": ({}, "Give either `markdown`, the text, or `source`, the path of a file."),
+    "both": ({"markdown": "a", "source": "b.md"}, "Give either `markdown`"),
+    "up": ({"markdown": "![a](../x.png)"}, "../x.png is outside the workspace"),
+    "absolute": ({"markdown": "![a](/etc/passwd)"}, "/etc/passwd is outside the workspace"),
+    "encoded": ({"markdown": "![a](%2e%2e/x.png)"}, "../x.png is outside the workspace"),
+    "link": ({"markdown": "![a](leads-out/x.png)"}, "leads-out/x.png is outside the workspace"),
+    "file": ({"markdown": "![a](file:///etc/passwd)"}, "`file:///etc/passwd` is no path in the"),
+    "host": ({"markdown": "![a](//host/x.png)"}, "`//host/x.png` is no path in the workspace"),
+    "data": ({"markdown": "![a](data:text/html;base64,AAAA)"}, "is no path in the workspace"),
+    "gone": ({"markdown": "![a](gone.png)"}, "the picture `gone.png`, and there is no such"),
+    "folder": ({"markdown": "![a](charts)"}, "the picture `charts`, and there is no such"),
+    "long": ({"markdown": f"![a]({'y' * 5000}.png)"}, "and there is no such picture"),
+    "kind": ({"markdown": "![a](plain.txt)"}, "plain.txt is no picture that a page can show"),
+    "nul": ({"markdown": "![a](%00.png)"}, "holds a character that a path cannot hold"),
+    "no source": ({"source": "gone.md"}, "gone.md cannot be read: No such file or directory."),
+    "bytes": ({"source": "bytes.md"}, "bytes.md is no text in UTF-8"),
+    "outside": ({"source": "../r.md"}, "../r.md is outside the workspace"),
+    "no html": ({"markdown": "a", "output": "r.txt"}, "`output` is r.txt, and a report is HTML"),
+    "private": ({"markdown": "a", "output": ".manus/r.html"}, "belongs to the agent's own records"),
+    "is folder": ({"markdown": "a", "output": "f.html"}, "f.html is a folder"),
+    "itself": ({"source": "r.html", "output": "./r.html"}, "`output` is r.html, the Markdown its"),
+    "below a file": ({"markdown": "a", "output": "plain.txt/r.html"}, "cannot be written: "),
+}
+
+
+@pytest.mark.parametrize("case", _WRONG)
+async def test_what_cannot_be_done_is_said_in_a_sentence(
+    case: str, session: Session, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "x.png").write_bytes(_png())
+    (root / "leads-out").symlink_to(outside)
+    (root / "f.html").mkdir()
+    (root / "r.html").write_text("# A")
+    (root / "plain.txt").write_text("<svgish>")
+    (root / "bytes.md").write_bytes(b"\xff\xfe\x00")
+    arguments, said = _WRONG[case]
+    made = await _report(session, **arguments)
+    assert made.is_error
+    assert said in made.text
+    assert "\n" not in made.text
+    assert not (root / "report.html").exists()
+
+
+async def test_halves_of_characters_are_no_obstacle(session: Session, root: Path) -> None:
+    assert "a ? b" in await _made(session, "a \ud800 b")
+
+
+async def test_what_is_too_large_is_refused(session: Session, root: Path) -> None:
+    made = await _report(session, markdown="a" * 1_000_001)
+    assert "`markdown` has 1,000,001 characters, and 1,000,000 is the most" in made.text
+    for name in ("a", "b"):
+        with (root / f"{name}.png").open("wb") as file:
+            file.write(_png())
+            file.truncate(25 * 2**20)
+    made = await _report(session, markdown="![a](a.png) ![b](b.png)")
+    assert "The pictures of the report have more than 41,943,040 bytes together" in made.text
+
+
+async def test_a_picture_named_twice_counts_once(session: Session, root: Path) -> None:
+    with (root / "a.png").open("wb") as file:
+        file.write(_png())
+        file.truncate(25 * 2**20)
+    made = await _report(session, markdown="![a](a.png)")
+    assert not made.is_error
+    once = (root / "report.html").stat().st_size
+    made = await _report(session, markdown="![a](a.png) ![b](a.png)")
+    assert not made.is_error, made.text
+    assert (root / "report.html").stat().st_size > 1.9 * once

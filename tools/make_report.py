@@ -1,0 +1,132 @@
+"""`make_report`: Markdown as one HTML file with the charts in it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from prompts.data import REPORT
+from state.errors import ToolError
+from tools.base import AgentTool, Arguments
+from tools.files import make_folders, read_file, replace_file
+from tools.locks import WORKSPACE, Touch
+from tools.report.pictures import Pictures
+from tools.result import Observation
+from tools.workspace import Workspace
+
+LONGEST = 1_000_000
+"""Characters of the Markdown of a report."""
+_NAMED = 5
+"""Things left out that an answer names; of more it gives the number."""
+
+
+class MakeReportArgs(Arguments):
+    """Arguments of `make_report`."""
+
+    markdown: str = Field("", description="The report in Markdown; or give `source`")
+    source: str = Field("", description="Path of a Markdown file in the workspace, instead")
+    output: str = Field("report.html", description="Path of the HTML file that is made")
+    title: str = Field(
+        "", max_length=300, description="Title of the page (default: the first heading)"
+    )
+
+
+class MakeReport(AgentTool):
+    """Makes reports."""
+
+    name: str = "make_report"
+    description: str = REPORT
+    args_schema: type[BaseModel] = MakeReportArgs
+
+    @override
+    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+        return frozenset({Touch(WORKSPACE)})
+
+    @override
+    async def observe(self, **arguments: Any) -> Observation:
+        wanted = MakeReportArgs.model_validate(arguments)
+        if bool(wanted.markdown.strip()) == bool(wanted.source.strip()):
+            raise ToolError("Give either `markdown`, the text, or `source`, the path of a file.")
+        return Observation(await asyncio.to_thread(_make, wanted, self.session.workspace))
+
+
+def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
+    """The report, written; and what to say of it. Blocking."""
+    from tools.report.body import to_body
+    from tools.report.page import page
+
+    output = _output(wanted, workspace)
+    markdown, folder = _markdown(wanted, workspace, output)
+    pictures = Pictures(workspace, folder, output)
+    body = to_body(markdown, pictures)
+    title = wanted.title.strip() or body.title or "Report"
+    data = page(body, title, markdown).encode("utf-8", "replace")
+    shown = workspace.show(output)
+    try:
+        make_folders(output.parent)
+        replace_file(output, data)
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
+    lines = [
+        f"{shown}: {_count(pictures.embedded, 'picture')} and {_count(body.tables, 'table')}, "
+        f"{len(data):,} bytes; one file that works offline.",
+        *_left_out(
+            "Not fetched, since a report asks nobody for anything, and left as links: ",
+            pictures.not_fetched,
+        ),
+        *_left_out(
+            "Not read as pictures (a path with spaces belongs between < and >): ", body.not_read
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _output(wanted: MakeReportArgs, workspace: Workspace) -> Path:
+    output = workspace.writable(wanted.output)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
+    if output.is_dir():
+        raise ToolError(f"{workspace.show(output)} is a folder; give the path of a file.")
+    return output
+
+
+def _markdown(wanted: MakeReportArgs, workspace: Workspace, output: Path) -> tuple[str, Path]:
+    """The Markdown, and the folder from which it names its pictures."""
+    if not wanted.source.strip():
+        return _short_enough(wanted.markdown, "`markdown`"), workspace.root
+    source = workspace.readable(wanted.source)
+    shown = workspace.show(source)
+    if source == output:
+        raise ToolError(f"`output` is {shown}, the Markdown itself; give another path.")
+    try:
+        text = read_file(source, shown).decode("utf-8-sig")
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
+    return _short_enough(text, shown), source.parent
+
+
+def _short_enough(text: str, shown: str) -> str:
+    if len(text) > LONGEST:
+        raise ToolError(
+            f"{shown} has {len(text):,} characters, and {LONGEST:,} is the most of a report; "
+            "leave the data in files and name those."
+        )
+    return text.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no text
+
+
+def _left_out(said: str, names: list[str]) -> list[str]:
+    if not names:
+        return []
+    rest = len(names) - _NAMED
+    more = f" and {rest:,} more" if rest > 0 else ""
+    return [f"{said}{', '.join(name[:100] for name in names[:_NAMED])}{more}."]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,1 @@
+"""A report: Markdown made into one HTML file that holds its pictures."""
