@@ -165,6 +165,8 @@ class RunFacts:
     files_note: str = ""
     is_newest: bool = True
     is_running: bool = False
+    is_ours: bool = False
+    """Whether the command line began it: then the thread is held by whoever works on it."""
     waits: bool = False
 
     @property

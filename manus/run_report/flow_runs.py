@@ -73,7 +73,8 @@ class _Fold:
         changes = (c for c in superstep.written("plan") if _is_end(c, index))
         change: dict[str, Any] = next(changes, {})
         space = change.get("space") or self._space_of(superstep, task)
-        talks = conversations(self._spaces.get(space, []))
+        # a step that has just been sent out has no checkpoint of its own yet
+        talks = conversations(self._spaces.get(space, [])) if space != ROOT else []
         row = Row(
             kind="step",
             title=str(step.get("text", "")),
@@ -97,7 +98,10 @@ class _Fold:
         return dict(steps[index]) if index < len(steps) else {}
 
     def _space_of(self, superstep: Superstep, task: Mapping[str, Any]) -> str:
-        """The namespace of a step at work, which the plan does not know yet: by its request."""
+        """The namespace of a step at work, which the plan does not know yet: by its request.
+
+        `ROOT` if there is none yet.
+        """
         for space, own in self._spaces.items():
             if space == ROOT or not own:
                 continue
@@ -105,7 +109,7 @@ class _Fold:
             said = [text_of(m) for m in messages_of(own[0])]
             if superstep.id in parents.values() and task.get("request") in said:
                 return space
-        return ""
+        return ROOT
 
     def _planner(self, superstep: Superstep, run: RunFacts, at_work: bool) -> None:
         before = self._plan

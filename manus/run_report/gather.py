@@ -22,6 +22,7 @@ def gather(
     for run in runs:
         run.is_newest = run is runs[-1]
     if runs:
+        runs[-1].is_ours = "graph" in trail.root[-1].metadata
         runs[-1].is_running = is_running and runs[-1].talk.stop_reason is None
         runs[-1].waits = runs[-1].talk.stop_reason is None and not is_running and _waits(trail)
     budget = Budget()

@@ -80,7 +80,8 @@ def _folded(title: str, *inside: Html) -> Html:
 
 def _facts(run: RunFacts, clock: Clock) -> Html:
     used = total_of(run.talk.points)
-    seconds = run.talk.usage.get("seconds") or clock.length
+    counted = run.talk.usage.get("seconds") if run.talk.stop_reason else None
+    seconds = counted or clock.length
     idle = sum(length for _, length in clock.pauses)
     calls = sum(len(step.calls) for talk in run.conversations for step in talk.steps)
     limit = f" of {run.talk.max_steps}" if run.talk.max_steps and run.kind == "agent" else ""

@@ -29,6 +29,7 @@ def points_of(supersteps: Sequence[Superstep]) -> list[Point]:
         if (now := superstep.last("run")) is not None and now["id"] != run:
             run, before = now["id"], _NOTHING
         usage = superstep.last("usage")
+        usage = usage.value if isinstance(usage, Overwrite) else usage
         if usage is not None:
             points.append(_point(superstep, before, usage))
             before = usage

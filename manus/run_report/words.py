@@ -90,7 +90,10 @@ def state(run: RunFacts) -> tuple[str, str]:
     if reason is None:
         if run.is_running:
             return "Running", "live"
-        return ("Stopped before its end", "warn") if run.is_newest else ("Left unfinished", "quiet")
+        if not run.is_newest:
+            return "Left unfinished", "quiet"
+        # of a run that the command line did not begin nobody knows whether it is at work
+        return ("Stopped before its end" if run.is_ours else "Not finished"), "warn"
     said = _ENDS.get(reason, reason)
     if said == "Finished":
         return (said, "good") if run.talk.success else ("Finished without success", "bad")

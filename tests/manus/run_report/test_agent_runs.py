@@ -179,7 +179,7 @@ async def test_killed_in_a_tool_and_resumed(agent: ScriptedAgent, tmp_path: Path
         child.kill()
         await child.wait()
     [stopped] = await runs_of(agent)
-    assert state(stopped) == ("Stopped before its end", "warn")
+    assert state(stopped) == ("Not finished", "warn")
     assert [len(step.calls) for step in stopped.talk.steps] == [1, 2]
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Gone on."))

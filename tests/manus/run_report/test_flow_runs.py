@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from langgraph.types import Command
 
 from manus.run_report.facts import Row, RunFacts
 from manus.run_report.gather import gather
-from manus.run_report.trail import read_trail
+from manus.run_report.page import page
+from manus.run_report.trail import ROOT as ROOT_SPACE
+from manus.run_report.trail import Trail, read_trail
 from manus.run_report.usage import total_of
 from manus.run_report.words import state
 from tests.flow.helpers import (
@@ -183,3 +186,26 @@ async def has_ended(flow: ScriptedFlow, title: str) -> bool:
     """Whether what came of a step is in the store, though the steps beside it are at work."""
     [run] = await runs_of(flow)
     return any(row.title == title and row.status == "completed" for row in run.rows)
+
+
+async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None:
+    """Whatever the store has so far, with or without the steps' own checkpoints."""
+    flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
+    flow.step("alpha", call("append", path="a", line="1"), succeeds())
+    flow.step("beta", gives_up())
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("Done."))
+    await flow.run(request="Do it.")
+    trail = await read_trail(flow.saver, "t")
+    moments = sorted(s.at for steps in trail.spaces.values() for s in steps)
+    for now in moments:
+        for with_steps in (True, False):
+            early = Trail("t")
+            for space, own in trail.spaces.items():
+                past = [s for s in own if s.at <= now]
+                if past and (with_steps or space == ROOT_SPACE):
+                    past[-1] = replace(past[-1], until=None, writes=past[-1].writes[:1])
+                    early.spaces[space] = past
+            facts = gather(early, is_running=True)
+            assert "<main" in page(facts)
+            assert len(facts.runs) == 1
