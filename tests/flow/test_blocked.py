@@ -169,7 +169,7 @@ async def test_a_budget_holds_for_the_whole_run(
     flow: ScriptedFlow, budget: dict[str, Any], named: str
 ) -> None:
     used = {"prompt_tokens": 900, "completion_tokens": 200, "total_tokens": 1_100}
-    flow.plans(makes("alpha", "beta"))
+    flow.plans(calls(makes("alpha", "beta"), usage=used))
     flow.step("alpha", calls(succeeds().calls[0], usage=used))
     outcome = await flow.run(budget=budget)
     assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
