@@ -123,6 +123,7 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
             async with aclosing(stream) as parts:
                 async for part in parts:
                     yield part
+                    running.goes_on(key)
             if options.get("interrupt_before") or options.get("interrupt_after"):
                 running_now.session.waiting |= await self._is_under_way(configurable)
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,11 @@ _running: dict[str, Running] = {}
 _closing: set[asyncio.Task[None]] = set()
 _busy: set[str] = set()
 """Keys of runs that begin, work or end; a run that waits for a person is not among them."""
+_tasks: dict[str, asyncio.Task[Any] | None] = {}
+"""The tasks in which they do so: a server may take each part of a stream in a task of its own."""
+_ENDING = 60.0
+"""Seconds that a run waits at most for one on its thread that is being cancelled."""
+_LOOK = 0.02
 
 
 async def start(
@@ -120,14 +126,19 @@ async def start(
     its settings, models and recording, and has a session of its own; `share_of` names the share
     of its budget.
 
+    One that is being cancelled is waited for: a server begins the next run while the one before
+    still ends its processes.
+
     Raises:
         ThreadBusyError: a run of that key is at work in this process.
         SettingsError, UsageError: settings or workspace do not fit.
     """
+    await _until_ended(key)
     if key in _busy:
         thread = key.rpartition(":")[0]
         raise ThreadBusyError(f"Another run is at work on the thread {thread}; wait for it to end.")
     _busy.add(key)
+    goes_on(key)
     waited = _running.get(key)
     try:
         made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
@@ -137,11 +148,33 @@ async def start(
         if waited is not None and waited.session is not made.session:
             await waited.session.close()
     except BaseException:  # cancelled, too: the thread must not stay busy for ever
-        _busy.discard(key)
+        _free(key)
         raise
     made.session.waiting = False
     made.session.restart_clock()
     return made
+
+
+def goes_on(key: str) -> None:
+    """Note the task in which a run works from now on."""
+    _tasks[key] = asyncio.current_task()
+
+
+def _free(key: str) -> None:
+    _busy.discard(key)
+    _tasks.pop(key, None)
+
+
+async def _until_ended(key: str) -> None:
+    """Wait for a run that is on its way out; one that is at work is left to it."""
+    limit = time.monotonic() + _ENDING
+    # no event: a server may keep its runs in several loops
+    while key in _busy and _is_ending(_tasks.get(key)) and time.monotonic() < limit:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK)
+
+
+def _is_ending(task: asyncio.Task[Any] | None) -> bool:
+    return task is not None and (task.done() or task.cancelling() > 0)
 
 
 def _build(
@@ -218,7 +251,7 @@ async def stop(key: str, *, keep: bool = True) -> None:
         del _running[key]
         await known.session.close()
     finally:
-        _busy.discard(key)  # last: until all is closed, the next run on the thread has to wait
+        _free(key)  # last: until all is closed, the next run on the thread has to wait
 
 
 def _give_up(key: str, known: Running) -> None:

@@ -16,8 +16,29 @@ from graph.given import to_context, to_input
 from state.context import Context
 from state.errors import SettingsError, ThreadBusyError, UsageError
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
-from tests.helpers.tools import Shelf
+from tests.helpers.tools import Append, Shelf
 from tests.server import Request, ScriptedServer, call, calls, fail, hang, mentions, text
+from tools.result import Observation
+
+
+class Lingers(Append):
+    """Works for ever, and takes its time to end when it is cancelled: until there is `release`."""
+
+    async def observe(self, path: str, line: str, **_: Any) -> Observation:
+        root = self.session.workspace.root
+        try:
+            await super().observe(path=path, line=line)
+            await asyncio.Event().wait()
+        finally:
+            (root / "lingers").touch()
+            await there(root / "release")
+        return Observation("never")
+
+
+async def there(file: Path) -> None:
+    async with asyncio.timeout(60):
+        while not file.exists():
+            await asyncio.sleep(0.01)
 
 
 class TestInput:
@@ -244,6 +265,21 @@ class TestThreads:
             await first
         outcome = await agent.run(text("Now."), thread="a:b")
         assert outcome.output == "Now."
+
+    async def test_one_that_is_being_cancelled_is_waited_for(self, agent: ScriptedAgent) -> None:
+        """A server begins the next run while the one before still ends what it had started."""
+        slow = replace(TESTER, tools=(Lingers,))
+        agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, slow)
+        agent.server.script(call("append", path="a", line="1"))
+        first = asyncio.create_task(agent.run())
+        await there(agent.workspace / "a")
+        first.cancel()
+        second = asyncio.create_task(agent.run(text("Now."), request="Instead."))
+        await there(agent.workspace / "lingers")
+        assert not second.done()
+        (agent.workspace / "release").touch()
+        assert (await second).output == "Now."
+        assert first.cancelled()
 
     async def test_even_from_the_first_moment(self, agent: ScriptedAgent) -> None:
         agent.server.script(text("One."))
