@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ _PRE = (
 _CELL = "text-align:left;vertical-align:top;padding:.25em .7em;white-space:normal"
 _NUMBER = "text-align:right;padding:.15em .8em;font-variant-numeric:tabular-nums"
 _QUIET = "opacity:.75;font-size:.92em"
+_FORMULA = re.compile(r"[$\\]")
 _LONG = 200
 """Characters above which a text is folded."""
 _MOST = 20_000
@@ -52,8 +54,12 @@ _WORDS = {
 
 
 def escaped(text: str) -> str:
-    """Text as HTML, without what a terminal or a page could take for a command."""
-    return html.escape(clean(text))
+    """Text as HTML, without what a terminal or a page could take for a command.
+
+    Notebooks take what stands between two dollar signs, or behind a backslash, for a formula; not
+    so if each of these signs is in an element of its own.
+    """
+    return _FORMULA.sub(r"<span>\g<0></span>", html.escape(clean(text)))
 
 
 def block(*parts: str) -> str:

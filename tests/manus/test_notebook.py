@@ -144,6 +144,14 @@ def test_a_state_without_a_run() -> None:
     assert repr(show_run({})) == "idle"
 
 
+def test_a_shell_s_dollar_signs_are_no_formula() -> None:
+    call = {"name": "bash", "args": {"command": "awk '$3>$2' \\(x\\)"}, "id": "c"}
+    values = {"messages": [AIMessage("From $1 to $2, \\begin{x}", tool_calls=[call])]}
+    words = Page(html(show_run(values))).words
+    assert not [word for word in words if len(word) > 1 and ("$" in word or "\\" in word)]
+    assert "awk '$3>$2' \\(x\\)" in "".join(words)
+
+
 def test_an_observation_of_megabytes_is_cut() -> None:
     messages = [ToolMessage("x" * 5_000_000, tool_call_id="c", name="bash")]
     shown = html(show_update("act", {"messages": messages}))
