@@ -228,3 +228,27 @@ def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) 
 
 def test_one_without_a_file_is_always_current() -> None:
     assert _opened(None).is_current()
+
+
+def test_model_calls_that_were_paid_for_are_there_after_a_crash(
+    path: Path, journal: Journal
+) -> None:
+    journal.begin("k1", "browser_use")
+    journal.spend("k1", {"input_tokens": 3})
+    journal.spend("k1", {"input_tokens": 4})
+    again = _opened(path)
+    assert again.spent("k1") == [{"input_tokens": 3}, {"input_tokens": 4}]
+    assert again.look_up("k1") == Entry("begun", None)
+    assert again.spent("k2") == []
+    again.close()
+
+
+def test_they_are_kept_when_the_file_is_shortened(path: Path, journal: Journal) -> None:
+    for number in range(500):
+        journal.spend(f"k{number}", {"input_tokens": number})
+    _opened(path).close()
+    again = _opened(path)
+    assert len(path.read_text().splitlines()) < 500
+    assert again.spent("k499") == [{"input_tokens": 499}]
+    assert again.spent("k0") == []
+    again.close()
