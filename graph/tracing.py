@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from state import tracing
 from state.errors import SettingsError
+from state.tracing_settings import NOT_INSTALLED, endpoint_of, is_disabled, wants_content
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -29,31 +30,13 @@ SCOPE = "manus"
 LONGEST_FLUSH = 2.0
 """Seconds that the end of the process waits for what is not sent yet."""
 
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
-_CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_WITH_CONTENT = ("true", "1", "span_only", "span_and_event")
-NOT_INSTALLED = (
-    "OpenTelemetry tracing needs packages that are not installed: pip install "
-    "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http (the extra `otel`)."
-)
 NO_ENDPOINT = "Tracing needs a place to send spans to: set OTEL_EXPORTER_OTLP_ENDPOINT."
 
 _lock = threading.Lock()
 _tried = False
 _sender: Sender | None = None
-
-
-def endpoint_of(environment: Mapping[str, str]) -> str | None:
-    """Where spans are to be sent; None where none is named, or tracing is switched off."""
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return None
-    if environment.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
-        return None
-    return next(
-        (found for name in _ENDPOINTS if (found := environment.get(name, "").strip())), None
-    )
 
 
 def set_up_tracing() -> None:
@@ -68,10 +51,9 @@ def set_up_tracing() -> None:
     global _tried
     with _lock:
         _tried = True
-        if tracing.is_on() or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        if tracing.is_on() or is_disabled(os.environ):
             return
-        asked = os.environ.get(_CONTENT, "").strip().lower()
-        tracing.switch_on(_tracer(os.environ), with_content=asked in _WITH_CONTENT)
+        tracing.switch_on(_tracer(os.environ), with_content=wants_content(os.environ))
 
 
 async def is_tracing() -> bool:

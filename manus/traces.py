@@ -13,35 +13,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from state.tracing_settings import uses_langsmith
+
 log = logging.getLogger("manus")
 
 LONGEST_WAIT = 2.0
 """Seconds that the end of the program waits for each of them, without `MANUS_TRACING_WAIT`."""
 
-_SWITCHES = (
-    "LANGSMITH_TRACING",
-    "LANGSMITH_TRACING_V2",
-    "LANGCHAIN_TRACING",
-    "LANGCHAIN_TRACING_V2",
-)
 _is_held = False
 
 
 @contextmanager
 def sending_traces() -> Iterator[None]:
     """What is recorded in the block is sent when it ends, as far as that can be done quickly."""
-    langsmith = _LangSmith() if uses_langsmith() else None
+    langsmith = _LangSmith() if uses_langsmith(os.environ) else None
     try:
         yield
     finally:
         if langsmith is not None:
             langsmith.finish(_longest_wait())
         _finish_spans()
-
-
-def uses_langsmith() -> bool:
-    """Whether LangSmith's own variables switch it on."""
-    return any(os.environ.get(name, "").strip() == "true" for name in _SWITCHES)
 
 
 def leave_at_once(code: int) -> None:

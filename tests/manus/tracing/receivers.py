@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,6 +119,13 @@ class Collector(Receiver):
             for sent in ExportTraceServiceRequest.FromString(post.body).resource_spans:
                 found += [_seen(span) for scope in sent.scope_spans for span in scope.spans]
         return sorted(found, key=lambda span: span.began)
+
+    def wait_for(self, number: int) -> None:
+        """Wait until so many spans have come."""
+        limit = time.monotonic() + 60
+        while len(self.spans) < number:
+            assert time.monotonic() < limit, f"only {[span.name for span in self.spans]} came"
+            time.sleep(0.02)
 
     @property
     def services(self) -> set[str]:
