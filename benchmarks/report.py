@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -124,6 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
+    load = os.getloadavg()[0]
     rows, version = asyncio.run(_measure(repeat))
     text = "\n".join(
         (
@@ -131,8 +133,8 @@ def main() -> None:
             "",
             "The report on a real run of the agent graph against a scripted model: written from "
             f"the store, and opened from its file in Chromium {version}, each time in a fresh "
-            f"context; medians of {repeat}. Made by `python -m benchmarks.report`; the times "
-            "depend on how busy the machine was.",
+            f"context; medians of {repeat}, on {os.cpu_count()} cores with a load of {load:.1f} "
+            "before. Made by `python -m benchmarks.report`.",
             "",
             "| steps | an observation | page | written in | first text after | loaded after "
             "| slowest |",

@@ -8,10 +8,11 @@ from datetime import datetime
 from manus.run_report.words import offset
 
 _TICKS = (
-    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800),
-    *(3600, 7200, 14400, 28800, 86400, 172800, 604800),
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
+    *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800),
 )
 _MOST_TICKS = 6
+_SHORTEST = 0.5
 _SHORT = 10
 """Seconds below which tenths of them are told."""
 
@@ -47,6 +48,8 @@ class Clock:
         """Seconds since the beginning; of a short run with its tenths."""
         if self.length >= _SHORT:
             return offset(seconds)
+        if self.length < _SHORTEST:
+            return f"{1000 * seconds:.0f} ms"
         return f"{seconds:.1f}".removesuffix(".0") + " s"
 
     @property
