@@ -25,6 +25,8 @@ from state.settings import Settings
 _PACKAGES = ("langgraph", "langchain-openai", "langgraph-checkpoint-sqlite")
 _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
 """Bytes that should be, and that must be, free on a disk."""
+_SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
+"""What few machines can draw by themselves, and how the font list names it."""
 _WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 
 
@@ -68,8 +70,10 @@ def examine() -> list[Finding]:
         _workspace,
         _disk,
         _browser,
+        _fonts,
         _sandbox,
         _mcp,
+        _tracing,
     ]
     return findings + [finding for check in checks for finding in check(settings)]
 
@@ -154,6 +158,29 @@ def _bundled_browser() -> str | None:
         return None
 
 
+def _fonts(_: Settings) -> Iterator[Finding]:
+    """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
+    if not sys.platform.startswith("linux"):
+        return
+    names = [name for name, language in _SCRIPTS.items() if not _has_font(language)]
+    if not names:
+        yield Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
+        return
+    unknown = "" if shutil.which("fc-list") else " (`fc-list` is not installed)"
+    text = f"none for {', '.join(names)} found{unknown}: charts show boxes, or nothing, instead"
+    remedy = "Install one, for example with `sudo apt install fontconfig fonts-noto-cjk`."
+    yield Finding("fonts", "warning", text, remedy)
+
+
+def _has_font(language: str) -> bool:
+    try:
+        query = ["fc-list", f":lang={language}"]
+        done = subprocess.run(query, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and bool(done.stdout.strip())
+
+
 def _sandbox(_: Settings) -> Iterator[Finding]:
     remedy = "On Linux install bubblewrap (`sudo apt install bubblewrap`)."
     bwrap = shutil.which("bwrap")
@@ -189,6 +216,29 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
             yield Finding("mcp", "warning", place, problem)
         else:
             yield Finding("mcp", "ok", f"{place} (`manus mcp list` connects it)")
+
+
+def _tracing(_: Settings) -> Iterator[Finding]:
+    """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
+    from state.tracing_settings import NOT_INSTALLED, endpoint_of, uses_langsmith, wants_content
+
+    endpoint, langsmith = endpoint_of(os.environ), uses_langsmith(os.environ)
+    if not (endpoint or langsmith):
+        yield Finding("tracing", "ok", "off: nothing is sent anywhere")
+    if langsmith:
+        place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
+        yield Finding("tracing", "ok", f"LangSmith at {_without_password(place)}")
+    if endpoint:
+        content = "with" if wants_content(os.environ) else "without"
+        said = f"spans to {_without_password(endpoint)}, {content} prompts and results"
+        there = is_installed("opentelemetry.exporter.otlp.proto.http")
+        state: Literal["ok", "warning"] = "ok" if there else "warning"
+        yield Finding("tracing", state, said, "" if there else NOT_INSTALLED)
+
+
+def _without_password(address: str) -> str:
+    before, at, place = address.rpartition("@")
+    return f"{before.partition('//')[0]}//{place}" if at else address
 
 
 def _mcp_problem(server: McpServer) -> str:

@@ -87,5 +87,13 @@ class AgentTool(BaseTool):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self._arun(**arguments))
+            return asyncio.run(self._once(**arguments))
         raise ToolError(f"`{self.name}` is asynchronous: use `ainvoke` inside an event loop.")
+
+    async def _once(self, **arguments: Any) -> tuple[Any, Observation]:
+        """A call on a loop of its own, with which a shell or a browser that it began must end."""
+        before = self.session.live()
+        try:
+            return await self._arun(**arguments)
+        finally:
+            await self.session.release(keep=before)

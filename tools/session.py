@@ -90,10 +90,19 @@ class Session:
         elapsed, self._clock = now - self._clock, now
         return elapsed
 
+    def live(self) -> frozenset[str]:
+        """The names of the live things there are."""
+        return frozenset(self._live)
+
+    async def release(self, keep: frozenset[str] = frozenset()) -> None:
+        """Close the live things, the newest first, but for those to be kept."""
+        for name in reversed(list(self._live)):
+            if name not in keep:
+                await self.discard(name)
+
     async def close(self) -> None:
         """Close everything, the newest first."""
-        for name in reversed(list(self._live)):
-            await self.discard(name)
+        await self.release()
         await asyncio.to_thread(self.journal.close)
         await asyncio.to_thread(self.archive.close)
 

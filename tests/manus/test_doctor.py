@@ -1,3 +1,7 @@
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.manus.program import Program
@@ -110,3 +114,45 @@ def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
     assert "ok      mcp       later: http, https://moon.example/mcp (off)\n" in result.out
     assert not (manus.home / "started").exists()
     assert KEY not in result.out
+
+
+def _fc_list(folder: Path, languages: str) -> str:
+    """A folder for PATH whose `fc-list` knows a font for these languages."""
+    program = folder / "bin" / "fc-list"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\ncase " {languages} " in *" ${{1#:lang=}} "*) echo font;; esac\n'
+    )
+    program.chmod(0o755)
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems bring fonts")
+@pytest.mark.parametrize(
+    ("languages", "said"),
+    [
+        ("zh-cn ja ko", "ok      fonts     for Chinese, Japanese, Korean too\n"),
+        (
+            "ja ko",
+            "note    fonts     none for Chinese found: charts show boxes, or nothing, instead\n",
+        ),
+        ("", "note    fonts     none for Chinese, Japanese, Korean found: charts"),
+    ],
+)
+def test_fonts_for_other_scripts_are_looked_for(manus: Program, languages: str, said: str) -> None:
+    result = manus("doctor", PATH=_fc_list(manus.home, languages))
+    assert result.code == 0
+    assert said in result.out
+    assert ("sudo apt install fontconfig fonts-noto-cjk" in result.out) == ("ok" not in said)
+
+
+def test_where_traces_go(manus: Program, server: ScriptedServer) -> None:
+    assert "ok      tracing   off: nothing is sent anywhere\n" in manus("doctor").out
+    where = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9"}
+    langsmith = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": KEY}
+    out = manus("doctor", **where, **langsmith).out
+    assert "ok      tracing   LangSmith at its own address\n" in out
+    assert "spans to http://127.0.0.1:9, without prompts and results\n" in out
+    assert KEY not in out
+    content = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
+    assert "with prompts and results\n" in manus("doctor", **where, **content).out
