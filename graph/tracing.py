@@ -105,6 +105,9 @@ def _tracer(environment: Mapping[str, str]) -> Tracer:
         _sender = Sender()
     except ImportError:
         raise SettingsError(NOT_INSTALLED) from None
+    except (ValueError, OSError) as error:
+        said = str(error).rstrip(".")
+        raise SettingsError(f"Tracing does not take what an OTEL_ variable says: {said}.") from None
     return _sender.tracer
 
 

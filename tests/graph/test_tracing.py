@@ -166,6 +166,10 @@ def test_set_up_without_a_place_to_send_to(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SettingsError, match="not as grpc: set OTEL_EXPORTER_OTLP_PROTOCOL=http"):
         set_up_tracing()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    with pytest.raises(SettingsError, match="OTEL_ variable says: max_queue_size must be"):
+        set_up_tracing()
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     set_up_tracing()
     assert not tracing.is_on()
