@@ -58,5 +58,7 @@ def execute(args: argparse.Namespace) -> int:
 
         return asyncio.run(list_servers(settings, as_json=args.json))
     from manus.mcp.serve import serve
+    from manus.traces import sending_traces
 
-    return asyncio.run(serve(settings, args))
+    with sending_traces():
+        return asyncio.run(serve(settings, args))
