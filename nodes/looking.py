@@ -32,8 +32,7 @@ async def look(running: Running, history: Sequence[AnyMessage]) -> View:
         return [prompts.BROWSER_GONE if used else prompts.NO_PAGE], ()
     from tools.browser.state import browser_state  # it was imported when the browser was opened
 
-    vision = running.model_settings(running.profile.role).vision
-    state = await browser_state(running.session, screenshot=vision)
+    state = await browser_state(running.session, screenshot=running.sees)
     if state is None:
         return [prompts.NO_PAGE], ()
     return [state.text], (state.screenshot,) if state.screenshot is not None else ()

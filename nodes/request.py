@@ -56,6 +56,11 @@ def to_request(
     return [system, *seen, last]
 
 
+def has_images(message: AnyMessage) -> bool:
+    """Whether an image is among the blocks of a message."""
+    return isinstance(message.content, list) and any(map(_is_image, message.content))
+
+
 def without_images(message: AnyMessage) -> AnyMessage:
     """The message itself if it has no image, else a copy with a line in place of each."""
     if not isinstance(message.content, list):

@@ -26,7 +26,7 @@ from state.context import Context
 from state.errors import ThreadBusyError
 from state.model_settings import ModelSettings
 from state.profile import Profile
-from state.settings import Settings, load_settings
+from state.settings import VISION, Settings, load_settings
 from tools.archive import Archive
 from tools.catalog import Catalog, build_catalog
 from tools.journal import Journal
@@ -84,6 +84,18 @@ class Running:
                 chosen = chosen.at(self.context.model, self.context.base_url)
             self._chosen[role] = chosen
         return self._chosen[role]
+
+    def role_for(self, *, pictures: bool) -> str:
+        """The role that is asked: the profile's, or `vision` for pictures that it cannot see."""
+        role = self.profile.role
+        if pictures and VISION in self.settings.roles and not self.model_settings(role).vision:
+            return VISION
+        return role
+
+    @property
+    def sees(self) -> bool:
+        """Whether pictures reach a model that sees them."""
+        return self.model_settings(self.role_for(pictures=True)).vision
 
     async def model(self, role: str) -> BaseChatModel:
         """The chat model of a role, built when it is first asked for."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from nodes.compact import Compacted
 from nodes.complete import Reply, complete
 from nodes.large import fitted
 from nodes.recording import ephemeral
-from nodes.request import to_request
+from nodes.request import has_images, to_request
 from nodes.results import results_of
 from nodes.room import inherit_archive, learn_window, make_room, offer_recall, too_large
 from nodes.running import Running
@@ -50,6 +51,7 @@ class Talk:
         self._run = run
         self._tell = tell
         self._images: Sequence[Image] = ()
+        self._role = running.profile.role
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
         if self._compaction is not None:
@@ -66,6 +68,7 @@ class Talk:
             ModelError: there is none to go on with.
         """
         self._images = images
+        self._role = self._running.role_for(pictures=bool(images) or _is_pictured(self.history))
         await inherit_archive(self._running, self._compaction)
         await self._make_room()
         request = await self._request(notes)
@@ -117,11 +120,11 @@ class Talk:
     async def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
         running = self._running
         return to_request(
-            await fitted(running, running.profile.role, self.history),
+            await fitted(running, self._role, self.history),
             running.profile,
             self._run["workspace"],
             notes,
-            vision=running.model_settings(running.profile.role).vision,
+            vision=running.model_settings(self._role).vision,
             instructions=self._compaction["instructions"] if self._compaction else (),
             images=[image.as_block() for image in self._images],
         )
@@ -129,11 +132,10 @@ class Talk:
     async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
         """The reply; where a call is required, asked again at most twice."""
         running = self._running
-        role = running.profile.role
         tools = None if choice == "none" else running.catalog.schemas()
         for _ in range(REQUIRED_TRIES):
             reply = await complete(
-                running, role, request, tools=tools, tool_choice=choice, tell=self._tell
+                running, self._role, request, tools=tools, tool_choice=choice, tell=self._tell
             )
             if choice != "required" or has_calls(reply.message):
                 return reply
@@ -142,3 +144,9 @@ class Talk:
             f"The model answered without a tool call {REQUIRED_TRIES} times although tool choice "
             "is `required`; use `auto`, or a model that can call tools."
         )
+
+
+def _is_pictured(history: Sequence[AnyMessage]) -> bool:
+    """Whether there is a picture that no model has answered to."""
+    new = takewhile(lambda message: not isinstance(message, AIMessage), reversed(history))
+    return any(has_images(message) for message in new)

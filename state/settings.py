@@ -46,6 +46,8 @@ _GROUPED = {
     "BRAVE_API_KEY": ("search", "brave_api_key"),
 }
 _SECRET = "api_key"
+VISION = "vision"
+"""The role that is asked about pictures where the agent's own model sees none."""
 
 
 class Settings(ModelSettings):
@@ -83,7 +85,10 @@ class Settings(ModelSettings):
         """
         main = ModelSettings(**{name: getattr(self, name) for name in ModelSettings.model_fields})
         own = self.roles.get(role)
-        return main if own is None else main.overlaid(own)
+        chosen = main if own is None else main.overlaid(own)
+        # the model that is there for pictures sees them, though `main` may not
+        blind = role == VISION and own is not None and "vision" not in own.model_fields_set
+        return chosen.model_copy(update={"vision": True}) if blind else chosen
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model: of its name, or of the longest beginning of it in the table."""

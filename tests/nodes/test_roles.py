@@ -15,7 +15,7 @@ from nodes import endpoints
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.tools import NoArgs
-from tests.server import Request, call, fail, text
+from tests.server import Request, call, calls, fail, text
 from tools.base import AgentTool
 from tools.result import Observation
 
@@ -110,3 +110,35 @@ async def test_thoughts_are_sent_back_to_the_role_that_wants_them(agent: Scripte
     assert agent.server.requests[-1].messages[2]["reasoning_content"] == "I thought."
     await agent.run(text("Three."), request="Third.")
     assert b"I thought." not in agent.server.requests[-1].raw
+
+
+async def test_what_the_agents_own_model_cannot_see_the_vision_model_is_asked_about(
+    agent: ScriptedAgent,
+) -> None:
+    Path("manus.toml").write_text(
+        f"""
+        vision = false
+        [roles.vision]
+        model = "seeing"
+        base_url = "{agent.server.base_url}"
+        """
+    )
+    agent.server.when(of("seeing"), calls(call("poll"), text="It is red."))
+    outcome = await agent.run(call("picture"), text("Red."))
+    assert outcome.output == "Red."
+    blind, seeing, after = agent.server.requests
+    assert [request.model for request in (blind, seeing, after)] == [
+        "scripted",
+        "seeing",
+        "scripted",
+    ]
+    assert b"data:image/png" in seeing.raw
+    assert b"data:image/png" not in after.raw
+    assert b"It is red." in after.raw
+    assert outcome.usage["roles"]["vision"]["model_calls"] == 1
+
+
+async def test_without_a_vision_model_a_picture_is_left_out(agent: ScriptedAgent) -> None:
+    Path("manus.toml").write_text("vision = false\n")
+    await agent.run(call("picture"), text("I cannot see it."))
+    assert b"data:image/png" not in agent.server.requests[-1].raw
