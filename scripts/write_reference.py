@@ -48,7 +48,12 @@ def docstrings(kind: type) -> dict[str, str]:
 
 def cell(text: str) -> str:
     """A text as a table's cell."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return without_links(" ".join(text.split())).replace("|", "\\|")
+
+
+def without_links(text: str) -> str:
+    """A text whose examples of Markdown are not taken for Markdown."""
+    return text.replace("](", "]\\(")
 
 
 def type_name(annotation: Any) -> str:
@@ -203,7 +208,7 @@ def tools_page() -> Iterator[str]:
             module, _, attribute = place.partition(":")
             tool = getattr(import_module(module), attribute)(session=session)
             yield f"\n## `{name}`\n"
-            yield tool.description
+            yield without_links(tool.description)
             yield ""
             schema = tool.tool_call_schema
             if isinstance(schema, type):
