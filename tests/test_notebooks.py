@@ -117,6 +117,16 @@ EXPECTED = {
         "its argument `word` has no type hint; write for example `word: str`.",
         "has two tools named `lookup`, `my_tools:lookup` and `more_tools:lookup`",
     ],
+    "data_analysis": [
+        "(1461, 6) 2012-01-01 2015-12-31",
+        "missing: 0 twice: 0",
+        "finished · terminated · The answer is in report.html.",
+        "A bar chart of 12 rows: charts/rain.png, and charts/rain.html, which works offline.",
+        "A box chart of 1,461 rows: charts/heat.png",
+        "report.html: 2 pictures and 1 table, ",
+        "2 charts in it, 12 months",
+        "November is the wettest month (161 mm), July the driest (12 mm).",
+    ],
     "comparing_runs": [
         "They part where hasty has a step 2 that careful has not.",
         "['same', 'right', 'same', 'left', 'same']",

@@ -124,6 +124,19 @@ def test_points_in_time_are_named_as_shortly_as_they_can_be(times: list[str], la
     assert time_labels(pd.Series(pd.to_datetime(times, format="mixed")))[0] == label
 
 
+@pytest.mark.parametrize("text", ["2024-03", "2024-03-01", "2024/3/1", "2024-03-01T08:00:00Z"])
+def test_texts_that_are_dates_go_along_an_axis_of_time(text: str) -> None:
+    spec, _ = _drawn({"when": [text, text], "n": [1, 2]}, type="line", x="when", y="n")
+    assert spec["encoding"]["x"]["type"] == "temporal"
+    assert _rows(spec)[0]["x"].startswith("2024-03-01T")
+
+
+@pytest.mark.parametrize("text", ["2024-03-0123", "2024/03-01", "2024", "20240301"])
+def test_other_texts_are_no_dates(text: str) -> None:
+    spec, _ = _drawn({"when": [text, "x" + text], "n": [1, 2]}, type="line", x="when", y="n")
+    assert spec["encoding"]["x"]["type"] == "nominal"
+
+
 def test_labels_lie_flat_where_there_is_room() -> None:
     assert labels(["北京", "東京"], 720)["labelAngle"] == 0
     assert labels(["a rather long name"] * 10, 720)["labelAngle"] == -40

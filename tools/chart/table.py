@@ -8,6 +8,7 @@ from typing import Any
 from state.errors import ToolError
 
 KINDS = ".csv, .tsv, .json, .jsonl, .ndjson, .parquet, .xlsx"
+_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
 SAID = 30
 """Names of columns that an error lists."""
 
@@ -101,7 +102,7 @@ def scale(values: Any) -> tuple[Any, str]:
     if pd.api.types.is_datetime64_any_dtype(values):
         return values, "temporal"
     texts = values.dropna().astype(str)
-    if len(texts) and texts.head(200).str.match(r"\d{4}-\d{2}(-\d{2}|$)").all():
+    if len(texts) and texts.head(200).str.match(_DATE).all():
         times = pd.to_datetime(values, errors="coerce", format="mixed", utc=True)
         if times.notna().sum() == values.notna().sum():
             return times.dt.tz_localize(None), "temporal"
