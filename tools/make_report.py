@@ -18,8 +18,8 @@ from tools.report.pictures import Pictures
 from tools.result import Observation
 from tools.workspace import Workspace
 
-LONGEST = 1_000_000
-"""Characters of the Markdown of a report."""
+LONGEST = 200_000
+"""Characters of the Markdown of a report: the parser's time grows faster than odd text does."""
 _NAMED = 5
 """Things left out that an answer names; of more it gives the number."""
 
