@@ -51,6 +51,19 @@ def test_bars_that_have_no_room_side_by_side_are_stacked_and_it_is_said() -> Non
     ]
 
 
+def test_bars_coloured_by_what_they_stand_for_are_as_broad_as_others() -> None:
+    spec, notes = _drawn(MONTHS, type="bar", x="place", y="n", color="place", stack=False)
+    assert "xOffset" not in spec["encoding"]
+    assert spec["encoding"]["color"]["legend"] is None
+    assert notes == []
+
+
+def test_an_index_with_doubles_is_no_obstacle() -> None:
+    frame = pd.DataFrame({"g": ["b", "a", "b"], "v": [1, 2, 3]}, index=[0, 0, 0])
+    spec, _ = specify(Chart(type="pie", x="g", y="v"), frame)
+    assert {row["x"]: row["y"] for row in _rows(spec)} == {"b": 4.0, "a": 2.0}
+
+
 def test_an_area_has_a_value_of_each_series_everywhere() -> None:
     frame = {"x": [1, 1, 2, 3], "s": ["a", "b", "a", "b"], "y": [1.0, 2.0, 3.0, 4.0]}
     spec, _ = _drawn(frame, type="area", x="x", y="y", color="s")

@@ -32,6 +32,7 @@ def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
 
     given = {n: getattr(chart, n) for n in COLUMNS if getattr(chart, n)}
     table = pd.DataFrame({n: column(frame, name, n) for n, name in given.items()})
+    table = table.reset_index(drop=True)  # a file may bring an index with doubles
     notes: list[str] = []
     order: list[str] = []
     if chart.color and chart.type not in ("heatmap", "pie"):

@@ -79,7 +79,7 @@ def _filled(table: Any) -> Any:
 
 def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> Channels:
     """The channel that puts bars side by side, where they are not to be stacked."""
-    if chart.type != "bar" or "color" not in table or chart.stack:
+    if chart.type != "bar" or "color" not in table or chart.stack or chart.color == chart.x:
         return {}
     if kind not in CATEGORIES:
         notes.append(
