@@ -74,6 +74,8 @@ class Receiver:
                 receiver._came.set()
                 if receiver.is_silent:
                     receiver._closing.wait()
+                    self.close_connection = True
+                    return  # whoever sent it has long gone
                 self._answer(200, b"")
 
             def _answer(self, code: int, body: bytes) -> None:

@@ -72,7 +72,7 @@ def test_a_server_that_is_away_or_silent_costs_one_line(
 def test_one_that_falls_silent_does_not_hold_the_process(
     manus: Program, server: ScriptedServer, langsmith: LangSmith
 ) -> None:
-    """It takes what is sent, compressed, and never says that it did; its client would wait."""
+    """It takes what is sent and never says that it did; its client would wait for minutes."""
     langsmith.is_silent = True
     server.script(call("bash", command="until [ -e go ]; do sleep 0.05; done"), text("Done."))
     settings = switched_on(langsmith.url)
@@ -82,7 +82,7 @@ def test_one_that_falls_silent_does_not_hold_the_process(
         result = process.end()
     assert (result.code, result.json["output"]) == (0, "Done.")
     assert result.err.count(UNSENT) == 1
-    assert langsmith.posts[0].headers["content-encoding"] == "zstd"
+    assert langsmith.posts
 
 
 def test_switched_off_there_is_no_client_and_no_connection_but_to_the_model(
