@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,3 +175,24 @@ def test_set_up_without_a_place_to_send_to(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     set_up_tracing()
     assert not tracing.is_on()
+
+
+def test_a_provider_of_the_programs_own_is_used() -> None:
+    code = (
+        "from opentelemetry import trace\n"
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "from opentelemetry.sdk.trace.export import SimpleSpanProcessor\n"
+        "from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter\n"
+        "provider, exporter = TracerProvider(), InMemorySpanExporter()\n"
+        "provider.add_span_processor(SimpleSpanProcessor(exporter))\n"
+        "trace.set_tracer_provider(provider)\n"
+        "from graph.tracing import set_up_tracing\n"
+        "from state import tracing\n"
+        "set_up_tracing()\n"
+        "with trace.get_tracer('own').start_as_current_span('outer'):\n"
+        "    with tracing.span('inner', {'a': 1}):\n"
+        "        pass\n"
+        "print([(s.name, s.parent is not None) for s in exporter.get_finished_spans()])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "[('inner', True), ('outer', False)]\n", done.stderr
