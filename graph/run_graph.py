@@ -111,12 +111,7 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
             key, self.profile, chosen, durable=durable, parent=parent, share_of=share
         )
         offer_model(running_now)
-        # a step is on disk before the next one begins, unless the caller wants it otherwise
-        given_config = config.get("configurable", {})
-        default = {CONFIG_KEY_DURABILITY: "sync"} if self._is_stored(given_config) else {}
-        configurable = {**default, **given_config, running.KEY: key}
-        limit = max(config.get("recursion_limit", 0), self.supersteps(running_now.max_steps))
-        inner: RunnableConfig = {**config, "configurable": configurable, "recursion_limit": limit}
+        inner = self._inner(config, key, running_now)
         try:
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
             stream = await traced(stream, self, given, running_now, inner)
@@ -125,9 +120,20 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
                     yield part
                     running.goes_on(key)
             if options.get("interrupt_before") or options.get("interrupt_after"):
-                running_now.session.waiting |= await self._is_under_way(configurable)
+                running_now.session.waiting |= await self._is_under_way(inner["configurable"])
         finally:
             await asyncio.shield(running.stop(key, keep=durable))
+
+    def _inner(
+        self, config: RunnableConfig, key: str, running_now: running.Running
+    ) -> RunnableConfig:
+        """The configuration that the nodes see."""
+        given = config.get("configurable", {})
+        # a step is on disk before the next one begins, unless the caller wants it otherwise
+        default = {CONFIG_KEY_DURABILITY: "sync"} if self._is_stored(given) else {}
+        limit = max(config.get("recursion_limit", 0), self.supersteps(running_now.max_steps))
+        configurable = {**default, **given, running.KEY: key}
+        return {**config, "configurable": configurable, "recursion_limit": limit}
 
     def supersteps(self, max_steps: int) -> int:
         """How many supersteps a run of so many steps may take."""

@@ -23,6 +23,7 @@ from state.events import PlanActionEvent, PlanStepEvent
 from state.flow import StepTask
 from state.plan import StepResult, StepStatus, shortened
 from state.plan_changes import StepChange
+from state.spending import RoleUsage
 from state.usage import nothing_used, spent_so_far, summed, tokens_of
 
 log = logging.getLogger("manus")
@@ -101,16 +102,10 @@ async def carry_out(
         asyncio.CancelledError: the run itself is being cancelled.
     """
     ended = await _run(task, running, executor, runtime, config)
-    files = await asyncio.to_thread(_files, task, running, ended)
     usage = ended.usage
     spent = summed([task.get("spent", nothing_used()), spent_so_far(usage)])
-    result = StepResult(
-        text=shortened(str(ended.values.get("output") or "").strip(), MOST_TEXT),
-        files=files,
-        tokens=tokens_of(usage),
-        usage=spent,
-        stop_reason=ended.stop_reason,
-    )
+    files = await asyncio.to_thread(_files, task, running, ended)
+    result = _result(ended, files, spent)
     running.purse.close(str(task["step"]), usage)
     change = StepChange(
         step=task["step"],
@@ -132,6 +127,16 @@ async def carry_out(
     # and what each step of the executor used is in its own state, by its own numbers
     counted = {name: value for name, value in usage.items() if name != "steps"}
     return {"plan": change, "usage": {**counted, "seconds": 0.0}}
+
+
+def _result(ended: Ended, files: list[str], spent: RoleUsage) -> StepResult:
+    return StepResult(
+        text=shortened(str(ended.values.get("output") or "").strip(), MOST_TEXT),
+        files=files,
+        tokens=tokens_of(ended.usage),
+        usage=spent,
+        stop_reason=ended.stop_reason,
+    )
 
 
 async def _run(
