@@ -108,7 +108,7 @@ def settings_page() -> Iterator[str]:
     from state.mcp_settings import McpServer
     from state.model_settings import ContextSettings, ModelSettings, Price
     from state.profile_settings import ProfileSettings
-    from state.settings import _FOREIGN, _GROUPED, Settings
+    from state.settings import Settings
 
     yield "# Settings\n"
     yield (
@@ -142,6 +142,13 @@ def settings_page() -> Iterator[str]:
             assert isinstance(kind, type)
             yield from field_rows(kind)
     yield "\n## Other variables\n"
+    yield from variable_rows()
+
+
+def variable_rows() -> Iterator[str]:
+    """The variables that are not named after a setting at the top of the file."""
+    from state.settings import _FOREIGN, _GROUPED
+
     yield "| Variable | Stands for |\n| --- | --- |"
     for variable, field in _FOREIGN.items():
         yield f"| `{variable}` | `{field}`, where ours is not set |"
