@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import secrets
-import sys
 from typing import TYPE_CHECKING
 
 from manus.logs import set_up_logging
@@ -57,13 +56,13 @@ async def _begin(kind: str, args: argparse.Namespace, settings: Settings, reques
 def _with_replay(args: argparse.Namespace, settings: Settings, context: Context) -> Context:
     """The context with the recording of `--or-replay`, where no model is configured."""
     from manus.preflight import main_model
+    from manus.screen import Screen
     from nodes.models import is_configured
 
     if args.or_replay is None or is_configured(main_model(settings, context)):
         return context
-    if not args.quiet:
-        sys.stderr.write(
-            f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
-            f"playing the model's turns from {args.or_replay}.\n"
-        )
+    Screen(quiet=args.quiet).paragraph(
+        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
+        f"playing the model's turns from {args.or_replay}."
+    )
     return context.model_copy(update={"model": f"replay:{args.or_replay}"})

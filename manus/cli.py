@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from manus import __version__
 from manus.commands import COMMANDS
@@ -24,6 +24,26 @@ class Parser(argparse.ArgumentParser):
         """Raise a `UsageError`, which `main` tells."""
         raise UsageError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is used.")
 
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Tell of arguments that the command does not know, and of an option that is like one."""
+        name = unknown[0].partition("=")[0]
+        meant = _like(name, self._option_string_actions) if name.startswith("-") else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As ever; but a command that is not there is answered with the one that was meant."""
+        choices = action.choices
+        if action.nargs == argparse.PARSER and choices is not None and value not in choices:
+            self.error(f"There is no command `{value}`{_like(value, choices)}")
+        super()._check_value(action, value)
+
+
+def _like(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
 
 def build_parser() -> Parser:
     """The parser of all commands."""
@@ -37,7 +57,7 @@ def build_parser() -> Parser:
                 name, help=summary, description=f"{summary}.", allow_abbrev=False
             )
             command.add_arguments(sub)
-            sub.set_defaults(execute=command.execute)
+            sub.set_defaults(execute=command.execute, parser=sub)
     return parser
 
 
@@ -59,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _execute(arguments: Sequence[str] | None) -> int:
     try:
         parser = build_parser()
-        args = parser.parse_args(arguments)
+        args, unknown = parser.parse_known_args(_spelled(arguments))
+        if unknown:
+            getattr(args, "parser", parser).refuse(unknown)
         if not hasattr(args, "execute"):
             parser.print_help()
             return 0
@@ -74,12 +96,21 @@ def _execute(arguments: Sequence[str] | None) -> int:
         return _tell_unexpected(error)
 
 
-def _tell(sentence: str) -> None:
-    from manus.screen import discard
-    from manus.text import clean
+def _spelled(arguments: Sequence[str] | None) -> list[str]:
+    """The arguments; `help` and `help run` are taken for `--help` and `run --help`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    return [*given[1:2], "--help"] if given[:1] == ["help"] else given
 
+
+def _tell(sentence: str) -> None:
+    from manus.screen import columns_of, discard
+    from manus.text import clean
+    from manus.wrap import wrapped
+
+    said = f"manus: {clean(sentence)}"
     try:
-        sys.stderr.write(f"manus: {clean(sentence)}\n")
+        said = wrapped(said, columns_of(sys.stderr)) if sys.stderr.isatty() else said
+        sys.stderr.write(f"{said}\n")
         sys.stderr.flush()
     except OSError:
         discard(sys.stderr)

@@ -118,8 +118,9 @@ class Conductor:
                 print_json(outcome.as_json())
             else:
                 self._set_off()
-                print_output(outcome.output)
-                self._set_off()
+                if outcome.output.strip():
+                    print_output(outcome.output)
+                    self._set_off()
             steps = max(len(outcome.results), self._progress.steps)
             took = summary_of(steps, outcome.usage, self._settings.currency)
             print_summary(outcome, self._screen, took, self._workspace)

@@ -17,7 +17,9 @@ from typing import Literal
 from manus.model_check import check_endpoint
 from manus.options import read_settings
 from manus.preflight import is_installed
+from manus.screen import NARROWEST, columns_of
 from manus.text import clean
+from manus.wrap import wrapped
 from state.errors import ManusError, SettingsError
 from state.mcp_settings import McpServer
 from state.settings import Settings
@@ -28,6 +30,7 @@ _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
 """What few machines can draw by themselves, and how the font list names it."""
 _WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
+_MARGIN = " " * 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,20 @@ class Finding:
 def print_findings(findings: list[Finding]) -> None:
     """One line each on stdout, and a verdict."""
     for finding in findings:
-        remedy = f"\n{'':18}{finding.remedy}" if finding.remedy else ""
-        line = f"{_WORD[finding.state]} {finding.name:<10}{finding.text}{remedy}"
-        sys.stdout.write(clean(line) + "\n")
+        sys.stdout.write(f"{_WORD[finding.state]} {finding.name:<10}{_indented(finding.text)}\n")
+        if finding.remedy:
+            sys.stdout.write(f"{_MARGIN}{_indented(finding.remedy)}\n")
     missing = [finding.name for finding in findings if finding.state == "missing"]
     verdict = f"Not ready: {', '.join(missing)}." if missing else "Ready."
     sys.stdout.write(f"\n{verdict}\n")
+
+
+def _indented(text: str) -> str:
+    """The text in its column; on a terminal, broken between words."""
+    text = clean(text)
+    if sys.stdout.isatty():
+        text = wrapped(text, max(columns_of(sys.stdout) - len(_MARGIN), NARROWEST))
+    return text.replace("\n", f"\n{_MARGIN}")
 
 
 def examine() -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from manus.draft import Draft, draft_line
 from manus.plan_view import PlanView
-from manus.screen import Screen
+from manus.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.spent import in_words
 from manus.text import first_line, flat, main_argument
 
@@ -85,7 +85,7 @@ class Progress:
 
     def _on_call(self, event: dict[str, Any]) -> None:
         self._labels[event["id"]] = argument = main_argument(event["args"])
-        self._tell("call", f"{event['name']}: {argument}" if argument else event["name"], "cyan")
+        self._tell("call", f"{event['name']}: {argument}" if argument else event["name"], CALL)
 
     def _on_observation(self, event: dict[str, Any]) -> None:
         self._count(event)
@@ -93,7 +93,7 @@ class Progress:
         # Only where calls run side by side does it take more than the name to tell which it was.
         which = f" {self._labels[event['id']][:24]}" if self._is_one_of_many(event["id"]) else ""
         seconds = f"{event['seconds']:.1f} s"
-        style = "red" if event["is_error"] else "green"
+        style = FAILED if event["is_error"] else DONE
         self._tell(label, f"{event['name']}{which}, {seconds}: {first_line(event['text'])}", style)
 
     def _is_one_of_many(self, call_id: str) -> bool:
@@ -103,15 +103,15 @@ class Progress:
         self._screen.end_text()
         self._streamed = False
         wait = f"attempt {event['attempt'] + 1} in {event['wait']:.1f} s"
-        self._tell("retry", f"{wait}: {event['reason']}", "yellow")
+        self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
     def _on_circle(self, event: dict[str, Any]) -> None:
         measure = _MEASURES.get(event["measure"], event["measure"])
-        self._tell("circle", f"{measure}: {event['what']}", "yellow")
+        self._tell("circle", f"{measure}: {event['what']}", WARNING)
 
     def _on_compaction(self, event: dict[str, Any]) -> None:
         sizes = f"{event['before']:,} → {event['size']:,} tokens"
-        self._tell("context", f"Older turns were summed up: about {sizes}", "yellow")
+        self._tell("context", f"Older turns were summed up: about {sizes}", WARNING)
 
     def _on_plan(self, event: dict[str, Any]) -> None:
         self.plan.on_plan(event)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from manus.screen import Screen
+from manus.screen import Screen, columns_of
 from manus.spent import in_words
 from manus.text import clean, count
+from manus.wrap import wrapped
 
 if TYPE_CHECKING:
     from graph.outcome import Outcome
@@ -29,9 +31,12 @@ _STATUS = {
 
 
 def print_output(text: str) -> None:
-    """Results to stdout, fit for a terminal."""
+    """Results to stdout, fit for a terminal: there, prose is broken between words."""
     if text.strip():
-        sys.stdout.write(clean(text).rstrip("\n") + "\n")
+        shown = clean(text).rstrip("\n")
+        if sys.stdout.isatty():
+            shown = wrapped(shown, columns_of(sys.stdout))
+        sys.stdout.write(shown + "\n")
         sys.stdout.flush()
 
 
@@ -47,6 +52,8 @@ def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -
     screen.paragraph(f"Thread {outcome.thread_id}, files in {workspace}", "dim")
     if hint := how_to_go_on(outcome):
         screen.paragraph(hint, always=True)
+    elif screen.is_terminal:
+        screen.paragraph(f"Look at it: {program()} report {shlex.quote(outcome.thread_id)}", "dim")
 
 
 def headline(outcome: Outcome) -> str:
@@ -59,19 +66,34 @@ def headline(outcome: Outcome) -> str:
     return said[:1].upper() + said[1:]
 
 
+def why(outcome: Outcome) -> str:
+    """The end of the headline's sentence: for a failed run the reason, which is in no message."""
+    return f": {outcome.output}" if outcome.stop_reason == "error" and outcome.output else "."
+
+
+def program() -> str:
+    """What to type for this program here: its path, where the shell would not find its name."""
+    from shutil import which
+
+    typed = sys.argv[0]
+    if os.path.basename(typed) != "manus" or which("manus") == os.path.abspath(typed):  # noqa: PTH100, PTH119
+        return "manus"
+    return shlex.quote(typed)
+
+
 def how_to_go_on(outcome: Outcome) -> str:
     """The command that goes on with a run that did not finish; empty for one that did."""
-    thread = shlex.quote(outcome.thread_id)
+    thread, manus = shlex.quote(outcome.thread_id), program()
     if outcome.questions:
         if len(outcome.questions) == 1:
-            return f"Answer with: manus resume {thread} --answer TEXT"
-        ways = (f"manus resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)
+            return f"Answer with: {manus} resume {thread} --answer TEXT"
+        ways = (f"{manus} resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)
         return "Answer with:\n  " + "\n  ".join(ways)
     if outcome.stop_reason is None:
-        return f"Go on with: manus resume {thread}"
+        return f"Go on with: {manus} resume {thread}"
     if outcome.stop_reason in ("terminated", "answered", "completed"):
         return ""
-    return f"Go on with: manus run --thread {thread} PROMPT"
+    return f"Go on with: {manus} run --thread {thread} PROMPT"
 
 
 def exit_code(outcome: Outcome) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from manus.text import Cleaner, clean, fit
-from manus.wrap import WordWrap
+from manus.wrap import WordWrap, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +19,14 @@ PLAIN_WIDTH = 80
 """Columns of a line where there is no terminal to ask and COLUMNS is not set."""
 
 NARROWEST = 20
+
+# Middle tones of the 256 colours: at least 3:1 on white, black and what is between, measured. The
+# eight named ones are the terminal's own, and its cyan and yellow are often unreadable on white.
+CALL = "color(31)"
+DONE = "color(64)"
+FAILED = "color(196)"
+WARNING = "color(136)"
+
 _ERASE = "\r\x1b[2K"
 """To the beginning of the line, and nothing left on it."""
 
@@ -46,12 +54,7 @@ class Screen:
     @property
     def width(self) -> int:
         """Columns of a line."""
-        columns = os.environ.get("COLUMNS", "")
-        wanted = int(columns) if columns.isdigit() else 0
-        if not wanted and self.is_terminal:
-            with contextlib.suppress(OSError):
-                wanted = os.get_terminal_size(self._stream.fileno()).columns
-        return max(wanted, NARROWEST) if wanted else PLAIN_WIDTH
+        return columns_of(self._stream if self.is_terminal else None)
 
     @property
     def height(self) -> int:
@@ -84,7 +87,8 @@ class Screen:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
             self._end_piece()
-            self._write(clean(text), style, "\n")
+            shown = clean(text)
+            self._write(wrapped(shown, self.width) if self.is_terminal else shown, style, "\n")
 
     def live(self, text: str) -> None:
         """A line that holds until anything else is written; only where lines can be redrawn."""
@@ -147,6 +151,16 @@ class Screen:
         except OSError:
             self._quiet, self.is_terminal = True, False
             discard(self._stream)
+
+
+def columns_of(stream: TextIO | None) -> int:
+    """Columns of a line: what COLUMNS says, else the terminal, else 80; at least 20."""
+    columns = os.environ.get("COLUMNS", "")
+    wanted = int(columns) if columns.isdigit() else 0
+    if not wanted and stream is not None:
+        with contextlib.suppress(OSError):
+            wanted = os.get_terminal_size(stream.fileno()).columns
+    return max(wanted, NARROWEST) if wanted else PLAIN_WIDTH
 
 
 def discard(stream: TextIO) -> None:

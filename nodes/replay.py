@@ -90,7 +90,9 @@ class ReplayModel(BaseChatModel):
         shown = "\n".join(list(said)[:40])
         return (
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
-            f"{len(conversation)} is the first that differs:\n{shown}"
+            f"{len(conversation)} is the first that differs:\n{shown}\n"
+            "A recording answers only what was recorded; whatever else is asked needs a model "
+            "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:

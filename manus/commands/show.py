@@ -38,7 +38,7 @@ async def _show(args: argparse.Namespace, settings: Settings) -> int:
     from manus.graphs import build
     from manus.history import as_data, as_text
     from manus.plan_history import histories_of, steps_as_text
-    from manus.report import headline, how_to_go_on, print_json, print_output
+    from manus.report import headline, how_to_go_on, print_json, print_output, why
     from manus.threads import config_of, get_thread
 
     async with open_store(settings) as store:
@@ -61,7 +61,7 @@ async def _show(args: argparse.Namespace, settings: Settings) -> int:
         as_text(history, full=args.full),
         *(["", steps_as_text(plan, steps, full=args.full)] if plan else []),
         "",
-        f"{headline(outcome)}.",
+        f"{headline(outcome)}{why(outcome)}",
         how_to_go_on(outcome),
     ]
     print_output("\n".join(parts))

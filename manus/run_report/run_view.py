@@ -125,7 +125,10 @@ def _answer(run: RunFacts) -> Html | None:
     if not run.talk.output.strip():
         return None
     title = "Answer" if run.talk.success else "What it said last"
-    return tag("section", tag("h2", title), prose(run.talk.output), class_="answer")
+    # Why a run failed is no Markdown of a model: it may be a difference, and its lines count.
+    failed = run.talk.stop_reason == "error"
+    words = tag("pre", run.talk.output, class_="words", dir="auto") if failed else None
+    return tag("section", tag("h2", title), words or prose(run.talk.output), class_="answer")
 
 
 def _time(run: RunFacts, clock: Clock, key: str) -> Html | None:

@@ -215,3 +215,54 @@ def test_calls_told_in_words_are_shown_as_calls(manus: Program, server: Scripted
     assert "tool_call" not in terminal.raw
     lines = terminal.text.splitlines()
     assert (lines[1], lines[3]) == ("  I look.", "  call    bash: echo hi")
+
+
+ANSWER = (
+    "The calculator is done: `calculator.py` has add and subtract.\n"
+    "- its tests pass, division by zero too\n"
+    "計算器完成了：有加法、減法、乘法和除法，測試都通過了。\n"
+    "```sh\npython calculator.py 6 times 7 --and more options\n```"
+)
+
+
+def test_the_answer_is_broken_between_words(manus: Program, server: ScriptedServer) -> None:
+    server.script(text(ANSWER), text(ANSWER))
+    with manus.terminal("run", "--quiet", "x", columns=40) as terminal:
+        assert terminal.wait() == 0
+    assert terminal.text.splitlines() == [
+        "The calculator is done: `calculator.py`",
+        "has add and subtract.",
+        "- its tests pass, division by zero too",
+        "計算器完成了：有加法、減法、乘法和除法，",
+        "測試都通過了。",
+        "```sh",
+        "python calculator.py 6 times 7 --and more options",
+        "```",
+    ]
+    assert manus("run", "--quiet", "x", COLUMNS="40").out == f"{ANSWER}\n", "not where it is piped"
+
+
+def test_messages_are_broken_between_words(bare: Program) -> None:
+    with bare.terminal("runn", columns=40) as terminal:
+        assert terminal.wait() == 2
+    assert terminal.text.splitlines() == [
+        "manus: There is no command `runn` (did",
+        "you mean run?); `manus --help` shows how",
+        "it is used.",
+    ]
+
+
+def test_doctor_keeps_its_columns(bare: Program) -> None:
+    with bare.terminal("doctor", columns=60) as terminal:
+        assert terminal.wait() == 1
+    lines = terminal.text.splitlines()
+    at = lines.index("MISSING model     No model is configured")
+    assert lines[at + 1] == " " * 18 + "Set OPENAI_API_KEY, or MANUS_MODEL and"
+    assert lines[at + 2] == " " * 18 + "MANUS_BASE_URL for any compatible server"
+
+
+def test_where_a_finished_run_can_be_looked_at(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Done."))
+    with manus.terminal("run", "--thread", "a b", "x") as terminal:
+        assert terminal.wait() == 0
+    assert terminal.text.splitlines()[-1] == "Look at it: manus report 'a b'"
