@@ -121,12 +121,16 @@ def _plan_facts(run: RunFacts) -> list[tuple[str, str, str]]:
     return [("Plan", f"{done} of {len(steps)} done", count(revised, "revision") if revised else "")]
 
 
+_NO_STEP = {True: "No step has been done yet.", False: "No step was done."}
+
+
 def _answer(run: RunFacts) -> Html | None:
     if not run.talk.output.strip():
         return None
     title = "Answer" if run.talk.success else "What it said last"
     # Why a run failed is no Markdown of a model: it may be a difference, and its lines count.
     failed = run.talk.stop_reason == "error"
+    title = "What went wrong" if failed else title
     words = tag("pre", run.talk.output, class_="words", dir="auto") if failed else None
     return tag("section", tag("h2", title), words or prose(run.talk.output), class_="answer")
 
@@ -204,7 +208,9 @@ def _work(run: RunFacts, clock: Clock, key: str) -> Html | None:
     if run.kind == "flow":
         return flow_rows(run, clock, key)
     if not run.talk.steps and not run.talk.loose:
-        return block("div", f"{key}-work", tag("p", "No step has been done yet.", class_="quiet"))
+        return block(
+            "div", f"{key}-work", tag("p", _NO_STEP[run.talk.stop_reason is None], class_="quiet")
+        )
     kept = [tag("h3", "Its own plan"), plan_view(run.talk.plan)] if run.talk.plan else []
     return tag(
         "section",

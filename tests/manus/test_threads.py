@@ -6,7 +6,7 @@ import pytest
 
 from manus.threads import age
 from tests.manus.program import Program
-from tests.server import ScriptedServer, call, calls, text
+from tests.server import ScriptedServer, call, calls, fail, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -102,3 +102,14 @@ def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer)
     assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
     assert thread["workspace"] == str(bare.home / "place")
     assert "user: Say hello" in bare("show", "mine").out
+
+
+def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
+    server.script(fail(401))
+    assert manus("run", "--thread", "t", "Hello").code == 1
+    assert "\nFailed: The model server at " in manus("show", "t").out
+    assert manus("report", "t", "-o", "t.html").code == 0
+    page = (manus.home / "t.html").read_text()
+    assert "What went wrong</h2><pre" in page
+    assert "refused the key (401)" in page
+    assert "No step was done." in page
