@@ -48,7 +48,7 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["fly"], "'fly'"),
+        (["fly"], "`fly`"),
         (["run", "--max-steps", "0", "x"], "'0' is not a whole number of at least 1"),
         (["run", "--max-steps", "many", "x"], "'many' is not a whole number"),
         (["run", "--speed", "x"], "--speed"),
