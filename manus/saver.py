@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,6 +15,26 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.compact import CompactSerializer
+
+
+class _Twin(SqliteSaver):
+    """Stores a thing whole or not at all: the base commits what came before a failure, too.
+
+    On a full disk that would be a part of what a task has written, and a task with something
+    written counts as done when the run is resumed.
+    """
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """A cursor for one transaction, taken back if anything in it fails."""
+        with self.lock, closing(self.conn.cursor()) as cursor:
+            try:
+                yield cursor
+                if transaction:
+                    self.conn.commit()
+            except BaseException:
+                self.conn.rollback()
+                raise
 
 
 class Saver(AsyncSqliteSaver):
@@ -28,9 +50,7 @@ class Saver(AsyncSqliteSaver):
 
     @cached_property
     def _twin(self) -> SqliteSaver:
-        twin = SqliteSaver(self.conn._conn, serde=self.serde)
-        twin.is_setup = True
-        return twin
+        return _Twin(self.conn._conn, serde=self.serde)
 
     async def aput(
         self,

@@ -130,4 +130,4 @@ def test_a_full_disk(manus: Program, server: ScriptedServer) -> None:
     assert len(shown["messages"]) > 3
     server.script(text("Now there is room."))
     resumed = manus("resume", "--quiet", "t", MANUS_CHECKPOINT="kept/t.sqlite")
-    assert (resumed.code, resumed.out) == (0, "Now there is room.\n")
+    assert (resumed.code, resumed.out) == (0, "Now there is room.\n"), resumed.err
