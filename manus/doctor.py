@@ -196,7 +196,9 @@ def _sandbox(_: Settings) -> Iterator[Finding]:
     remedy = "On Linux install bubblewrap (`sudo apt install bubblewrap`)."
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        yield Finding("sandbox", "warning", "bubblewrap is not installed", remedy)
+        yield Finding(
+            "sandbox", "warning", "bubblewrap is not installed; no tool uses it yet", remedy
+        )
         return
     attempt = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"]
     try:
@@ -205,10 +207,10 @@ def _sandbox(_: Settings) -> Iterator[Finding]:
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = str(error)
     if reason:
-        remedy = "Allow user namespaces on this machine; code then runs without a sandbox."
+        remedy = "Allow user namespaces on this machine."
         yield Finding("sandbox", "warning", f"{bwrap} does not work here: {reason}", remedy)
     else:
-        yield Finding("sandbox", "ok", bwrap)
+        yield Finding("sandbox", "ok", f"{bwrap} works; no tool uses it yet, code runs as you")
 
 
 def _mcp(settings: Settings) -> Iterator[Finding]:

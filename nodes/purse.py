@@ -55,6 +55,11 @@ class Purse:
         now = {kind: limits[kind] for kind in _LENT if kind in limits}
         return self._budget.model_copy(update=as_budget(now))
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything that a call needs has a limit, and so has to be estimated before it."""
+        return bool(self.ledger.limits)
+
     def limited(self, *kinds: str) -> bool:
         """Whether one of these kinds has a limit."""
         return any(kind in self.ledger.limits for kind in kinds)

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from nodes.context_size import TOKENS
 from nodes.running import Running
 from nodes.tokens import Calibration, estimate_message, estimate_request
+from nodes.windows import window_of
 from state.model_settings import ModelSettings, provider_of
 
 AGENT_ROLE = "main"
@@ -46,6 +47,10 @@ class Reply:
         )
 
 
+_SMALL = 1 / 16
+"""Part of a window below which nothing depends on how well a request's size is estimated."""
+
+
 def with_figures(
     running: Running,
     settings: ModelSettings,
@@ -66,8 +71,13 @@ def with_figures(
     else:
         given, said = usage["input_tokens"], usage["output_tokens"]
         cached = int((usage.get("input_token_details") or {}).get("cache_read") or 0)
-        if calibration.is_due():
+        if _matters(running, settings, given) and calibration.is_due():
             calibration.learn(estimate_request(request, tools, provider), given)
     price = running.settings.price_of(model)
     cost = price.cost(given, said, cached) if price is not None else None
     return Reply(message, given, said, cached, usage is None, seconds, cost, role)
+
+
+def _matters(running: Running, settings: ModelSettings, given: int) -> bool:
+    """Whether estimates will be asked for: an estimate costs time, and most runs need none."""
+    return running.purse.is_limited or given >= _SMALL * window_of(settings, running)

@@ -35,8 +35,11 @@ async def with_retries(
     Raises:
         ModelError: it failed for good.
     """
+    failed: list[ManusError] = []
 
     async def attempt() -> AIMessage:
+        if failed:
+            raise failed.pop()
         try:
             return await ask()
         except ManusError:
@@ -44,6 +47,14 @@ async def with_retries(
         except Exception as error:
             raise explain(error, **names) from error
 
+    try:  # nearly always the first attempt is enough, and needs none of what follows
+        return await attempt()
+    except ManusError as error:
+        failed.append(error)
+    return await _retrying(retries, tell)(attempt)
+
+
+def _retrying(retries: int, tell: Tell | None) -> AsyncRetrying:
     def enough(state: RetryCallState) -> bool:
         error = _failure(state)
         wait = server_wait(_cause(error))
@@ -62,14 +73,13 @@ async def with_retries(
         if tell is not None:
             tell(event)
 
-    retrying = AsyncRetrying(
+    return AsyncRetrying(
         retry=retry_if_exception(may_pass),
         stop=enough,
         wait=_wait,
         before_sleep=before_sleep,
         reraise=True,
     )
-    return await retrying(attempt)
 
 
 def _failure(state: RetryCallState) -> ModelError:
