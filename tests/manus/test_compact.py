@@ -1,0 +1,44 @@
+"""Checkpoints in less room, and every form of it that was ever written can be read."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from manus.compact import CompactSerializer
+from manus.recurring import FIRST, SECOND
+
+USAGE = {"input_tokens": 100, "output_tokens": 20, "cached_tokens": 0, "model_calls": 1}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "", {"step": 1}, {**USAGE, "roles": {"main": USAGE}}, "中文" * 500, AIMessage("Hello.")],
+)
+def test_what_is_written_is_read(value: Any) -> None:
+    written = CompactSerializer().dumps_typed(value)
+    assert CompactSerializer().loads_typed(written) == value
+
+
+@pytest.mark.parametrize(("name", "dictionary"), [("zlib", FIRST), ("zlib2", SECOND)])
+def test_every_form_is_read(name: str, dictionary: bytes) -> None:
+    kind, data = JsonPlusSerializer().dumps_typed(USAGE)
+    packer = zlib.compressobj(zdict=dictionary)
+    packed = packer.compress(data) + packer.flush()
+    assert CompactSerializer().loads_typed((f"{kind}+{name}", packed)) == USAGE
+    assert CompactSerializer().loads_typed((kind, data)) == USAGE
+
+
+def test_the_dictionaries_are_part_of_the_format() -> None:
+    """A file written with one cannot be read with another: a change needs a new name."""
+    assert (zlib.crc32(FIRST), zlib.crc32(SECOND)) == (699751087, 3726854314)
+
+
+def test_what_recurs_takes_little_room() -> None:
+    value = {**USAGE, "roles": {"main": USAGE}}
+    plain = JsonPlusSerializer().dumps_typed(value)[1]
+    assert len(CompactSerializer().dumps_typed(value)[1]) < len(plain) / 2
