@@ -9,6 +9,8 @@ from state.deferred import defer
 
 # Of these LangGraph and we need a small module each, not the clients and models of all the rest.
 defer("langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models")
+# Two thirds of openai are the types of endpoints that are not asked.
+defer("openai", "openai.types", "openai.types.responses", "openai.types.graders")
 
 with paused_collector():
     from graph.agent import build_agent
