@@ -86,7 +86,8 @@ def measure(environment: dict[str, str]) -> tuple[float, float, str]:
             check=False,
         )
         seconds, used = time.monotonic() - began, _cpu() - used
-    assert done.returncode == 1 and done.stdout.strip(), done.stderr
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.strip(), done.stderr
     return seconds, used, done.stdout.strip().replace(root, ".")
 
 

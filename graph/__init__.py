@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import langsmith as _langsmith  # noqa: F401  # names none of its own types: see `defer`
+
 from state.collector import paused_collector
 from state.deferred import defer
 
 # Of these LangGraph and we need a small module each, not the clients and models of all the rest.
 defer("langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models")
 # Two thirds of openai are the types of endpoints that are not asked.
-defer("openai", "openai.types", "openai.types.responses", "openai.types.graders")
+defer("openai.types", "openai.types.responses", "openai.types.graders")
 
 with paused_collector():
     from graph.agent import build_agent

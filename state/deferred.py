@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
 from types import ModuleType
 from typing import Any
@@ -31,10 +32,11 @@ def defer(*names: str) -> None:
 
     For packages of which another library needs one small module: running the whole `__init__` for
     it would load a client for every service. A package that is already imported, or not installed,
-    is left alone; in all else it stays what it is for everybody in the process.
+    is left alone; in all else it stays what it is for everybody in the process. The package around
+    one is not imported for it: it has to name it in its own `__init__`, or be imported before.
     """
     for name in names:
-        spec = None if name in sys.modules else importlib.util.find_spec(name)
+        spec = None if name in sys.modules else _found(name)
         if spec is None or spec.loader is None:
             continue
         package = importlib.util.module_from_spec(spec)
@@ -42,8 +44,18 @@ def defer(*names: str) -> None:
         package.__class__ = _Deferred
         sys.modules[name] = package
         parent, _, child = name.rpartition(".")
-        if parent:
+        if parent in sys.modules:
             setattr(sys.modules[parent], child, package)
+
+
+def _found(name: str) -> ModuleSpec | None:
+    """Where a package is, without importing the one it is in, as `find_spec` would."""
+    parent, _, _ = name.rpartition(".")
+    if not parent or parent in sys.modules:
+        return importlib.util.find_spec(name)
+    around = _found(parent)
+    places = around.submodule_search_locations if around else None
+    return PathFinder.find_spec(name, places) if places else None
 
 
 def _run(package: ModuleType) -> None:
