@@ -31,9 +31,12 @@ trap '\builtin printf "exit %s %s %s\0" "$?" "$-" "${{PWD-}}" >&{status}' EXIT
 \builtin printf '%s 0 %s %s\0' 0 "$-" "${{PWD-}}" >&{status}
 """
 # On lines of their own: an error that throws bash back to its prompt skips the rest of a line.
+# A shell that can no longer read a command, redirect its output or report on it (one that closed
+# every descriptor, took to `set -r`, or switched off `printf`) is of no use: it ends at once.
 _SAY = r"""{before}
 \builtin source /dev/fd/{text} </dev/null >{output} 2>&1
-\builtin printf '%s %s %s %s\0' {number} "$?" "$-" "${{PWD-}}" >&{status}
+\builtin printf '%s %s %s %s\0' {number} "$?" "$-" "${{PWD-}}" \
+>&{status} </dev/fd/{text} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 """How bash says that a signal ended a program; the process id in it is never the same."""

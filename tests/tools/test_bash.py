@@ -105,6 +105,21 @@ COMMANDS = {
         f"a\n[exit code 0; the shell itself ended, so {GONE}; the next command gets a fresh shell "
         "in the workspace]",
     ),
+    "our descriptors closed": (
+        'for n in {200..250}; do eval "exec $n>&-"; done; echo a',
+        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
+    "a restricted shell": (
+        "echo a; set -r",
+        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
+    "no printf any more": (
+        "echo a; enable -n printf",
+        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
+        "in the workspace]",
+    ),
     "killed": (
         "echo a; kill -9 $$",
         f"a\n[killed by SIGKILL; the shell itself ended, so {GONE}; the next command gets a fresh "
