@@ -14,31 +14,44 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     SystemMessage,
+    ToolMessage,
 )
 
 from nodes.compaction import Cut, archived, cut_of, turns_of, who, whole_text, writes_of
 from nodes.complete import Tell, complete
-from nodes.large import fitted, limits_of
+from nodes.large import fitted
+from nodes.limits import limits_of
 from nodes.notes import Sources, bare_lines, bounded, checked_lines, quoted
 from nodes.results import results_of, step_line
 from nodes.running import Running
-from nodes.tokens import Calibration, estimate_message
-from nodes.windows import window_of
+from nodes.space import Space
+from nodes.tokens import estimate_text
+from nodes.windows import window_for
 from prompts import compaction as prompts
 from state.agent import Compaction
 from state.errors import ManusError, ToolError
-from state.messages import since, text_of
-from state.model_settings import provider_of
+from state.messages import last_request, since, text_of
 
 log = logging.getLogger("manus")
 
 ROLE = "summary"
+_AROUND = 10
+"""Tokens around each of them: its number and who said it."""
 _SHOWN = 4_000
 """Characters of each message that the summarizer sees; the archive has all of them."""
-_CHUNK = 120_000
-"""Characters of messages that one request to the summarizer has at most."""
-_WORD = 8
-"""Characters of a word, on average and with what is around it."""
+_CHUNK = 30_000
+"""Tokens of messages that one request to the summarizer has at most."""
+_LEAST_CHUNK = 1_000
+_PART = 0.5
+"""Part of the summarizer's window that they have at most."""
+_WORD = 2
+"""Tokens of a word, on average and with what is around it."""
+_NOTES = 0.15
+"""Part of the window that the notes have at most."""
+_LEAST_NOTES = 800
+"""Tokens that they may have in the smallest one."""
+_BEGIN = 160
+"""Characters of a request of an earlier run that the notes quote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,65 +68,83 @@ class Compacted:
 class Compactor:
     """Makes the history of one run shorter."""
 
-    def __init__(self, running: Running, tell: Tell | None, history: Sequence[BaseMessage]) -> None:
+    def __init__(
+        self,
+        running: Running,
+        tell: Tell | None,
+        history: Sequence[AnyMessage],
+        before: Compaction | None,
+        space: Space,
+    ) -> None:
         self._running = running
         self._tell = tell
-        settings = running.model_settings(running.profile.role)
-        self._provider = provider_of(settings.model)
-        self.window = window_of(settings, running)
-        known = running.calibration.get(settings.model or "")
-        self._calibration = known or Calibration()
-        self._limits = limits_of(history, self.window)
+        self._history = history
+        self._before = before or _nothing_yet()
+        self._space = space
+        self._limits = limits_of(history, space.room)
 
     def size(self, message: BaseMessage) -> float:
         """About how many tokens a message has, as this model's server counts them."""
-        limit = self._limits.over(message)
-        tokens = estimate_message(message, self._provider) if limit is None else limit
-        return self._calibration.factor * tokens
+        return self._space.calibration.factor * self._limits.size(message, self._space.provider)
 
-    async def compact(
-        self,
-        history: Sequence[AnyMessage],
-        before: Compaction | None,
-        request_id: str,
-        *,
-        fixed: float,
-        done: int,
-        tight: bool = False,
-    ) -> Compacted | None:
+    async def compact(self, request_id: str, *, done: int, tight: bool = False) -> Compacted | None:
         """The history with older turns replaced by notes; None if nothing can be taken out.
 
-        `fixed` are the tokens of what stands around the history; `done` the run's steps that were
-        taken out before; `tight` leaves only what must stay.
+        `request_id` is that of the run's request, `done` are the run's steps that were taken out
+        before; `tight` leaves only what must stay.
         """
-        notes_room = 2.0 * self._running.settings.context.notes_words
-        wanted = self._running.settings.context.compact_to * self.window
-        room = 0.0 if tight else max(0.0, wanted - fixed - notes_room)
-        cut = cut_of(history, room, self.size, 1 if tight else _kept_turns(history, self, wanted))
+        if self._cut(request_id, tight=tight) is None:
+            return None
+        instructions, examined = await self._instructions()
+        # what was not looked at for instructions stays
+        is_examined = examined == _newest_request(self._history)
+        cut = self._cut(request_id if is_examined else "", tight=tight)
         if cut is None:
             return None
-        state = before or _nothing_yet()
-        first = state["evicted"] + 1
+        first = self._before["evicted"] + 1
         await self._keep(cut, first)
-        instructions, examined = await self._instructions(history, state)
-        evicted = state["evicted"] + len(cut.evicted)
-        summary = prompts.summary(await self._notes(cut, first), evicted)
-        writes = writes_of(cut, summary)
-        left = _folded(history, cut, writes[0])
-        size = fixed + sum(map(self.size, left))
+        evicted = self._before["evicted"] + len(cut.evicted)
+        writes = writes_of(cut, prompts.summary(await self._notes(cut, first), evicted))
+        left = _folded(self._history, cut, writes[0])
+        compaction = self._told(left, evicted, instructions, examined)
+        lines = results_of(_of_run(cut, self._history, request_id), done + 1)
+        return Compacted(left, writes, compaction, lines)
+
+    def _cut(self, request_id: str, *, tight: bool) -> Cut | None:
+        """What is taken out; requests before the one of that id only where it cannot be helped."""
+        context, window = self._running.settings.context, self._space.window
+        around = self._space.fixed + self._notes_room()
+        wanted = context.compact_to * window
+        ids = [m.id for m in self._history]
+        return cut_of(
+            self._history,
+            0.0 if tight else max(0.0, wanted - around),
+            self.size,
+            1 if tight else _kept_turns(self._history, self, wanted),
+            most=max(0.0, context.compact_at * self._space.full - around),
+            own=ids.index(request_id) if request_id in ids else 0,
+        )
+
+    def _notes_room(self) -> float:
+        """Tokens that the notes may have."""
+        most = max(_NOTES * self._space.window, _LEAST_NOTES)
+        return min(_WORD * self._running.settings.context.notes_words, most)
+
+    def _told(
+        self, left: Sequence[AnyMessage], evicted: int, instructions: list[str], examined: str
+    ) -> Compaction:
+        """What the state says of a compaction that left this history."""
         compaction = Compaction(
-            count=state["count"] + 1,
+            count=self._before["count"] + 1,
             evicted=evicted,
-            at=str(history[-1].id),
-            size=round(size),
+            at=str(self._history[-1].id),
+            size=round(self._space.fixed + sum(map(self.size, left))),
             instructions=instructions,
             examined=examined,
         )
         if (path := self._running.session.archive.path) is not None:
             compaction["archive"] = str(path)
-        of_run = {id(m) for m in since(history, request_id)}
-        own = [m for m in cut.evicted if id(m) in of_run]
-        return Compacted(left, writes, compaction, results_of(own, done + 1))
+        return compaction
 
     async def _keep(self, cut: Cut, first: int) -> None:
         archive = self._running.session.archive
@@ -124,17 +155,18 @@ class Compactor:
             log.warning("messages could not be put into the archive", exc_info=True)
 
     async def _notes(self, cut: Cut, first: int) -> list[str]:
-        most = self._running.settings.context.notes_words * _WORD
         lines, known = cut.notes, range(1, first + len(cut.evicted))
-        for begin, end in _chunks(cut.evicted, min(_CHUNK, self._chunk())):
+        for begin, end in _chunks(cut.evicted, self._chunk()):
             part = cut.evicted[begin:end]
             written = await self._written(lines, part, first + begin, known)
             lines = written or [*lines, *_without_model(part, first + begin)]
-        return bounded(lines, most)
+        asked = [(n, m) for n, m in enumerate(cut.evicted, first) if isinstance(m, HumanMessage)]
+        lines += bare_lines((n, n, f"The user said: {_begin(text_of(m))}") for n, m in asked)
+        return bounded(lines, self._notes_room(), estimate_text)
 
-    def _chunk(self) -> int:
-        window = window_of(self._running.model_settings(ROLE), self._running)
-        return max(_SHOWN, window)  # half of it, at some two characters a token
+    def _chunk(self) -> float:
+        """Tokens of messages that one request to the summarizer has at most."""
+        return min(_CHUNK, max(_LEAST_CHUNK, _PART * window_for(self._running, ROLE)))
 
     async def _written(
         self, lines: list[str], part: Sequence[AnyMessage], first: int, known: Sequence[int]
@@ -151,18 +183,23 @@ class Compactor:
             sources.add(first + i, whole_text(message))
         return checked_lines(reply, sources, known) if reply else []
 
-    async def _instructions(
-        self, history: Sequence[AnyMessage], state: Compaction
-    ) -> tuple[list[str], str]:
-        """The standing instructions, with those of the user's messages that are new."""
-        users = [m for m in history if isinstance(m, HumanMessage)]
-        fresh = [m for m in since(users, state["examined"]) if isinstance(m, HumanMessage)]
+    async def _instructions(self) -> tuple[list[str], str]:
+        """The standing instructions, with those of the user's messages that are new.
+
+        And the newest message that was looked at; where the model fails, that is as before.
+        """
+        known, examined = self._before["instructions"], self._before["examined"]
+        users = [m for m in self._history if isinstance(m, HumanMessage)]
+        fresh = [m for m in since(users, examined) if isinstance(m, HumanMessage)]
         if not fresh:
-            return state["instructions"], state["examined"]
-        shown = "\n\n".join(map(text_of, await fitted(self._running, ROLE, fresh)))
+            return known, examined
         said = "\n\n".join(map(text_of, fresh))
-        found = quoted(await self._ask(prompts.INSTRUCTION_FINDER, shown), said)
-        known = state["instructions"]
+        room = _PART * window_for(self._running, ROLE)
+        shown = "\n\n".join(map(text_of, await fitted(self._running, fresh, room, user=1.0)))
+        reply = await self._ask(prompts.INSTRUCTION_FINDER, shown)
+        if not reply:
+            return known, examined
+        found = quoted(reply, said)
         return [*known, *(one for one in found if one not in known)], str(fresh[-1].id)
 
     async def _ask(self, system: str, question: str) -> str:
@@ -203,18 +240,34 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - _SHOWN:,} characters …]\n{text[-half:]}"
 
 
-def _chunks(messages: Sequence[AnyMessage], most: int) -> list[tuple[int, int]]:
-    """Places of parts of the messages, each with at most so many characters or one message."""
+def _chunks(messages: Sequence[AnyMessage], most: float) -> list[tuple[int, int]]:
+    """Places of parts of the messages, each with at most so many tokens or one turn."""
     chunks: list[tuple[int, int]] = []
-    begin = size = 0
+    begin, size = 0, 0.0
     for place, message in enumerate(messages):
-        length = min(len(whole_text(message)), _SHOWN) + 20
-        if place > begin and size + length > most:
+        tokens = estimate_text(_shortened(whole_text(message))) + _AROUND
+        of_turn = isinstance(message, ToolMessage)
+        if place > begin and size + tokens > most and not of_turn:
             chunks.append((begin, place))
-            begin = place
-            size = 0
-        size += length
+            begin, size = place, 0.0
+        size += tokens
     return [*chunks, (begin, len(messages))]
+
+
+def _newest_request(history: Sequence[AnyMessage]) -> str:
+    request = last_request(history)
+    return "" if request is None else str(request.id)
+
+
+def _of_run(cut: Cut, history: Sequence[AnyMessage], request_id: str) -> list[AnyMessage]:
+    """What is taken out of the run of a request."""
+    own = {id(m) for m in since(history, request_id)}
+    return [m for m in cut.evicted if id(m) in own]
+
+
+def _begin(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _BEGIN else f"{flat[:_BEGIN]}…"
 
 
 def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:

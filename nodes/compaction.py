@@ -2,12 +2,14 @@
 
 Whole stay: the user's messages, the newest turns, and any turn whose calls are still open. A turn
 is an assistant message with the tool messages that answer it; it goes or stays as one, so that no
-tool message is ever left without its call.
+tool message is ever left without its call. Only where the user's messages are too large by
+themselves do those of earlier runs go, the oldest first.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,11 +72,18 @@ def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
 
 
 def cut_of(
-    history: Sequence[AnyMessage], room: float, size: Size, kept_turns: int = KEPT_TURNS
+    history: Sequence[AnyMessage],
+    room: float,
+    size: Size,
+    kept_turns: int = KEPT_TURNS,
+    *,
+    most: float = math.inf,
+    own: int = 0,
 ) -> Cut | None:
     """What must be taken out, the oldest first, until what stays has at most so many tokens.
 
-    None if nothing can be taken out.
+    Where the turns are not enough to leave at most `most`, requests go that stand before the place
+    `own`: those of earlier runs. None if nothing can be taken out.
     """
     turns = turns_of(history)
     total = sum(map(size, history))
@@ -86,11 +95,25 @@ def cut_of(
             continue
         gone.update(range(begin, end))
         total -= sum(map(size, history[begin:end]))
+    if total > most:
+        gone |= _older_requests(history[:own], total - room, size)
     if not gone:
         return None
     before = next((m for m in history if isinstance(m, SystemMessage) and is_summary(m)), None)
     kept = [m for i, m in enumerate(history) if i not in gone and m is not before]
     return Cut([history[i] for i in sorted(gone)], before, kept)
+
+
+def _older_requests(history: Sequence[AnyMessage], over: float, size: Size) -> set[int]:
+    """The places of the oldest requests that have so many tokens together."""
+    gone: set[int] = set()
+    for place, message in enumerate(history):
+        if over <= 0:
+            break
+        if isinstance(message, HumanMessage):
+            gone.add(place)
+            over -= size(message)
+    return gone
 
 
 def _is_open(turn: Sequence[AnyMessage]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from state.agent import Compaction
+from state.messages import calls_of
 
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
@@ -29,10 +30,12 @@ def next_size(
     history: Sequence[AnyMessage],
     compaction: Compaction | None,
     size: Callable[[BaseMessage], float],
+    fixed: float = 0.0,
 ) -> float:
     """Tokens of the next request: of the last one, and of what has come since.
 
-    `size` tells the tokens of one message; it is asked for the newest ones only.
+    `size` tells the tokens of one message; it is asked for the newest ones only. `fixed` are those
+    of what stands around a history that no model was asked with so far.
     """
     total = 0.0
     for message in reversed(history):
@@ -42,13 +45,15 @@ def next_size(
         if counted is not None:
             return total + counted
         total += size(message)
-    return total
+    return total + fixed
 
 
 def most(message: BaseMessage) -> float:
     """More tokens than a message can reasonably have, told at once."""
-    content = message.content
+    content, around = message.content, _AROUND
+    if isinstance(message, AIMessage):
+        around += sum(_AROUND + len(str(call["args"])) for call in calls_of(message))
     if isinstance(content, str):
-        return len(content) + _AROUND
+        return len(content) + around
     blocks = (len(str(b.get("text", ""))) if isinstance(b, dict) else len(b) for b in content)
-    return sum(blocks) + _IMAGE * len(content) + _AROUND
+    return sum(blocks) + _IMAGE * len(content) + around

@@ -9,73 +9,37 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
+from nodes.limits import USER, limits_of
 from nodes.running import Running
-from nodes.tokens import estimate_message, estimate_text
-from nodes.windows import window_of
+from nodes.short_arguments import short_arguments
+from nodes.tokens import estimate_text
+from nodes.windows import window_for
+from state.messages import text_of
 from tools.clean import storable
-from tools.cut import cut_observation
+from tools.cut import cut_argument, cut_observation
 
-_TOOL = 0.25
-"""Part of the window that one message of a tool may take."""
-_USER = 0.5
-"""Part of the window that the user's messages may take together, since they always stay."""
 _QUESTION = 0.75
-"""As that, where the request is one question."""
-_LESS = 0.8
-_LEAST = 250
-"""Tokens below which a message is never shortened: the file's name must find room."""
+"""Part of the window that the user's messages may take where the request is one question."""
 
 M = TypeVar("M", bound=BaseMessage)
 
 
-class Limits(NamedTuple):
-    """Tokens that one message may have in a request."""
-
-    user: float
-    tool: float
-
-    def over(self, message: BaseMessage) -> float | None:
-        """The limit of a message that has more; None for one that is shown whole."""
-        if isinstance(message, HumanMessage):
-            limit = self.user
-        elif isinstance(message, ToolMessage):
-            limit = self.tool
-        else:
-            return None
-        # most are told by their length alone
-        is_large = _length(message) > limit / 4 and estimate_message(message) > limit
-        return limit if is_large else None
-
-
-def limits_of(history: Sequence[BaseMessage], window: int, user: float = _USER) -> Limits:
-    """The limits of a history's messages; `user`: part of the window that the user's may take.
-
-    The same from request to request until the user says more than there is room for, so that a
-    provider's prompt cache keeps its prefix.
-    """
-    limit = user * window
-    said = [estimate_message(m) for m in history if isinstance(m, HumanMessage)]
-    while limit > _LEAST and sum(min(size, limit) for size in said) > user * window:
-        limit *= _LESS
-    return Limits(max(limit, _LEAST), max(_TOOL * window, _LEAST))
-
-
 async def fitted(
-    running: Running, role: str, messages: Sequence[M], *, user: float = _USER
+    running: Running, messages: Sequence[M], room: float, *, user: float = USER
 ) -> list[M]:
-    """The messages of a request to the model of a role, each short enough for its window."""
-    limits = limits_of(messages, window_of(running.model_settings(role), running), user)
+    """The messages of a request, each short enough for so many tokens of room."""
+    limits = limits_of(messages, room, user)
     found = ((m, limits.over(m)) for m in messages)
     return [m if over is None else await _fitted(m, over, running) for m, over in found]
 
 
 async def fitted_question(running: Running, role: str, *messages: BaseMessage) -> list[BaseMessage]:
     """As `fitted`, for a request that is one question."""
-    return await fitted(running, role, messages, user=_QUESTION)
+    return await fitted(running, messages, window_for(running, role), user=_QUESTION)
 
 
 async def _fitted(message: M, limit: float, running: Running) -> M:
@@ -83,7 +47,7 @@ async def _fitted(message: M, limit: float, running: Running) -> M:
     known = _known.get(key)
     if known is not None and known[0]() is message and known[1] == limit:
         return known[2]  # type: ignore[return-value]
-    short = message.model_copy(update={"content": await _shortened(message, limit, running)})
+    short = message.model_copy(update=await _shorter(message, limit, running))
     gone: weakref.ref[BaseMessage] = weakref.ref(message, lambda _: _known.pop(key, None))
     _known[key] = (gone, limit, short)
     return short
@@ -91,6 +55,29 @@ async def _fitted(message: M, limit: float, running: Running) -> M:
 
 # A large message stands in every request, and a request is sent as the one before it began.
 _known: dict[int, tuple[weakref.ref[BaseMessage], float, BaseMessage]] = {}
+
+
+async def _shorter(message: BaseMessage, limit: float, running: Running) -> dict[str, Any]:
+    """What of a message is shown otherwise."""
+    if not isinstance(message, AIMessage):
+        return {"content": await _shortened(message, limit, running)}
+    changed: dict[str, Any] = {}
+    if estimate_text(text_of(message)) > limit:
+        changed["content"] = await _shortened(message, limit, running)
+    for kind, calls in (
+        ("tool_calls", message.tool_calls),
+        ("invalid_tool_calls", message.invalid_tool_calls),
+    ):
+        changed[kind] = [await asyncio.to_thread(_short_call, c, limit, running) for c in calls]
+    return changed
+
+
+def _short_call(call: Any, limit: float, running: Running) -> Any:
+    def cut(text: str, tokens: float) -> str:
+        text = storable(text)
+        return cut_argument(text, _characters(text, tokens), running.session.workspace)
+
+    return {**call, "args": short_arguments(call["args"], limit, cut)}
 
 
 async def _shortened(message: BaseMessage, limit: float, running: Running) -> str | list[Any]:
@@ -108,8 +95,12 @@ async def _shortened(message: BaseMessage, limit: float, running: Running) -> st
 async def _cut(text: str, limit: float, running: Running) -> str:
     """The text with about so many tokens."""
     text = storable(text)
-    characters = int(limit * len(text) / max(estimate_text(text), 1.0))
+    characters = _characters(text, limit)
     return await asyncio.to_thread(cut_observation, text, characters, running.session.workspace)
+
+
+def _characters(text: str, tokens: float) -> int:
+    return int(tokens * len(text) / max(estimate_text(text), 1.0))
 
 
 def _text(block: Any) -> str:
@@ -120,8 +111,3 @@ def _text(block: Any) -> str:
 
 def _with_text(block: Any, text: str) -> Any:
     return text if isinstance(block, str) else {**block, "text": text}
-
-
-def _length(message: BaseMessage) -> int:
-    content = message.content
-    return len(content) if isinstance(content, str) else sum(len(_text(b)) for b in content)

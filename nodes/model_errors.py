@@ -74,7 +74,7 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
     where = f"The model server at {address}"
     if _is_overflow(error, status, words):
         return ContextOverflowError(
-            f"The request is larger than the context window of `{model}`: {words}"
+            f"The request is larger than the context window of `{model}`: {words}", model
         )
     key = _KEYS[provider_of(model)]
     if _lacks_key(error, words):

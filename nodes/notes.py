@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 
 from prompts import compaction as prompts
@@ -87,13 +87,16 @@ def without_citations(line: str) -> str:
     return _CITATION.sub("", line)
 
 
-def bounded(lines: Sequence[str], most: int) -> list[str]:
-    """As many of the newest lines as fit into so many characters, and a line about the others."""
+def bounded(lines: Sequence[str], most: float, size: Callable[[str], float] = len) -> list[str]:
+    """As many of the newest lines as are of at most that size, and a line about the others.
+
+    `size` tells that of one line: its characters, or its tokens.
+    """
     kept: list[str] = []
-    size = 0
+    total = 0.0
     for line in reversed(lines):
-        size += len(line) + 1
-        if size > most:
+        total += size(line) + 1
+        if total > most:
             return [prompts.older_left_out(len(lines) - len(kept)), *reversed(kept)]
         kept.append(line)
     return list(reversed(kept))

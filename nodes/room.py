@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from nodes.compact import Compacted, Compactor
 from nodes.context_size import most, next_size
-from nodes.request import to_request
+from nodes.models import DEFAULT_MODEL
 from nodes.running import Running
-from nodes.tokens import estimate_message, estimate_request
+from nodes.space import Space
+from nodes.tokens import estimate_request
 from nodes.windows import said_window
 from state import tracing
 from state.agent import Compaction, Run
@@ -27,6 +28,8 @@ log = logging.getLogger("manus")
 
 _LEAST = 1_000
 """Tokens that a window is taken to have at least."""
+_UNDER = 0.8
+"""Of a request that was refused although the estimate says that it fits."""
 
 
 async def make_room(
@@ -36,6 +39,7 @@ async def make_room(
     run: Run,
     tell: Any,
     *,
+    space: Space,
     done: int,
     tight: bool = False,
 ) -> Compacted | None:
@@ -43,15 +47,12 @@ async def make_room(
 
     None if it would not be, or if there is nothing to take out. `tight`: it was too large already.
     """
-    compactor = Compactor(running, tell, history)
-    if not tight and not _is_large(running, history, compaction, compactor):
+    compactor = Compactor(running, tell, history, compaction, space)
+    limit = _limit(running, compaction, space)
+    if not tight and not _is_large(history, compaction, compactor, space.fixed, limit):
         return None
-    before = next_size(history, compaction, compactor.size)
-    frame = to_request([], running.profile, run["workspace"], [])
-    fixed = estimate_request(frame, running.catalog.schemas())
-    made = await compactor.compact(
-        history, compaction, run["request_id"], fixed=fixed, done=done, tight=tight
-    )
+    before = next_size(history, compaction, compactor.size, space.fixed)
+    made = await compactor.compact(run["request_id"], done=done, tight=tight)
     if made is None:
         return None
     offer_recall(running)
@@ -60,23 +61,34 @@ async def make_room(
         evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
         before=max(round(before), made.compaction["size"]),
         size=made.compaction["size"],
-        window=compactor.window,
+        window=space.window,
     )
     tell(told)
     tracing.told(told, ("evicted", "before", "size", "window"))
     return made
 
 
+def _limit(running: Running, compaction: Compaction | None, space: Space) -> float:
+    """The size from which on the history is made shorter.
+
+    Where the last time left hardly less than that, it grows by half of what is free first: else
+    notes would be taken at each step.
+    """
+    limit = min(running.settings.context.compact_at * space.window, space.full)
+    left = compaction["size"] if compaction is not None else 0
+    return max(limit, (left + space.full) / 2)
+
+
 def _is_large(
-    running: Running,
     history: Sequence[AnyMessage],
     compaction: Compaction | None,
     compactor: Compactor,
+    fixed: float,
+    limit: float,
 ) -> bool:
-    limit = running.settings.context.compact_at * compactor.window
-    if next_size(history, compaction, most) < limit:
+    if next_size(history, compaction, most, fixed) < limit:
         return False
-    return next_size(history, compaction, compactor.size) >= limit
+    return next_size(history, compaction, compactor.size, fixed) >= limit
 
 
 def offer_recall(running: Running) -> None:
@@ -101,24 +113,14 @@ def learn_window(
 ) -> None:
     """Remember how large a window is whose server refused a request.
 
-    As the server named it, but never more than the estimate of a request that was too large; where
-    it named none, half of that.
+    As the server named it, but less than the estimate of a request that was too large; where it
+    named none, half of that.
     """
-    model = running.model_settings(running.profile.role).model or ""
-    size = estimate_request(request, running.catalog.schemas())
-    said = said_window(str(error))
-    running.windows[model] = max(round(size / 2 if said is None else min(said, size)), _LEAST)
-
-
-def too_large(
-    running: Running, error: ContextOverflowError, request: Sequence[BaseMessage]
-) -> ContextOverflowError:
-    """The error of a request from which nothing more can be left out."""
-    fixed = estimate_request(request[:1], running.catalog.schemas())
-    said = sum(estimate_message(m) for m in request[1:-1] if isinstance(m, HumanMessage))
-    rest = sum(estimate_message(m) for m in request[1:]) - said
-    return ContextOverflowError(
-        f"{str(error).rstrip('.')}. What is left of it cannot be made shorter: the system prompt "
-        f"and the tools (about {fixed:,.0f} tokens), the user's messages (about {said:,.0f}) and "
-        f"the last turns (about {rest:,.0f}); choose a model with a larger window, or fewer tools."
-    )
+    model = error.model or DEFAULT_MODEL
+    size, said = estimate_request(request, running.catalog.schemas()), said_window(str(error))
+    if said is not None and said <= size:
+        running.named_windows.add(model)
+        running.windows[model] = said
+        return
+    running.named_windows.discard(model)
+    running.windows[model] = max(round(size / 2 if said is None else _UNDER * size), _LEAST)

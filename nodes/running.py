@@ -58,6 +58,8 @@ class Running:
     """What estimates of tokens are multiplied by, by model."""
     windows: dict[str, int] = field(default_factory=dict)
     """Context windows that servers have told of, by model."""
+    named_windows: set[str] = field(default_factory=set)
+    """Models whose server has named its window; the others' were told from what it refused."""
     _models: dict[tuple[str, ModelSettings], BaseChatModel] = field(default_factory=dict)
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
 

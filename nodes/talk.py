@@ -11,11 +11,13 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from nodes.compact import Compacted
 from nodes.complete import Reply, complete
 from nodes.large import fitted
+from nodes.overflow import check_frame, overflows, too_large
 from nodes.recording import ephemeral
 from nodes.request import has_images, to_request
 from nodes.results import results_of
-from nodes.room import inherit_archive, learn_window, make_room, offer_recall, too_large
+from nodes.room import inherit_archive, learn_window, make_room, offer_recall
 from nodes.running import Running
+from nodes.space import Space, space_of
 from nodes.tokens import estimate_request
 from prompts import agent as prompts
 from state.agent import AgentState, Run
@@ -70,20 +72,48 @@ class Talk:
         self._images = images
         self._role = self._running.role_for(pictures=bool(images) or _is_pictured(self.history))
         await inherit_archive(self._running, self._compaction)
-        await self._make_room()
-        request = await self._request(notes)
+        request = await self._fitting(notes)
         try:
             return await self._ask(request, choice)
         except ContextOverflowError as error:
-            learn_window(self._running, error, request)
-            made = await self._make_room(tight=True)
-            shorter = await self._request(notes)
-            if not made and estimate_request(shorter) >= estimate_request(request):
-                raise too_large(self._running, error, shorter) from None
+            refused = error
+        learn_window(self._running, refused, request)
+        shorter = await self._shorter(refused, request, notes)
         try:
             return await self._ask(shorter, choice)
         except ContextOverflowError as error:
-            raise too_large(self._running, error, shorter) from None
+            raise too_large(error, self._space(), shorter) from None
+
+    async def _fitting(self, notes: Sequence[str]) -> list[BaseMessage]:
+        """The request, with a history that was made as short as a known window needs it.
+
+        Raises:
+            ContextOverflowError: it would not fit all the same.
+        """
+        check_frame(self._space())
+        await self._make_room()
+        request = await self._request(notes)
+        if overflows(self._space(), request) and await self._make_room(tight=True):
+            request = await self._request(notes)
+        if overflows(self._space(), request):
+            raise too_large(None, self._space(), request)
+        return request
+
+    async def _shorter(
+        self, refused: ContextOverflowError, request: Sequence[BaseMessage], notes: Sequence[str]
+    ) -> list[BaseMessage]:
+        """The request for a window that has turned out to be smaller.
+
+        Raises:
+            ContextOverflowError: it cannot be made shorter.
+        """
+        if self._space().fixed >= self._space().window:
+            raise too_large(refused, self._space(), request)
+        made = await self._make_room(tight=True)
+        shorter = await self._request(notes)
+        if not made and estimate_request(shorter) >= estimate_request(request):
+            raise too_large(refused, self._space(), shorter)
+        return shorter
 
     def results(self) -> list[str]:
         """One line for each step of the run so far."""
@@ -102,6 +132,7 @@ class Talk:
             self._compaction,
             self._run,
             self._tell,
+            space=self._space(),
             done=done,
             tight=tight,
         )
@@ -117,15 +148,21 @@ class Talk:
         if made.lines:
             self.update["earlier"] = [*self.update.get("earlier", []), *made.lines]
 
+    def _space(self) -> Space:
+        return space_of(self._running, self._role, self._run["workspace"], self._instructions())
+
+    def _instructions(self) -> list[str]:
+        return self._compaction["instructions"] if self._compaction else []
+
     async def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
         running = self._running
         return to_request(
-            await fitted(running, self._role, self.history),
+            await fitted(running, self.history, self._space().room),
             running.profile,
             self._run["workspace"],
             notes,
             vision=running.model_settings(self._role).vision,
-            instructions=self._compaction["instructions"] if self._compaction else (),
+            instructions=self._instructions(),
             images=[image.as_block() for image in self._images],
         )
 

@@ -14,6 +14,7 @@ import re
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -119,10 +120,10 @@ def _signs(text: str) -> float:
 
 def estimate_message(message: BaseMessage, provider: str = "openai") -> float:
     """About how many tokens a message has in a request, its calls and images included."""
-    key = id(message)
+    key = id(message), provider
     known = _known.get(key)
-    if known is not None and known[0]() is message and known[1] == provider:
-        return known[2]
+    if known is not None and known[0]() is message:
+        return known[1]
     total = _MESSAGE + _content(message.content, provider)
     if isinstance(message, AIMessage):
         for call in (*message.tool_calls, *message.invalid_tool_calls):
@@ -132,12 +133,12 @@ def estimate_message(message: BaseMessage, provider: str = "openai") -> float:
     elif isinstance(message, ToolMessage):
         total += 3
     gone = weakref.ref(message, lambda _: _known.pop(key, None))
-    _known[key] = (gone, provider, total)
+    _known[key] = (gone, total)
     return total
 
 
 # A message is written once and stands in every later request.
-_known: dict[int, tuple[weakref.ref[BaseMessage], str, float]] = {}
+_known: dict[tuple[int, str], tuple[weakref.ref[BaseMessage], float]] = {}
 
 
 def _content(content: str | Sequence[Any], provider: str) -> float:
@@ -159,7 +160,12 @@ def _block(block: Any, provider: str) -> float:
 
 def estimate_tools(tools: Sequence[Mapping[str, Any]] | None) -> float:
     """About how many tokens the descriptions of tools have in a request."""
-    return sum(0.75 * estimate_text(json.dumps(tool)) for tool in tools or ())
+    return sum(_tool(json.dumps(tool)) for tool in tools or ())
+
+
+@lru_cache(256)
+def _tool(described: str) -> float:
+    return 0.75 * estimate_text(described)
 
 
 def estimate_request(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from nodes.endpoints import breaker
+from nodes.models import DEFAULT_MODEL
 from nodes.running import Running
 from state.model_settings import ModelSettings
 
@@ -28,15 +30,18 @@ _KNOWN = (
     ("llama3.", 128_000),
     ("mistral", 32_768),
 )
-_SAID = re.compile(
-    r"(?:context|maximum|limit|window|n_ctx)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.IGNORECASE
+_SAID = (
+    re.compile(
+        r"(?:context|maximum|limit|window|n_ctx)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.IGNORECASE
+    ),
+    re.compile(r"\b(\d[\d,]{3,9}) (?:tokens )?(?:maximum|max\b|context)", re.IGNORECASE),
 )
 
 
 def window_of(settings: ModelSettings, running: Running) -> int:
     """The context window of a model in tokens."""
     name = settings.model or ""
-    learned = running.windows.get(name)
+    learned = running.windows.get(name or DEFAULT_MODEL)
     if settings.context_window is not None:
         return min(settings.context_window, learned or settings.context_window)
     if learned is not None:
@@ -46,11 +51,21 @@ def window_of(settings: ModelSettings, running: Running) -> int:
     return next((size for begin, size in _KNOWN if bare.startswith(begin)), DEFAULT)
 
 
+def window_for(running: Running, role: str) -> int:
+    """The context window of the endpoint of a role that is asked first as things are now."""
+    return window_of(endpoint_for(running, role), running)
+
+
+def endpoint_for(running: Running, role: str) -> ModelSettings:
+    """The endpoint of a role that is asked first as things are now."""
+    return breaker.usable(running.model_settings(role).with_fallbacks())[0]
+
+
 _PREFIXES = ("openai", "azure", "anthropic", "google", "bedrock")
 
 
 def said_window(text: str) -> int | None:
     """The window that a server names when it refuses a request as too large."""
-    found = _SAID.search(text)
-    size = int(found[1].replace(",", "")) if found else 0
+    found = (said.search(text) for said in _SAID)
+    size = next((int(one[1].replace(",", "")) for one in found if one), 0)
     return size if size >= 1_000 else None

@@ -56,7 +56,15 @@ class ModelRefusedError(ModelError):
 
 
 class ContextOverflowError(ModelError):
-    """The request is larger than the model's context window."""
+    """The request is larger than the model's context window.
+
+    Attributes:
+        model: The model that refused it; a fallback's window may be smaller than the main one's.
+    """
+
+    def __init__(self, said: str, model: str = "") -> None:
+        super().__init__(said)
+        self.model = model
 
 
 class BudgetError(ModelError):

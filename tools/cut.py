@@ -27,13 +27,28 @@ def cut_observation(text: str, limit: int, workspace: Workspace) -> str:
     """
     if len(text) <= limit:
         return text
-    kept = _keep(text, workspace)
+    kept = f"left out; {_keep(text, workspace)}"
     about = _about(text, limit)
-    room = max(limit - len(about) - len(_note(len(text), len(text), kept)) - 2, 0)
+    return about + "\n".join(_ends(text, limit - len(about), kept))
+
+
+def cut_argument(text: str, limit: int, workspace: Workspace) -> str:
+    """An argument of a call as a later request shows it, at most `limit` characters. Blocking.
+
+    No synopsis stands in it: it would read like a part of what was said in the call.
+    """
+    if len(text) <= limit:
+        return text
+    kept = f"left out here, not in the call; {_keep(text, workspace)}"
+    return "\n".join(_ends(text, limit, kept))
+
+
+def _ends(text: str, limit: int, kept: str) -> tuple[str, str, str]:
+    """Beginning, note and end, with at most so many characters."""
+    room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
     head = _whole_lines(text[: int(room * _HEAD)])
     tail = _from_whole_line(text[len(text) - (room - int(room * _HEAD)) :])
-    note = _note(len(text) - len(head) - len(tail), len(text), kept)
-    return about + "\n".join((head, note, tail))
+    return head, _note(len(text) - len(head) - len(tail), len(text), kept), tail
 
 
 def _about(text: str, limit: int) -> str:
@@ -73,7 +88,7 @@ def _write_once(path: Path, data: bytes) -> None:
 
 
 def _note(left_out: int, whole: int, kept: str) -> str:
-    return f"[… {left_out:,} of {whole:,} characters left out; {kept} …]"
+    return f"[… {left_out:,} of {whole:,} characters {kept} …]"
 
 
 def _whole_lines(head: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from nodes.large import limits_of
+from nodes.limits import limits_of
 from prompts import compaction as prompts
 from state.messages import text_of
 from tests.helpers.agent import ScriptedAgent
@@ -132,9 +132,10 @@ async def test_what_does_not_fit_after_all_is_one_sentence(small: ScriptedAgent)
     assert len(outcome.output.splitlines()) == 1
     assert re.search(
         r"larger than the context window of `scripted`: maximum context is 2000 tokens\. What is "
-        r"left of it cannot be made shorter: the system prompt and the tools \(about [\d,]+ "
-        r"tokens\), the user's messages \(about [\d,]+\) and the last turns \(about [\d,]+\); "
-        r"choose a model with a larger window, or fewer tools\.$",
+        r"left of it cannot be made shorter: the system prompt \(about [\d,]+ tokens\), the tools "
+        r"\(about [\d,]+ tokens\), the user's messages \(about [\d,]+ tokens\) and the last turns "
+        r"\(about [\d,]+ tokens\), of about [\d,]+ in a window of 2,000; ask for less at once, put "
+        r"long texts into files, or use a model with a larger window \(`context_window`\)\.$",
         outcome.output,
     )
     again = await small.run(text("Fini."), request="And now?")
