@@ -151,7 +151,7 @@ class Compactor:
         try:
             await asyncio.to_thread(archive.add, archived(cut.evicted, first))
         except (sqlite3.Error, OSError, ToolError):
-            # the run goes on with its notes; only what they leave out cannot be looked up
+            # the run goes on with its notes; the archive takes them in as soon as it can
             log.warning("messages could not be put into the archive", exc_info=True)
 
     async def _notes(self, cut: Cut, first: int) -> list[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
+import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from state.errors import ToolUnavailableError
+from tools.archive_query import taken_apart
 from tools.journal import Journal
+
+log = logging.getLogger("manus")
 
 # Words for languages with spaces; trigrams for parts of names, for code and for the others.
 _SCHEMA = """
@@ -25,14 +29,20 @@ CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (
     text, content = 'messages', tokenize = 'trigram'
 );
 """
-_TERM = re.compile(r"\w+", re.UNICODE)
+_PUT = "INSERT OR IGNORE INTO messages (id, number, who, text) VALUES (?, ?, ?, ?)"
+_INDEXES = (
+    "INSERT INTO words (rowid, text) VALUES (?, ?)",
+    "INSERT INTO grams (rowid, text) VALUES (?, ?)",
+)
 _CLAUSES = {
     "words": "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY 2 LIMIT ?",
     "grams": "SELECT rowid, bm25(grams) FROM grams WHERE grams MATCH ? ORDER BY 2 LIMIT ?",
 }
-_GRAM = 3
-_TERMS = 20
 _CANDIDATES = 50
+_PATIENCE = 5.0
+"""Seconds to wait for another process that writes to the archive."""
+_BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
+_ALL = "SELECT id, number, who, text FROM messages"
 
 
 class Archived(NamedTuple):
@@ -47,8 +57,10 @@ class Archived(NamedTuple):
 class Archive:
     """The archive of one thread; in memory if it has no path. Every method is blocking."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, patience: float = _PATIENCE) -> None:
         self._path = path
+        self._patience = patience
+        self._pending: list[Archived] = []
         self._inherited: set[Path] = set()
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
@@ -59,21 +71,61 @@ class Archive:
         return private / "archive" / f"{Journal.path_for(private, thread_id).stem}.sqlite"
 
     def add(self, messages: Iterable[Archived]) -> None:
-        """Put messages in; one that is there already is left as it is.
+        """Put messages in; one that is there already gets the number that it has now.
+
+        What cannot be written is kept, and put in as soon as it can be. A file that is no archive
+        is set aside; one that was deleted is written anew.
 
         Raises:
-            sqlite3.Error: it cannot be written.
+            sqlite3.Error: it cannot be written now.
         """
-        with self._lock, self._open() as connection:
+        with self._lock:
+            self._pending += messages
+            self._settle()
+
+    def _settle(self) -> None:
+        """Write what is pending."""
+        if not self._pending:
+            return
+        try:
+            self._write(self._pending)
+        except sqlite3.DatabaseError as error:
+            if not self._renewed(error):
+                raise
+            self._write(self._pending)
+        self._pending = []
+
+    def _write(self, messages: Iterable[Archived]) -> None:
+        with self._open() as connection:
             for message in messages:
+                row = (message.id, message.number, message.who, _clean(message.text))
                 added = connection.execute(
-                    "INSERT OR IGNORE INTO messages (id, number, who, text) VALUES (?, ?, ?, ?)",
-                    (message.id, message.number, message.who, _clean(message.text)),
+                    "INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row
                 )
-                if added.rowcount:
-                    row = (added.lastrowid, _clean(message.text))
-                    connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", row)
-                    connection.execute("INSERT INTO grams (rowid, text) VALUES (?, ?)", row)
+                if not added.rowcount:
+                    changed = (message.number, message.id)
+                    connection.execute("UPDATE messages SET number = ? WHERE id = ?", changed)
+                    continue
+                for index in _INDEXES:
+                    connection.execute(index, (added.lastrowid, row[3]))
+
+    def _renewed(self, error: sqlite3.DatabaseError) -> bool:
+        """Whether the archive could be begun anew, because its file is broken or has gone."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+        if self._path is None:
+            return False
+        if code & 0xFF in _BROKEN:
+            self._close()
+            aside = self._path.with_name(f"{self._path.name}.broken-{os.urandom(4).hex()}")
+            self._path.replace(aside)
+            log.warning("the archive %s was broken; it is kept as %s", self._path, aside.name)
+            return True
+        if code != sqlite3.SQLITE_READONLY_DBMOVED or self._connection is None:
+            return False
+        held = [Archived(*row) for row in self._connection.execute(_ALL).fetchall()]
+        self._close()
+        self._pending = [*held, *self._pending]
+        return True
 
     @property
     def path(self) -> Path | None:
@@ -106,36 +158,48 @@ class Archive:
         clause = "SELECT id, number, who, text FROM messages WHERE number <= ? ORDER BY number"
         return self._read(clause, (most,))
 
+    def is_empty(self) -> bool:
+        """Whether it holds nothing at all."""
+        return not self._read(f"{_ALL} LIMIT ?", (1,))
+
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""
         return self._read("SELECT id, number, who, text FROM messages WHERE number = ?", (number,))
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""
-        terms = list(dict.fromkeys(_TERM.findall(query)))[:_TERMS]
+        asked = taken_apart(query)
+        found = [
+            self._matches("words", asked.words),
+            self._matches("grams", asked.grams),
+            self._containing(asked.pairs),
+        ]
+        if not any(found):
+            found = [self._containing(asked.weak)]
         ranks: dict[int, float] = {}
-        for table, wanted in (("words", terms), ("grams", [t for t in terms if len(t) >= _GRAM])):
-            for place, row in enumerate(self._matches(table, wanted)):
+        for rows in found:
+            for place, row in enumerate(rows):
                 ranks[row] = ranks.get(row, 0.0) + 1 / (10 + place)
-        short = [term for term in terms if len(term) < _GRAM and not term.isascii()]
-        for place, row in enumerate(self._containing(short)):
-            ranks[row] = ranks.get(row, 0.0) + 1 / (10 + place)
         best = sorted(ranks, key=lambda row: (-ranks[row], row))[:limit]
         return [found for row in best for found in self._row(row)]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what is pending is put in if it can be."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._settle()
+            self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _matches(self, table: str, terms: list[str]) -> list[int]:
         if not terms:
             return []
         match = " OR ".join(f'"{term}"' for term in terms)
-        with self._lock, self._open() as connection:
-            found = connection.execute(_CLAUSES[table], (match, _CANDIDATES)).fetchall()
+        found = self._rows(_CLAUSES[table], (match, _CANDIDATES))
         return [int(row) for row, _ in found]
 
     def _containing(self, terms: list[str]) -> list[int]:
@@ -143,28 +207,34 @@ class Archive:
         found: list[int] = []
         for term in terms:
             clause = "SELECT rowid FROM messages WHERE instr(text, ?) LIMIT ?"
-            with self._lock, self._open() as connection:
-                found += [row for (row,) in connection.execute(clause, (term, _CANDIDATES))]
+            found += [int(row) for (row,) in self._rows(clause, (term, _CANDIDATES))]
         return found
 
     def _row(self, row: int) -> list[Archived]:
         return self._read("SELECT id, number, who, text FROM messages WHERE rowid = ?", (row,))
 
     def _read(self, clause: str, values: tuple[int, ...]) -> list[Archived]:
-        with self._lock, self._open() as connection:
-            return [Archived(*row) for row in connection.execute(clause, values).fetchall()]
+        return [Archived(*row) for row in self._rows(clause, values)]
+
+    def _rows(self, clause: str, values: tuple[Any, ...]) -> list[Any]:
+        """What a question finds, with what was pending put in first where it can be."""
+        with self._lock:
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._settle()
+            return self._open().execute(clause, values).fetchall()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path or ":memory:", check_same_thread=False)
+            connection = sqlite3.connect(
+                self._path or ":memory:", timeout=self._patience, check_same_thread=False
+            )
             try:
-                connection.execute("PRAGMA busy_timeout = 5000")
                 connection.executescript(_SCHEMA)
-            except sqlite3.DatabaseError as error:
+            except sqlite3.DatabaseError:
                 connection.close()
-                raise ToolUnavailableError(f"The archive cannot be used: {error}.") from None
+                raise
             self._connection = connection
         return self._connection
 

@@ -12,14 +12,20 @@ from typing_extensions import override
 
 from state.errors import ToolError, ToolUnavailableError
 from tools.archive import Archived
+from tools.archive_query import taken_apart
 from tools.base import AgentTool, Arguments
 from tools.locks import Touch
 from tools.result import Observation
 
 NAME = "recall"
-_NUMBER = re.compile(r"\s*#?\s*(\d{1,9})\s*")
+_NUMBER = re.compile(r"\s*\d{1,9}\s*")
+_NUMBERS = re.compile(r"\s*\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?\s*")
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
+_MOST = 20
+"""Messages that are given by their numbers at most."""
 _SHOWN = 1_500
 """Characters of each message found; of one asked for by its number all."""
+EMPTY = "The archive is empty: what had been in it has gone."
 NOTHING = "Nothing was found; try other words, such as a name, a path or a number in it."
 
 
@@ -27,7 +33,7 @@ class RecallArgs(Arguments):
     """Arguments of `recall`."""
 
     query: str = Field(
-        description="Words to look for, or the number of a message as the summary gives it: `#12`"
+        description="Words to look for, or numbers of messages as the summary gives them: `#12`"
     )
     limit: int = Field(5, ge=1, le=20, description="How many messages at most")
 
@@ -59,14 +65,26 @@ class Recall(AgentTool):
     def _recall(self, query: str, limit: int) -> str:
         archive = self.session.archive
         try:
-            if number := _NUMBER.fullmatch(query):
-                found = archive.numbered(int(number[1]))
-                if found:
-                    return "\n\n".join(f"{_head(m)}\n{m.text}" for m in found)
+            named = [m for number in _numbers(query, limit) for m in archive.numbered(number)]
+            if named:
+                return "\n\n".join(f"{_head(m)}\n{m.text}" for m in named)
             found = archive.search(query, limit)
+            if not found:
+                return EMPTY if archive.is_empty() else NOTHING
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        return "\n\n".join(f"{_head(m)}\n{excerpt(m.text, query)}" for m in found) or NOTHING
+        return "\n\n".join(f"{_head(m)}\n{excerpt(m.text, query)}" for m in found)
+
+
+def _numbers(query: str, limit: int) -> list[int]:
+    """The numbers of messages that a query consists of; none if it has words."""
+    if not (_NUMBER.fullmatch(query) or _NUMBERS.fullmatch(query)):
+        return []
+    numbers: list[int] = []
+    for first, last in _RANGE.findall(query):
+        begin = int(first)
+        numbers += range(begin, min(int(last or first), begin + _MOST) + 1)
+    return numbers[: max(limit, 1)]
 
 
 def _head(message: Archived) -> str:
@@ -77,9 +95,10 @@ def excerpt(text: str, query: str, size: int = _SHOWN) -> str:
     """The part of a text around the first of the words that it holds; all of it if it is short."""
     if len(text) <= size:
         return text
-    lower = text.lower()
-    places = [place for word in query.lower().split() if (place := lower.find(word)) >= 0]
-    begin = max(0, min(places, default=0) - size // 3)
+    lower, asked = text.lower(), taken_apart(query.lower())
+    found = ([lower.find(term) for term in terms] for terms in asked)
+    held = next(filter(None, ([p for p in places if p >= 0] for places in found)), [0])
+    begin = max(0, min(held) - size // 3)
     end = min(len(text), begin + size)
     before, after = "… " if begin else "", " …" if end < len(text) else ""
     return f"{before}{text[begin:end]}{after}"

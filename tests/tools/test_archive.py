@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from state.errors import ToolError
 from tools.archive import Archive, Archived
-from tools.recall import excerpt
+from tools.recall import EMPTY, NOTHING, Recall, excerpt
+from tools.session import Session
+from tools.workspace import Workspace
 
 MESSAGES = [
     Archived("a", 1, "agent", "I run the tests in tests/test_orders.py."),
@@ -34,6 +39,8 @@ def archive(tmp_path: Path) -> Archive:
         ("密码", "c"),
         ("配置文件", "c"),
         ("reykjavik", "d"),
+        ("数据库密码是什么", "c"),
+        ("密码位置？", "c"),
         ('quotes " and * signs (refund)', "b"),
     ],
 )
@@ -59,12 +66,95 @@ def test_a_message_is_put_in_once_and_is_there_again_later(tmp_path: Path) -> No
     again.close()
 
 
+@pytest.mark.parametrize("query", ["refund " * 150_000, "w" * 1_000_000, "密码" * 300_000])
+def test_a_query_of_a_megabyte_is_answered(archive: Archive, query: str) -> None:
+    found = archive.search(query)
+    assert [m.id for m in found[:1]] in (["b"], ["c"], [])
+    assert excerpt("x" * 5_000, query)
+
+
+def test_what_could_not_be_written_is_put_in_later(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    archive = Archive(path, patience=0.01)
+    archive.add(MESSAGES[:1])
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        archive.add(MESSAGES[1:2])
+    other.execute("ROLLBACK")
+    other.close()
+    assert archive.search("refund")[0].id == "b"
+    archive.close()
+
+
+def test_an_archive_whose_file_was_deleted_is_written_anew(archive: Archive) -> None:
+    assert archive.path is not None
+    archive.path.unlink()
+    archive.add([Archived("f", 6, "bash", "a new one")])
+    archive.close()
+    again = Archive(archive.path)
+    assert again.search("new one")[0].id == "f"
+    assert again.search("refund")[0].id == "b", "what was still open was taken over"
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "broken", [b"this is no database" * 100, b"SQLite format 3\0" + b"x" * 9000]
+)
+def test_a_broken_archive_is_set_aside(tmp_path: Path, broken: bytes) -> None:
+    path = tmp_path / "archive.sqlite"
+    path.write_bytes(broken)
+    archive = Archive(path)
+    archive.add(MESSAGES)
+    assert archive.search("refund")[0].id == "b"
+    archive.close()
+    [aside] = tmp_path.glob("archive.sqlite.broken*")
+    assert aside.read_bytes() == broken
+
+
+def test_a_message_has_the_number_that_it_was_given_last(archive: Archive) -> None:
+    archive.add([MESSAGES[0]._replace(number=7)])
+    assert [m.id for m in archive.numbered(7)] == ["a"]
+    assert archive.numbered(1) == []
+
+
+@pytest.mark.parametrize("query", ["#1, #3", "[#1, #3]", "#1;3"])
+async def test_recall_of_several_numbers(tmp_path: Path, query: str) -> None:
+    assert await recalled(tmp_path, query) == "\n\n".join(
+        f"[#{m.number}] {m.who}:\n{m.text}" for m in (MESSAGES[0], MESSAGES[2])
+    )
+
+
+async def test_recall_of_a_range_and_of_nothing(tmp_path: Path) -> None:
+    assert (await recalled(tmp_path, "[#1-#3]")).count("[#") == 3
+    assert (await recalled(tmp_path, "#1-999999999", limit=2)).count("[#") == 2
+    assert await recalled(tmp_path, "2024-01-05") == NOTHING
+    assert await recalled(tmp_path, "#99") == NOTHING
+    with pytest.raises(ToolError, match="empty"):
+        await recalled(tmp_path, " ")
+
+
+async def test_recall_says_that_the_archive_is_empty(tmp_path: Path) -> None:
+    assert await recalled(tmp_path, "refund", ()) == EMPTY
+
+
+async def recalled(
+    folder: Path, query: str, messages: Sequence[Archived] = MESSAGES, limit: int = 5
+) -> str:
+    session = Session(Workspace(folder), archive=Archive(folder / "archive.sqlite"))
+    session.archive.add(messages)
+    observed = await Recall(session=session).observe(query=query, limit=limit)
+    session.archive.close()
+    return observed.text
+
+
 def test_an_excerpt_is_around_the_words() -> None:
     text = "x " * 2_000 + "needle" + " y" * 2_000
     shown = excerpt(text, "the Needle", 100)
     assert "needle" in shown
     assert (shown[:2], shown[-2:]) == ("… ", " …")
     assert excerpt("short", "needle") == "short"
+    assert "密码" in excerpt("甲" * 2_000 + "密码" + "乙" * 2_000, "密码位置？", 100)
 
 
 def test_an_archive_takes_over_what_was_there_before_a_fork(tmp_path: Path) -> None:
