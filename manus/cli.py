@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
@@ -63,6 +64,7 @@ def build_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
+    _open_what_is_closed()
     _survive_any_text()
     try:
         return _left(_flushed(_execute(arguments)))
@@ -139,7 +141,16 @@ def _tell_unexpected(error: Exception) -> int:
 
 
 def _flushed(code: int) -> int:
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from manus.screen import discard, unwritable
+
+        discard(sys.stdout)
+        _tell(unwritable(error))
+        return 1
     return code
 
 
@@ -148,6 +159,19 @@ def _left(code: int) -> int:
     if (traces := sys.modules.get("manus.traces")) is not None:
         traces.leave_at_once(code)
     return code
+
+
+def _open_what_is_closed() -> None:
+    """Let a standard stream that the caller has closed lead nowhere.
+
+    Else the next file that is opened, the threads' own among them, gets its number and what is
+    printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+            mode = "w" if number else "r"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _survive_any_text() -> None:

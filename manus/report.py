@@ -8,10 +8,11 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from manus.screen import Screen, columns_of
+from manus.screen import Screen, columns_of, discard, unwritable
 from manus.spent import in_words
 from manus.text import clean, count
 from manus.wrap import wrapped
+from state.errors import ManusError
 
 if TYPE_CHECKING:
     from graph.outcome import Outcome
@@ -36,14 +37,23 @@ def print_output(text: str) -> None:
         shown = clean(text).rstrip("\n")
         if sys.stdout.isatty():
             shown = wrapped(shown, columns_of(sys.stdout))
-        sys.stdout.write(shown + "\n")
-        sys.stdout.flush()
+        _put(shown + "\n")
 
 
 def print_json(data: Any) -> None:
     """One JSON value on one line of stdout; ASCII alone, so that no encoding can spoil it."""
-    sys.stdout.write(json.dumps(data, default=str) + "\n")
-    sys.stdout.flush()
+    _put(json.dumps(data, default=str) + "\n")
+
+
+def _put(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard(sys.stdout)
+        raise ManusError(unwritable(error)) from None
 
 
 def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:

@@ -173,6 +173,14 @@ def discard(stream: TextIO) -> None:
     os.close(nowhere)
 
 
+def unwritable(error: OSError) -> str:
+    """What is said where stdout takes no more."""
+    return (
+        f"stdout cannot be written to ({error.strerror}), so not all was printed; what a run found "
+        "is kept: `manus threads` lists the threads, `manus show THREAD` tells it again."
+    )
+
+
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
 
@@ -223,3 +225,35 @@ def test_bytes_that_are_no_text(manus: Program, server: ScriptedServer) -> None:
     assert result.code == 0
     assert server.requests[0].messages[-2]["content"] == "hello \ufffd"
     assert json.loads(result.out)["output"] == "A nul ␀, a line \u2028 end."
+
+
+# With results too long for the buffer the fault shows while they are printed, else at the end.
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("size", [5, 50_000])
+def test_a_stdout_without_room(manus: Program, server: ScriptedServer, size: int) -> None:
+    server.script(text("x" * size))
+    with (
+        Path("/dev/full").open("wb") as full,
+        manus.start("run", "--thread", "t", "hello", out=full.fileno()) as process,
+    ):
+        result = process.end()
+    assert result.code == 1
+    assert "manus: stdout cannot be written to (No space left on device), " in result.err
+    assert "Traceback" not in result.err
+    assert "unexpected" not in result.err
+    assert "x" * size in manus("show", "t").out
+
+
+@pytest.mark.parametrize(
+    ("closed", "out"), [(">&-", ""), ("2>&-", "Hi.\n"), ("<&-", "Hi.\n"), ("<&- >&- 2>&-", "")]
+)
+def test_streams_that_the_caller_has_closed(
+    manus: Program, server: ScriptedServer, closed: str, out: str
+) -> None:
+    server.script(call("bash", command="echo made > a"), text("Hi."))
+    prefix = ("sh", "-c", f'exec "$@" {closed}', "sh")
+    result = manus.cold("run", "--thread", "t", "hello", prefix=prefix)
+    assert (result.code, result.out) == (0, out)
+    assert "unexpected" not in result.err
+    assert (manus.workspace / "a").exists()
+    assert "Hi." in manus("show", "t").out
