@@ -15,7 +15,8 @@ _RANGE = 1_000
 _TORN = re.compile(r"\d[\d.,]*…$")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_QUOTES = "\"'“”„‘’«»「」『』"
+_BULLET = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+|[・、]|\d+、)")
 
 
 def numbers_in(text: str) -> frozenset[str]:
@@ -103,10 +104,17 @@ def bounded(lines: Sequence[str], most: float, size: Callable[[str], float] = le
 
 
 def quoted(reply: str, source: str) -> list[str]:
-    """The lines of a reply that stand in the source word for word."""
-    flat = " ".join(source.split())
-    lines = (" ".join(_BULLET.sub("", line).split()).strip("\"'“”") for line in reply.splitlines())
-    return list(dict.fromkeys(line for line in lines if line and line in flat))
+    """The lines of a reply that stand in the source word for word.
+
+    Lines may be broken otherwise, and in a script that has no spaces anywhere.
+    """
+    flat, dense = " ".join(source.split()), "".join(source.split())
+    lines = (" ".join(_BULLET.sub("", line).split()).strip(_QUOTES) for line in reply.splitlines())
+    return list(dict.fromkeys(line for line in lines if line and _stands_in(line, flat, dense)))
+
+
+def _stands_in(line: str, flat: str, dense: str) -> bool:
+    return line in flat or (not line.isascii() and "".join(line.split()) in dense)
 
 
 def bare_lines(steps: Iterable[tuple[int, int, str]]) -> list[str]:

@@ -9,27 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage
 
 from nodes.compact import Compacted, Compactor
 from nodes.context_size import most, next_size
-from nodes.models import DEFAULT_MODEL
 from nodes.running import Running
 from nodes.space import Space
-from nodes.tokens import estimate_request
-from nodes.windows import said_window
 from state import tracing
 from state.agent import Compaction, Run
-from state.errors import ContextOverflowError, ToolError
+from state.errors import ToolError
 from state.events import CompactionEvent
 from tools.recall import NAME, Recall
 
 log = logging.getLogger("manus")
-
-_LEAST = 1_000
-"""Tokens that a window is taken to have at least."""
-_UNDER = 0.8
-"""Of a request that was refused although the estimate says that it fits."""
 
 
 async def make_room(
@@ -106,21 +98,3 @@ async def inherit_archive(running: Running, compaction: Compaction | None) -> No
         await asyncio.to_thread(running.session.archive.inherit, source, evicted)
     except (sqlite3.Error, OSError, ToolError):
         log.warning("the archive %s could not be taken over", source, exc_info=True)
-
-
-def learn_window(
-    running: Running, error: ContextOverflowError, request: Sequence[BaseMessage]
-) -> None:
-    """Remember how large a window is whose server refused a request.
-
-    As the server named it, but less than the estimate of a request that was too large; where it
-    named none, half of that.
-    """
-    model = error.model or DEFAULT_MODEL
-    size, said = estimate_request(request, running.catalog.schemas()), said_window(str(error))
-    if said is not None and said <= size:
-        running.named_windows.add(model)
-        running.windows[model] = said
-        return
-    running.named_windows.discard(model)
-    running.windows[model] = max(round(size / 2 if said is None else _UNDER * size), _LEAST)

@@ -15,10 +15,11 @@ from nodes.overflow import check_frame, overflows, too_large
 from nodes.recording import ephemeral
 from nodes.request import has_images, to_request
 from nodes.results import results_of
-from nodes.room import inherit_archive, learn_window, make_room, offer_recall
+from nodes.room import inherit_archive, make_room, offer_recall
 from nodes.running import Running
 from nodes.space import Space, space_of
 from nodes.tokens import estimate_request
+from nodes.windows import learn_window
 from prompts import agent as prompts
 from state.agent import AgentState, Run
 from state.context import ToolChoice
@@ -77,7 +78,8 @@ class Talk:
             return await self._ask(request, choice)
         except ContextOverflowError as error:
             refused = error
-        learn_window(self._running, refused, request)
+        size = estimate_request(request, self._running.catalog.schemas())
+        learn_window(self._running, refused, size)
         shorter = await self._shorter(refused, request, notes)
         try:
             return await self._ask(shorter, choice)

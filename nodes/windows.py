@@ -7,6 +7,7 @@ import re
 from nodes.endpoints import breaker
 from nodes.models import DEFAULT_MODEL
 from nodes.running import Running
+from state.errors import ContextOverflowError
 from state.model_settings import ModelSettings
 
 DEFAULT = 128_000
@@ -30,6 +31,10 @@ _KNOWN = (
     ("llama3.", 128_000),
     ("mistral", 32_768),
 )
+_LEAST = 1_000
+"""Tokens that a window is taken to have at least."""
+_UNDER = 0.8
+"""Of a request that was refused although the estimate says that it fits."""
 _SAID = (
     re.compile(
         r"(?:context|maximum|limit|window|n_ctx)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.IGNORECASE
@@ -69,3 +74,18 @@ def said_window(text: str) -> int | None:
     found = (said.search(text) for said in _SAID)
     size = next((int(one[1].replace(",", "")) for one in found if one), 0)
     return size if size >= 1_000 else None
+
+
+def learn_window(running: Running, error: ContextOverflowError, size: float) -> None:
+    """Remember how large a window is whose server refused a request of about so many tokens.
+
+    As the server named it, but less than the estimate of a request that was too large; where it
+    named none, half of that.
+    """
+    model, said = error.model or DEFAULT_MODEL, said_window(str(error))
+    if said is not None and said <= size:
+        running.named_windows.add(model)
+        running.windows[model] = said
+        return
+    running.named_windows.discard(model)
+    running.windows[model] = max(round(size / 2 if said is None else _UNDER * size), _LEAST)
