@@ -588,7 +588,7 @@ class TestProcess:
     @pytest.mark.parametrize("line", ['{"txt": "x"}', '{"text": "x", "dely": 1}', "{", "[]"])
     def test_refuses_a_line(self, tmp_path: Path, line: str) -> None:
         with _process(tmp_path, ['{"text": "fine"}', line]) as process:
-            _, complaint = process.communicate(timeout=20)
+            _, complaint = process.communicate(timeout=60)
         assert process.returncode == 2
         assert "script.jsonl, line 2" in complaint
 
@@ -640,7 +640,7 @@ def _ask(client: openai.OpenAI, words: str) -> Any:
 
 def _stop(process: "subprocess.Popen[str]") -> tuple[int, str]:
     process.send_signal(signal.SIGTERM)
-    _, complaint = process.communicate(timeout=20)
+    _, complaint = process.communicate(timeout=60)
     return process.returncode, complaint
 
 

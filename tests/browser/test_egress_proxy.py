@@ -23,7 +23,7 @@ async def proxy() -> AsyncIterator[EgressProxy]:
 
 @pytest.fixture
 async def client(proxy: EgressProxy) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False, timeout=10) as client:
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False, timeout=60) as client:
         yield client
 
 
@@ -68,7 +68,7 @@ async def test_a_second_request_on_a_connection_goes_nowhere(
     ask = f"GET {site.base}/ HTTP/1.1\r\nHost: {site.place}\r\nConnection: keep-alive\r\n\r\n"
     other = "GET http://10.0.0.1/other HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
     writer.write((ask + other).encode())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         answer = await reader.read()
     assert b"connection: close" in answer.lower()
     assert answer.count(b"HTTP/1.1") == 1
@@ -81,7 +81,7 @@ async def test_nonsense_is_refused(proxy: EgressProxy, first: str) -> None:
     port = int(proxy.url.rsplit(":", 1)[1])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"{first}\r\n\r\n".encode())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert (await reader.read()).startswith(b"HTTP/1.1 403")
     writer.close()
 

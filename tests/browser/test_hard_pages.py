@@ -102,7 +102,7 @@ async def test_a_page_that_crashes(driver: Driver, site: Site) -> None:
     cdp = await tab.cdp()
     assert cdp is not None
     crash = asyncio.ensure_future(cdp.send("Page.crash"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await tab.trouble.wait()
     crash.cancel()
     assert "The page has crashed" in await driver.look()
@@ -146,7 +146,7 @@ async def test_a_browser_that_was_killed_is_started_anew(driver: Driver, site: S
     first = driver.browser
     for process in chromium_of(os.getpid()):
         process.kill()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not first.dead:
             await asyncio.sleep(0.01)
     assert "The browser has ended by itself" in await driver.look()
@@ -160,12 +160,12 @@ async def test_killed_in_the_middle_of_an_action(driver: Driver, site: Site) -> 
     site.pages["/never"] = Answer("late", hold=threading.Event())
     await driver.open("about:blank")
     going = asyncio.ensure_future(driver.do("go_to_url", url=f"{site.base}/never"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
     for process in chromium_of(os.getpid()):
         process.kill()
-    async with asyncio.timeout(LIMIT + 5):
+    async with asyncio.timeout(60):
         observation = await going
     assert observation.is_error
     await answers(driver, site)
@@ -222,7 +222,7 @@ async def test_closing_leaves_nothing_and_is_quick(tmp_path: Path, site: Site) -
     assert family
     begun = time.monotonic()
     await session.close()
-    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 10)
+    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 60)
     assert alive == []
     assert time.monotonic() - begun < 60  # far from any limit: it did not hang
 
@@ -231,7 +231,7 @@ async def test_a_call_is_cancelled_cleanly(driver: Driver, site: Site) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     await driver.open("about:blank")
     going = asyncio.ensure_future(driver.do("go_to_url", url=f"{site.base}/never"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
     going.cancel()

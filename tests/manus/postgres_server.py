@@ -3,12 +3,13 @@
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.helpers.port import free_port
 
 PASSWORD = "pass%word&é"
 """With characters that a URL must encode."""
@@ -52,7 +53,7 @@ def running(folder: Path) -> Iterator[PostgresServer]:
     if os.geteuid() == 0:
         for path in (folder, secret):
             shutil.chown(path, "postgres", "postgres")
-    port = _free_port()
+    port = free_port()
     access = ["-U", "manus", "-A", "scram-sha-256", f"--pwfile={secret}"]
     _as_postgres([tools / "initdb", "-D", data, *access, "-E", "UTF8", "--locale=C", "--no-sync"])
     options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
@@ -78,9 +79,3 @@ def _as_postgres(command: Sequence[str | Path]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -92,7 +92,7 @@ class ScriptedServer:
         with self._changed:
             return self._script.left
 
-    def wait_for(self, count: int, timeout: float = 10.0) -> Request:
+    def wait_for(self, count: int, timeout: float = 60.0) -> Request:
         """Block until so many requests have come, and give the last of these.
 
         Raises:
@@ -103,7 +103,7 @@ class ScriptedServer:
                 return self.requests[count - 1]
         raise TimeoutError(f"{len(self.requests)} requests came in {timeout} s, not {count}.")
 
-    async def arrived(self, count: int, timeout: float = 10.0) -> Request:
+    async def arrived(self, count: int, timeout: float = 60.0) -> Request:
         """Wait as `wait_for` does, without blocking the event loop."""
         return await asyncio.to_thread(self.wait_for, count, timeout)
 

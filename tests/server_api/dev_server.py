@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+
+from tests.helpers.port import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 _LIMIT = 90.0
@@ -48,7 +49,7 @@ class DevServer:
 
     def __init__(self, folder: Path, home: Path, **environment: str) -> None:
         self.folder = folder
-        self.url = f"http://127.0.0.1:{(port := _free_port())}"
+        self.url = f"http://127.0.0.1:{(port := free_port())}"
         self._log = home / "langgraph_dev.log"
         options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10"]
         with self._log.open("wb") as log:
@@ -127,9 +128,3 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
         yield server
     finally:
         server.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -12,7 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 from tests.server import ScriptedServer
 from tests.server.script import Scripted
 
-_LIMIT = 30.0
+_LIMIT = 90.0
 """Seconds after which something that should have happened is given up."""
 
 

@@ -182,7 +182,7 @@ async def test_a_picture_is_not_edited(edit: Edit, root: Path) -> None:
 async def test_a_pipe_does_not_hang_theeditor_of(edit: Edit, root: Path) -> None:
     os.mkfifo(root / "pipe")
     for answer in (edit("view", "pipe"), edit("create", "pipe", file_text="x")):
-        said = await refused(asyncio.wait_for(answer, 20))
+        said = await refused(asyncio.wait_for(answer, 60))
         assert said == "pipe is no regular file but a pipe, socket or device."
 
 
