@@ -48,9 +48,9 @@ class NoteTaker:
     async def notes(
         self, before: list[str], evicted: Sequence[AnyMessage], first: int, room: float
     ) -> list[str]:
-        """The notes there were and those on messages numbered from `first`, as far as there is room.
+        """The notes there were, and those on messages numbered from `first`, in so many tokens.
 
-        A part for which the model fails has one line a step instead. `room` is in tokens.
+        A part for which the model fails has one line a step instead.
         """
         lines, most, begin = before, self._chunk(), 0
         known = range(1, first + len(evicted))

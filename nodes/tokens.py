@@ -34,6 +34,7 @@ _MARKS = r"!-/:-@\[-`{-~"
 _BEFORE_LETTER = re.compile(rf"[{_MARKS}]+(?=[A-Za-z])")
 _BEFORE_DIGIT = re.compile(rf"[{_MARKS}]+(?=\d)")
 _BEFORE_OTHER = re.compile(rf"[{_MARKS}]+(?![A-Za-z\d{_MARKS}])")
+_LINE_END = re.compile(r"[^\W_](?=\r?\n)")
 _GAP = re.compile("  +|\t\t+")
 _SPACE_DIGIT = re.compile(r"[ \t](?=\d)")
 _WORD_COSTS = ((3, 0.90), (7, 1.03), (10, 1.38), (14, 2.16))
@@ -81,7 +82,7 @@ def estimate_text(text: str) -> float:
         latin = _ACCENTED.sub("一", text) if accented else text
     total += _costs(_WORD.findall(latin), cost) + _signs(text)
     total += 1.1 * sum((len(run) + 2) // 3 for run in _DIGITS.findall(text))
-    total += 1.1 * sum(line[-1:].isalnum() for line in text.splitlines())
+    total += 1.1 * len(_LINE_END.findall(text))
     total += 1.05 * len(_GAP.findall(text))
     total += 1.1 * len(_SPACE_DIGIT.findall(text))
     return max(total, 1.0) if text else 0.0

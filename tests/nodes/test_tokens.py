@@ -29,10 +29,11 @@ from tests.helpers.tools import RED_DOT
 
 # Texts written for these tests, and how many tokens the tokenizers of three vocabularies make of
 # them. Those that are held out were written after the estimate was fitted, which was not fitted to
-# them afterwards.
+# them afterwards; the short ones are lines of both.
 DATA = Path(__file__).parent / "data"
 SAMPLES: list[dict[str, Any]] = json.loads((DATA / "tokens.json").read_text("utf-8"))
 HELD_OUT: list[dict[str, Any]] = json.loads((DATA / "tokens_held_out.json").read_text("utf-8"))
+SHORT: list[dict[str, Any]] = json.loads((DATA / "tokens_short.json").read_text("utf-8"))
 KINDS = sorted({sample["kind"] for sample in SAMPLES})
 VOCABULARIES = ("o200k_base", "cl100k_base", "tekken")
 
@@ -66,6 +67,16 @@ def test_calibrated_on_one_text_it_is_near_for_the_next(kind: str, vocabulary: s
     calibration.learn(estimate_text(first["text"]), first[vocabulary])
     estimated = calibration(estimate_text(second["text"]))
     assert estimated == pytest.approx(second[vocabulary], rel=0.1)
+
+
+@pytest.mark.parametrize("most", [10, 30, 100])
+def test_short_texts_are_not_counted_too_large_by_habit(most: int) -> None:
+    """One is a token or two off; what counts is that many of them together are not."""
+    short = [sample for sample in SHORT if sample["o200k_base"] < most]
+    estimated, counted = sums_of(short)
+    assert estimated == pytest.approx(counted, rel=0.03)
+    assert estimate_text("Done.\n") > estimate_text("Done.") - 0.01
+    assert estimate_text("yes\r\nno\r\n") == estimate_text("yes\nno\n")
 
 
 @pytest.mark.parametrize("samples", [SAMPLES, HELD_OUT])
