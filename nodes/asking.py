@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -13,15 +13,16 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from nodes.blocks import as_text
+from nodes.compatible import SEND_REASONING
 from nodes.cut_off import with_cut_off_calls
 from nodes.dialects import from_provider, to_provider
 from nodes.endpoints import breaker
 from nodes.extras import EXTRAS, with_tools
 from nodes.malformed import with_malformed
-from nodes.model_errors import explain
-from nodes.prompted_tools import has_no_tools, prompted, with_prompted_calls
+from nodes.model_errors import misses_thoughts
+from nodes.prompted_tools import has_no_tools, in_words, prompted, with_prompted_calls
 from nodes.repair import with_repairs
-from state.errors import ModelRefusedError
+from nodes.thoughts import without_thought
 from state.messages import calls_of
 from state.model_settings import ModelSettings, provider_of
 from tools.clean import storable_all
@@ -46,43 +47,77 @@ class Question:
 
 
 async def ask_endpoint(
-    model: BaseChatModel, endpoint: ModelSettings, question: Question, names: dict[str, str]
+    model: BaseChatModel, endpoint: ModelSettings, question: Question
 ) -> AIMessage:
     """The reply of an endpoint, with its calls read and repaired.
 
-    Where the server says that its model has no tools, they are told of in words from then on.
+    Where the server says that its model has no tools, they are told of in words from then on; where
+    it wants back what the model thought, it gets it.
     """
-    if not question.tools or not breaker.is_prompted(endpoint):
-        try:
-            return await _native(model, provider_of(endpoint.model), question)
-        except Exception as error:
-            if not _may_be_prompted(error, endpoint, question, names):
-                raise
-            log.info("the model has no tools; they are described to it in words")
-            breaker.without_tools(endpoint)
-    return await _in_words(model, provider_of(endpoint.model), question)
+    manner = _Manner(breaker.is_prompted(endpoint), breaker.gets_thoughts(endpoint))
+    try:
+        return await _asked(model, endpoint, question, manner)
+    except Exception as error:
+        taught = _taught(error, endpoint, question, manner)
+        if taught is None:
+            raise
+    return await _asked(model, endpoint, question, taught)
 
 
-def _may_be_prompted(
-    error: Exception, endpoint: ModelSettings, question: Question, names: dict[str, str]
-) -> bool:
-    if not question.tools or endpoint.tool_calling != "auto":
-        return False
-    return isinstance(explain(error, **names), ModelRefusedError) and has_no_tools(error)
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How an endpoint is asked."""
+
+    in_words: bool
+    """Tools are told of in words."""
+    with_thoughts: bool
+    """What the model thought goes back with the history."""
 
 
-async def _native(model: BaseChatModel, provider: str, question: Question) -> AIMessage:
+def _taught(
+    error: Exception, endpoint: ModelSettings, question: Question, manner: _Manner
+) -> _Manner | None:
+    """How the endpoint wants to be asked, if its refusal tells; that is remembered."""
+    by_itself = question.tools and endpoint.tool_calling == "auto" and not manner.in_words
+    if by_itself and has_no_tools(error):
+        log.info("the model has no tools; they are described to it in words")
+        breaker.without_tools(endpoint)
+        return replace(manner, in_words=True)
+    by_itself = endpoint.send_reasoning is None and not manner.with_thoughts
+    if by_itself and misses_thoughts(error):
+        log.info("the server wants back what its model thought; it is sent from now on")
+        breaker.wants_thoughts(endpoint)
+        return replace(manner, with_thoughts=True)
+    return None
+
+
+async def _asked(
+    model: BaseChatModel, endpoint: ModelSettings, question: Question, manner: _Manner
+) -> AIMessage:
+    provider = provider_of(endpoint.model)
+    if question.tools and manner.in_words:
+        return await _in_words(model, provider, question)
+    return await _native(model, provider, question, manner)
+
+
+async def _native(
+    model: BaseChatModel, provider: str, question: Question, manner: _Manner
+) -> AIMessage:
     tools, required = question.tools, question.tool_choice == "required"
     extra, asked = question.extra(), cast(Runnable[Any, Any], model)
+    if manner.with_thoughts and provider not in EXTRAS:
+        extra[SEND_REASONING] = True
     if tools and provider in EXTRAS:
         asked = with_tools(model, tools, required=required)
     elif tools:
         extra["tools"] = tools
         if required:
             extra["tool_choice"] = "required"
-    request = to_provider(question.request, provider, with_tools=bool(tools))
+    # without tools in it a request may still have calls in its history
+    request = in_words(question.request) if manner.in_words else question.request
+    request = to_provider(request, provider, with_tools=bool(tools))
     reply = from_provider(as_text(await asked.ainvoke(request, **extra)), provider)
-    whole = with_cut_off_calls(with_malformed(reply), provider)
+    whole = with_cut_off_calls(with_malformed(without_thought(reply)), provider)
     return _storable(with_repairs(whole, tools or ()))
 
 

@@ -16,7 +16,7 @@ from nodes.endpoints import breaker
 from nodes.forecast import forecast
 from nodes.meter import count
 from nodes.models import DEFAULT_MODEL, address_of
-from nodes.replies import check_filtered, check_whole, is_empty
+from nodes.replies import check_filtered, check_said, check_whole, is_empty
 from nodes.reply_figures import Reply, with_figures
 from nodes.retries import Tell, with_retries
 from nodes.running import Running
@@ -111,18 +111,20 @@ class _Exchange:
         if not is_empty(reply.message) or self._tool_choice == "required":
             return reply
         log.info("the model's reply was empty; it is asked once more")
-        return (await self._reply(endpoint, retries)).after(reply)
+        again = await self._reply(endpoint, retries)
+        check_said(again.message, **_names(endpoint))
+        return again.after(reply)
 
     async def _reply(self, endpoint: ModelSettings, retries: int) -> Reply:
         running = self._running
         model = await running.model_at(self._role, endpoint)
-        names = {"model": endpoint.model or DEFAULT_MODEL, "address": address_of(endpoint)}
+        names = _names(endpoint)
         began = time.monotonic()
         cut_off: list[AIMessage] = []
         replies: list[Reply] = []
 
         async def ask() -> AIMessage:
-            message = await ask_endpoint(model, endpoint, self._question, names)
+            message = await ask_endpoint(model, endpoint, self._question)
             replies.append(self._counted(endpoint, message, time.monotonic() - began))
             check_filtered(message, **names)
             check_whole(message, cut_off, **names)
@@ -148,3 +150,8 @@ class _Exchange:
         )
         count(reply)
         return reply
+
+
+def _names(endpoint: ModelSettings) -> dict[str, str]:
+    """What the sentences on an endpoint call it."""
+    return {"model": endpoint.model or DEFAULT_MODEL, "address": address_of(endpoint)}

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pydantic import SecretStr
+
 from nodes.models import address_of
 from state.errors import ModelError, ModelRefusedError
 from state.model_settings import ModelSettings
@@ -16,6 +18,8 @@ FIRST_PAUSE = 30.0
 LONGEST_PAUSE = 600.0
 """Seconds for which an endpoint is left alone; doubled each time it fails again."""
 
+_Key = tuple[str, str, SecretStr | None]
+
 
 @dataclass(slots=True)
 class _Circuit:
@@ -25,12 +29,13 @@ class _Circuit:
 
 
 class Breaker:
-    """Knows which endpoints have failed lately, and which have no tools, for the whole process."""
+    """Knows for the whole process which endpoints have failed lately, and what each has said."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._circuits: dict[tuple[str, str], _Circuit] = {}
-        self._without_tools: set[tuple[str, str]] = set()
+        self._circuits: dict[_Key, _Circuit] = {}
+        self._without_tools: set[_Key] = set()
+        self._thoughtful: set[_Key] = set()
 
     def usable(self, chain: Sequence[ModelSettings]) -> list[ModelSettings]:
         """The endpoints to ask, in order: those that are not left alone, or all if none is left."""
@@ -43,10 +48,10 @@ class Breaker:
         self._circuits.pop(_key(endpoint), None)
 
     def failed(self, endpoint: ModelSettings, error: ModelError) -> None:
-        """An endpoint has failed for good. What will not pass by itself counts at once."""
+        """An endpoint has failed for good. What any request would meet counts at once."""
         circuit = self._circuits.setdefault(_key(endpoint), _Circuit())
         circuit.failures += 1
-        if circuit.failures > TOLERATED or isinstance(error, ModelRefusedError):
+        if circuit.failures > TOLERATED or _is_lasting(error):
             circuit.open_until = self._clock() + circuit.pause
             circuit.pause = min(LONGEST_PAUSE, 2 * circuit.pause)
 
@@ -60,12 +65,27 @@ class Breaker:
             return _key(endpoint) in self._without_tools
         return endpoint.tool_calling == "prompted"
 
+    def wants_thoughts(self, endpoint: ModelSettings) -> None:
+        """An endpoint has said that its model's thoughts must come back with the history."""
+        self._thoughtful.add(_key(endpoint))
+
+    def gets_thoughts(self, endpoint: ModelSettings) -> bool:
+        """Whether what the model thought goes back to an endpoint."""
+        if endpoint.send_reasoning is None:
+            return _key(endpoint) in self._thoughtful
+        return endpoint.send_reasoning
+
     def _of(self, endpoint: ModelSettings) -> _Circuit:
         return self._circuits.get(_key(endpoint)) or _Circuit()
 
 
-def _key(endpoint: ModelSettings) -> tuple[str, str]:
-    return address_of(endpoint), endpoint.model or ""
+def _is_lasting(error: ModelError) -> bool:
+    """Whether any request would meet it: key, credit, model name, address."""
+    return isinstance(error, ModelRefusedError) and not error.of_request
+
+
+def _key(endpoint: ModelSettings) -> _Key:
+    return address_of(endpoint), endpoint.model or "", endpoint.api_key
 
 
 breaker = Breaker()

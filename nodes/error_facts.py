@@ -6,10 +6,17 @@ Bedrock (botocore): a `response` dict with the error's name. LangChain may have 
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 _SHOWN = 300
+_MESSAGES = ("message", "Message", "detail", "error")
+_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_NOT_SHOWN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 # What providers call an error, for where there is no status: in the middle of a stream, mostly.
 _NAMED = {
@@ -104,9 +111,39 @@ def _told(link: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """The server's message, else the error's own."""
+    """The server's message, in whatever place it stands, else the error's own."""
     words = told(error)
-    return str(words.get("message") or words.get("Message") or error) or type(error).__name__
+    found = next((words[name] for name in _MESSAGES if words.get(name)), None)
+    text = (
+        found
+        if isinstance(found, str | None)
+        else json.dumps(found, ensure_ascii=False, default=str)
+    )
+    behind = words.get("metadata")
+    if text and isinstance(behind, dict) and isinstance(raw := behind.get("raw"), str):
+        text = f"{text}: {raw}"  # OpenRouter's own message does not say what the provider's was
+    return text or body_of(error) or str(error) or type(error).__name__
+
+
+def body_of(error: BaseException) -> str:
+    """The text of an answer that is no JSON object; of a page what is written on it."""
+    bodies = (getattr(link, "body", None) for link in chain(error))
+    text = next((body for body in bodies if isinstance(body, str) and body.strip()), "")
+    if not is_page(text):
+        return text
+    bare = _TAG.sub(" ", _NOT_SHOWN.sub(" ", text))
+    return " ".join(html.unescape(bare).split())
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is HTML, which comes from a proxy and not from a model server."""
+    return bool(_PAGE.match(text))
+
+
+def page_of(error: BaseException) -> bool:
+    """Whether the answer was a page."""
+    bodies = (getattr(link, "body", None) for link in chain(error))
+    return any(isinstance(body, str) and is_page(body) for body in bodies)
 
 
 def said(error: BaseException) -> str:

@@ -33,13 +33,28 @@ def arguments_of(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, strict=False, parse_constant=_refuse)
+        found = json.loads(text, strict=False, parse_constant=_refuse, object_pairs_hook=_once_each)
     except RecursionError:
         raise ValueError("they are nested too deeply") from None
+    except _TwiceError as error:
+        raise ValueError(f"`{error}` stands there twice, with different values") from None
     except ValueError as error:
         raise ValueError(f"they are not valid JSON ({error})") from None
     if not isinstance(found, dict):
         raise ValueError(f"they are {_KINDS[type(found)]}, not an object")
+    return found
+
+
+class _TwiceError(ValueError):
+    """A name has two values: which of them is meant, only the model knows."""
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next((name for name, value in pairs if found[name] != value), None)
+        if twice is not None:
+            raise _TwiceError(twice)
     return found
 
 

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from nodes.error_facts import chain, said, shortened, status_of, told
+import re
+
+from nodes.error_facts import (
+    body_of,
+    chain,
+    message_of,
+    page_of,
+    said,
+    shortened,
+    status_of,
+    told,
+)
 from nodes.waits import retry_details, server_wait
 from state.errors import (
     ContextOverflowError,
@@ -49,19 +60,24 @@ _KEYS = {
     "google": "MANUS_API_KEY or GOOGLE_API_KEY",
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
-_TOO_LARGE = (
-    "context_length",
-    "context length",
-    "context size",
-    "context window",
-    "context limit",
-    "maximum context",
-    "too many tokens",
-    "input is too long",
-    "input token count",
-    "prompt is too long",
-    "prompt too long",
+_TOO_LARGE = re.compile(
+    r"context[_ ](?:length|size|window|limit)|maximum (?:context|model length|prompt length)"
+    r"|too many tokens|input is too long|input token count|prompt is too long|prompt too long"
+    r"|model token limit|range of input length|prompt exceeds max|max_new_tokens. must be"
+    r"|input length .{0,40}exceeds|reduce the length of the (?:messages|prompt|input)",
+    re.IGNORECASE,
 )
+_REPLY_TOO_LARGE = re.compile(r"max_(?:completion_)?tokens\W.{0,30}is too large", re.IGNORECASE)
+# A request that is larger than what may be sent in a minute is not let through later either.
+_TOO_LARGE_FOR_RATE = re.compile(
+    r"request too large .*tokens|tokens must be reduced", re.IGNORECASE | re.DOTALL
+)
+# DeepSeek and Moonshot: api-docs.deepseek.com/guides/thinking_mode
+_MISSES_THOUGHTS = re.compile(
+    r"reasoning_content.{0,80}(?:must be passed|missing|required)|missing.{0,20}reasoning_content",
+    re.IGNORECASE | re.DOTALL,
+)
+_FLAGGED = re.compile(r"flagged|moderation|content policy", re.IGNORECASE)
 _OUT_OF_QUOTA = ("insufficient_quota", "billing", "credit balance")
 _FEW = 3
 
@@ -72,7 +88,7 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         return error
     status, words = status_of(error), said(error)
     where = f"The model server at {address}"
-    if _is_overflow(error, status, words):
+    if _is_overflow(error, status):
         return ContextOverflowError(
             f"The request is larger than the context window of `{model}`: {words}", model
         )
@@ -81,12 +97,14 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         return ModelRefusedError(f"{where} cannot be asked without a key; check {key}.")
     if status is None:
         return _without_status(error, words, where)
-    if status in (401, 403) or _refuses_key(status, words):
+    if status == 403:
+        return _forbidden(error, words, where, key)
+    if status == 401 or _refuses_key(status, words):
         return ModelRefusedError(f"{where} refused the key ({status}); check {key}.")
     if status == 404:
         return ModelRefusedError(
-            f"{where} does not know the model `{model}` or has no such address (404); "
-            "check MANUS_MODEL and MANUS_BASE_URL."
+            f"{where} does not know the model `{model}` or has no such address "
+            f"(404){_because(words)}; check MANUS_MODEL and MANUS_BASE_URL."
         )
     if status == 402 or (status == 429 and _is_out_of_quota(error, words)):
         return ModelRefusedError(f"{where} says that the account has no credit left: {words}")
@@ -95,9 +113,32 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
             f"{where} limits the rate of requests (429) and did not let this one through; "
             f"try again {_later(error)}."
         )
-    if status < 500 and status not in _PASSING_STATUS:
-        return ModelRefusedError(f"{where} refused the request ({status}): {words}")
+    if status < 500 and status not in _PASSING_STATUS and not _is_slip(error):
+        said_so = f"{where} refused the request ({status}): {words}"
+        return ModelRefusedError(said_so, of_request=True)
     return ModelUnavailableError(f"{where} failed ({status}): {words}")
+
+
+def _forbidden(error: Exception, words: str, where: str, key: str) -> ModelRefusedError:
+    if _FLAGGED.search(words):
+        said_so = f"{where} refused the request (403){_because(words)}"
+        return ModelRefusedError(said_so, of_request=True)
+    if page_of(error):
+        return ModelRefusedError(
+            f"{where} cannot be asked: a page came back (403){_because(words)}; check whether a "
+            f"proxy or a firewall stands between, and {key}."
+        )
+    return ModelRefusedError(f"{where} refused the key (403){_because(words)}; check {key}.")
+
+
+def _because(words: str) -> str:
+    """What the server says, where it says more than the status."""
+    return "" if words.startswith("Error code:") else f": {words.rstrip('.')}"
+
+
+def _is_slip(error: Exception) -> bool:
+    """Whether the model's call could not be read by the server, as Groq tells: it may do better."""
+    return told(error).get("code") == "tool_use_failed"
 
 
 def _later(error: Exception) -> str:
@@ -126,16 +167,23 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
         )
     if _is_timeout(error):
         return ModelUnavailableError(f"{where} did not answer in time; try again later.")
+    if body_of(error):
+        return ModelUnavailableError(f"{where} answered with an error: {words}")
     if _is_transport(error):
         return ModelUnavailableError(f"{where} broke the connection off: {_cause(error)}")
     if "content filter" in words.lower():
-        return ModelRefusedError(f"{where} refused the request: {words}")
+        return ModelRefusedError(f"{where} refused the request: {words}", of_request=True)
     if told(error):
         return ModelUnavailableError(f"{where} answered with an error: {words}")
     return ModelUnavailableError(
         f"{where} answered with something that is no chat reply ({words}); check MANUS_BASE_URL, "
         "which often ends in /v1."
     )
+
+
+def misses_thoughts(error: BaseException) -> bool:
+    """Whether a request is refused since what the model thought before did not come back."""
+    return status_of(error) in (400, 422) and bool(_MISSES_THOUGHTS.search(message_of(error)))
 
 
 def may_pass(error: BaseException) -> bool:
@@ -149,12 +197,15 @@ def attempts_for(error: Exception, most: int) -> int:
     return min(most, _FEW) if lasting or is_never_connected(error) else most
 
 
-def _is_overflow(error: Exception, status: int | None, words: str) -> bool:
+def _is_overflow(error: Exception, status: int | None) -> bool:
     if any(type(link).__name__.endswith("ContextOverflowError") for link in chain(error)):
         return True
-    return told(error).get("code") == "context_length_exceeded" or (
-        status in (400, 413) and any(word in words.lower() for word in _TOO_LARGE)
-    )
+    if told(error).get("code") == "context_length_exceeded" or status == 413:
+        return True
+    if status in (401, 403, 404):
+        return False
+    known, words = _TOO_LARGE_FOR_RATE if status == 429 else _TOO_LARGE, message_of(error)
+    return bool(known.search(words)) and not _REPLY_TOO_LARGE.search(words)
 
 
 def _is_out_of_quota(error: Exception, words: str) -> bool:

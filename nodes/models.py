@@ -114,7 +114,6 @@ def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
         values["use_responses_api"] = False
     if settings.reasoning_effort is not None:
         values["reasoning_effort"] = settings.reasoning_effort
-    values["send_reasoning"] = settings.send_reasoning
     return LeanChatOpenAI(**values, **_protocol(settings, model=name))
 
 
@@ -124,7 +123,9 @@ def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
     connect = min(settings.timeout, _CONNECT_TIMEOUT)
     timeout = Timeout(settings.timeout, connect=connect)
     # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
-    return {"timeout": timeout, "max_retries": 0, "stream_usage": True, **more}
+    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
+    # for a stream of nothing but comments; one that is silent is noticed by the time-out
+    return {**common, "stream_chunk_timeout": settings.timeout + _CONNECT_TIMEOUT, **more}
 
 
 async def _later(key: str) -> str:
@@ -147,5 +148,4 @@ def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
         "azure_endpoint": settings.base_url,
         "api_version": settings.api_version or "2024-10-21",
     }
-    values["send_reasoning"] = settings.send_reasoning
     return LeanAzureChatOpenAI(**values, **_protocol(settings, **azure))

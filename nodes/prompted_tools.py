@@ -19,7 +19,11 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from nodes.malformed import with_calls
+from nodes.error_facts import message_of
+from nodes.malformed import arguments_of, with_calls
+from nodes.repair import REPAIRED
+from nodes.repair_text import read_arguments
+from nodes.thoughts import REASONING, thought_apart
 from prompts import tools as prompts
 from state.messages import calls_of, has_calls, text_of
 
@@ -27,10 +31,12 @@ SAID, CALL_IDS = "prompted_said", "prompted_ids"
 """In a streamed reply's `additional_kwargs`: what the model wrote word for word, and the ids under
 which its calls were streamed."""
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
+_TAG = re.compile(r"<(/?)tool_call>")
+_EMPTY_FENCE = re.compile(r"```\w*\s*```")
 _NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
 _NO_TOOLS = re.compile(
     r"not support (?:tool|function)|(?:tools?|function)[- ](?:use|calls?|calling) (?:is|are) not"
-    r"|support tool use|enable-auto-tool-choice|unsupported.{0,30}\btools?\b"
+    r"|support tool use|enable-auto-tool-choice|tools param requires|unsupported.{0,30}\btools?\b"
     r"|\btools?\b.{0,40}(?:not supported|unsupported)",
     re.IGNORECASE,
 )
@@ -38,7 +44,7 @@ _NO_TOOLS = re.compile(
 
 def has_no_tools(error: BaseException) -> bool:
     """Whether a server has refused a request because its model cannot call tools."""
-    return bool(_NO_TOOLS.search(f"{error} {error.__cause__ or ''}"))
+    return bool(_NO_TOOLS.search(f"{error} {error.__cause__ or ''} {message_of(error)}"))
 
 
 def prompted(request: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> list[BaseMessage]:
@@ -68,11 +74,23 @@ def in_words(request: Sequence[BaseMessage]) -> list[BaseMessage]:
 def _in_words(message: BaseMessage) -> BaseMessage:
     if isinstance(message, ToolMessage):
         head = prompts.result_of(message.name or "tool", failed=message.status == "error")
-        return HumanMessage(_joined(head, message.content))
+        return HumanMessage(_joined(head, _harmless(message.content)))
     if isinstance(message, AIMessage):
         calls = [_written(call["name"] or "", call["args"]) for call in calls_of(message)]
         return AIMessage("\n".join(part for part in (text_of(message), *calls) if part))
     return message
+
+
+def _harmless(content: Any) -> Any:
+    """A result in which nothing is a call: a model that repeats what it has read calls nothing."""
+    if isinstance(content, str):
+        return _TAG.sub(r"<\1tool_call >", content)
+    return [
+        {**block, "text": _harmless(block["text"])}
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+        else block
+        for block in content
+    ]
 
 
 def _written(name: str, args: Any) -> str:
@@ -98,29 +116,48 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
     """
     said = message.additional_kwargs.pop(SAID, None)
     ids = message.additional_kwargs.pop(CALL_IDS, [])
-    text = text_of(message) if said is None else said
+    thought, text = thought_apart(text_of(message) if said is None else said)
+    if thought.strip():  # what was streamed of it as calls is none
+        ids = []
+        message.additional_kwargs.setdefault(REASONING, thought.strip())
+        message.content = text
     found = _CALL.findall(text)
     if not found or (said is None and has_calls(message)):
         return message
-    message.content = _CALL.sub("", text).strip()
-    calls = [_read(body.strip()) for body in found]
-    for call, id_ in zip(calls, ids, strict=False):
-        call["id"] = id_
+    message.content = _EMPTY_FENCE.sub("", _CALL.sub("", text)).strip()
+    calls, notes = [], {}
+    for place, body in enumerate(found):
+        call, how = _read(body.strip())
+        call["id"] = ids[place] if place < len(ids) else None
+        calls.append(call)
+        if how:
+            notes[str(call["id"])] = [how]
+    if notes:
+        message.additional_kwargs[REPAIRED] = notes
     return with_calls(message, calls)
 
 
 def read_call(body: str) -> tuple[str, str]:
     """Name and arguments (as text) of a call in a reply's text."""
-    call = _read(body.strip())
+    call, _ = _read(body.strip())
     return call["name"], call["args"]
 
 
-def _read(body: str) -> dict[str, Any]:
+def _read(body: str) -> tuple[dict[str, Any], str]:
+    """The call that a body means, and what had to be forgiven."""
     try:
-        said = json.loads(body, strict=False)
+        said, how = _object(body)
         name, args = said["name"], said.get("arguments", said.get("parameters", {}))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        name = _NAME.search(body)
-        return {"id": None, "name": name[1] if name else "unknown", "args": body or "…"}
+    except (ValueError, KeyError):
+        found = _NAME.search(body)
+        # what is no call is not arguments either, in whatever notation
+        return {"id": None, "name": found[1] if found else "unknown", "args": f"…{body}"}, ""
     text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-    return {"id": None, "name": str(name), "args": text}
+    return {"id": None, "name": str(name), "args": text}, how
+
+
+def _object(body: str) -> tuple[dict[str, Any], str]:
+    try:
+        return arguments_of(body), ""
+    except ValueError:
+        return read_arguments(body, {})

@@ -65,7 +65,9 @@ def _note(message: AIMessage, notes: dict[str, list[str]], places: list[int]) ->
     if places:
         message.additional_kwargs[MALFORMED_AT] = places
     if notes:
-        message.additional_kwargs[REPAIRED] = notes
+        before = message.additional_kwargs.get(REPAIRED, {})
+        both = {id_: [*before.get(id_, ()), *notes.get(id_, ())] for id_ in {**before, **notes}}
+        message.additional_kwargs[REPAIRED] = both
 
 
 def repaired_call(

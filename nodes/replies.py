@@ -50,8 +50,26 @@ def check_filtered(message: AIMessage, *, model: str, address: str) -> None:
     if reason_of(message) in _FILTERED:
         raise ModelRefusedError(
             f"The content filter of the model server at {address} stopped the reply of `{model}` "
-            f"({reason_of(message)}); put the request in other words, or use another model."
+            f"({reason_of(message)}); put the request in other words, or use another model.",
+            of_request=True,
         )
+
+
+def check_said(message: AIMessage, *, model: str, address: str) -> None:
+    """See that a reply is not empty, once it has been asked for again.
+
+    Raises:
+        ModelUnavailableError: it is.
+    """
+    if not is_empty(message):
+        return
+    where = f"The model server at {address} gave an empty reply of `{model}` twice"
+    if ended_at_limit(message):
+        raise ModelUnavailableError(
+            f"{where}: it ended at its length limit before it said anything; set a larger "
+            "MANUS_MAX_TOKENS, or less reasoning_effort."
+        )
+    raise ModelUnavailableError(f"{where}; try again, or use another model.")
 
 
 def check_whole(message: AIMessage, before: list[AIMessage], *, model: str, address: str) -> None:

@@ -36,7 +36,16 @@ def server_wait(error: BaseException) -> float | None:
     for found in (_retry_after(headers), _retry_info(error), _in_words(error)):
         if found is not None:
             return found
-    return _reset(headers) if status_of(error) == 429 else None
+    return _reset({**headers, **_upstream(error)}) if status_of(error) == 429 else None
+
+
+def _upstream(error: BaseException) -> Mapping[str, str]:
+    """Headers of the provider behind OpenRouter, which it hands on in the body."""
+    behind = told(error).get("metadata")
+    headers = behind.get("headers") if isinstance(behind, dict) else None
+    if not isinstance(headers, dict):
+        return {}
+    return {str(name).lower(): str(value) for name, value in headers.items()}
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

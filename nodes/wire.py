@@ -22,15 +22,17 @@ from langchain_openai.chat_models.base import (
     BaseChatOpenAI,
     ChatOpenAI,
     _convert_message_to_dict,
+    _create_usage_metadata,
 )
 
+from nodes.chunks import AsDicts, Chunks
+from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of
 from nodes.malformed import told_apart
 from nodes.replies import CUT_OFF
+from nodes.thoughts import REASONING
 from state.messages import calls_of
 
-REASONING = "reasoning_content"
-"""In a message's `additional_kwargs`: what the model thought before it answered."""
-_REASONING_NAMES = ("reasoning_content", "reasoning")
+_OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
 
 
@@ -66,8 +68,9 @@ class WireForms:
         if known is not None and known[0]() is message:
             return known[1]
         plain = wire_form(message)
-        if self._send_reasoning and (thought := message.additional_kwargs.get(REASONING)):
-            plain[REASONING] = thought
+        if self._send_reasoning and isinstance(message, AIMessage):
+            # those who want it want it of every message, also where there was none
+            plain[REASONING] = message.additional_kwargs.get(REASONING) or ""
         form = WireForm(plain)
         self._forms[key] = (weakref.ref(message, lambda _: self._forms.pop(key, None)), form)
         return form
@@ -130,24 +133,31 @@ def _add_images(wire: list[WireForm], batch: list[ToolMessage]) -> None:
 class Lean(BaseChatOpenAI):
     """A client of OpenAI's that hands the SDK a body it has neither to walk nor to encode."""
 
-    send_reasoning: bool = False
-    """Whether what the model thought goes back to the server with the history."""
-
     def model_post_init(self, context: Any, /) -> None:
         """Make room for the wire forms, which are no field of the model."""
         super().model_post_init(context)
-        self._forms = WireForms(send_reasoning=self.send_reasoning)
+        self._forms = {kept: WireForms(send_reasoning=kept) for kept in (False, True)}
+        self._chunks: Chunks | None = None
 
     def _parts(self, input_: LanguageModelInput, **kwargs: Any) -> tuple[Any, list[WireForm]]:
         messages = self._convert_input(input_).to_messages()
+        forms = self._forms[bool(kwargs.pop(SEND_REASONING, False))]
         payload = super()._get_request_payload([], **kwargs)
         payload.pop("messages")
-        return payload, wire_messages(messages, self._forms)
+        if self.openai_api_base and not self._is_openais_reasoner():
+            # what servers beside OpenAI's reasoning models know it by; some refuse the newer name
+            _rename(payload, "max_completion_tokens", "max_tokens")
+        return payload, wire_messages(messages, forms)
+
+    def _is_openais_reasoner(self) -> bool:
+        name = self.model_name.rpartition("/")[2].lower()
+        return name.startswith(_OPENAI_REASONERS)
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         if self._use_responses_api({**self._default_params, **kwargs}):
+            kwargs.pop(SEND_REASONING, None)
             return super()._get_request_payload(input_, stop=stop, **kwargs)
         payload, wire = self._parts(input_, stop=stop, **kwargs)
         extra = dict(payload.get("extra_body") or {})
@@ -166,6 +176,7 @@ class Lean(BaseChatOpenAI):
     ) -> ChatResult:
         by_responses = self._use_responses_api({**self._default_params, **kwargs})
         if by_responses or "response_format" in kwargs:
+            kwargs.pop(SEND_REASONING, None)
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
         payload, wire = self._parts(messages, stop=stop, **kwargs)
         payload.pop("stream", None)
@@ -175,7 +186,7 @@ class Lean(BaseChatOpenAI):
             content=body_of(payload, wire),
             options={"headers": {"Content-Type": "application/json"}},
         )
-        said = answer.json()
+        said = mend_reply(answer.json())
         apart = take_calls_apart(said)
         result = self._create_chat_result(said)
         kept = result.generations[0].message.additional_kwargs
@@ -187,7 +198,10 @@ class Lean(BaseChatOpenAI):
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         raw: dict[Any, dict[str, Any]] = {}
         begun = ended = False
-        async for part in super()._astream(*args, **kwargs):
+        one = self.model_copy()  # what is known of a stream belongs to that stream alone
+        one._chunks = chunks = Chunks()
+        one.async_client = AsDicts(self.async_client)
+        async for part in super(Lean, one)._astream(*args, **kwargs):
             if isinstance(part.message, AIMessageChunk):
                 for piece in part.message.tool_call_chunks:
                     _gather(raw, dict(piece))
@@ -196,13 +210,13 @@ class Lean(BaseChatOpenAI):
         apart = told_apart(list(raw.values()))
         if begun and not ended:
             apart[CUT_OFF] = True
-        if apart:
-            told = AIMessageChunk(content="", additional_kwargs=apart)
-            yield ChatGenerationChunk(message=told)
+        if (last := _last(chunks, apart)) is not None:
+            yield last
 
     def _convert_chunk_to_generation_chunk(
         self, chunk: dict[str, Any], *args: Any, **kwargs: Any
     ) -> ChatGenerationChunk | None:
+        chunk = chunk if self._chunks is None else self._chunks.mended(chunk)
         part = super()._convert_chunk_to_generation_chunk(chunk, *args, **kwargs)
         choices = chunk.get("choices") or ()
         thought = reasoning_of(choices[0].get("delta")) if choices else ""
@@ -213,6 +227,11 @@ class Lean(BaseChatOpenAI):
 
 class LeanChatOpenAI(Lean, ChatOpenAI):
     """ChatOpenAI without the cost that grows with the history."""
+
+
+def _rename(payload: dict[str, Any], old: str, new: str) -> None:
+    if old in payload:
+        payload[new] = payload.pop(old)
 
 
 def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
@@ -229,8 +248,8 @@ def take_calls_apart(said: Any) -> dict[str, Any]:
         message = said["choices"][0]["message"]
         calls = [(call, call["function"]) for call in message.get("tool_calls") or ()]
         raw = [
-            {"id": call.get("id"), "name": function["name"], "args": function["arguments"] or ""}
-            for call, function in calls
+            {"id": call["id"], "name": said.get("name"), "args": said.get("arguments") or ""}
+            for call, said in calls
         ]
     except (AttributeError, KeyError, IndexError, TypeError):
         return {}  # of another shape: what is wrong with it is said by whoever reads it
@@ -238,15 +257,21 @@ def take_calls_apart(said: Any) -> dict[str, Any]:
     if apart:
         message["tool_calls"] = []
     for _, function in calls:
-        if not function["arguments"].strip():
+        if not (function.get("arguments") or "").strip():
             function["arguments"] = "{}"
     return apart
 
 
-def reasoning_of(said: Any) -> str:
-    """What a compatible server says of the model's thinking, in a reply or a piece of one."""
-    found = (said.get(name) for name in _REASONING_NAMES) if isinstance(said, dict) else ()
-    return next((text for text in found if isinstance(text, str) and text), "")
+def _last(chunks: Chunks, apart: dict[str, Any]) -> ChatGenerationChunk | None:
+    """What is known only when a stream has ended."""
+    thought, said = chunks.rest()
+    if thought:
+        apart[REASONING] = thought
+    usage = _create_usage_metadata(chunks.usage) if chunks.usage else None
+    if not (apart or said or usage):
+        return None
+    told = AIMessageChunk(content=said, additional_kwargs=apart, usage_metadata=usage)
+    return ChatGenerationChunk(message=told)
 
 
 def _says_why_it_ended(part: ChatGenerationChunk) -> bool:

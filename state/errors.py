@@ -52,7 +52,15 @@ class ModelUnavailableError(ModelError):
 
 
 class ModelRefusedError(ModelError):
-    """The endpoint refused: key, model name or request."""
+    """The endpoint refused: key, model name or request.
+
+    Attributes:
+        of_request: It is about the one request, its form or its content: another may be answered.
+    """
+
+    def __init__(self, said: str = "", *, of_request: bool = False) -> None:
+        super().__init__(said)
+        self.of_request = of_request
 
 
 class ContextOverflowError(ModelError):

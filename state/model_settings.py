@@ -34,8 +34,9 @@ class ModelSettings(BaseModel):
     """Tokens of one reply, at most."""
     reasoning_effort: str | None = None
     """For models that think before they answer: `low`, `medium`, `high`, or what the server has."""
-    send_reasoning: bool = False
-    """Whether a compatible server is sent back what its model thought (`reasoning_content`)."""
+    send_reasoning: bool | None = None
+    """Whether a compatible server is sent back what its model thought (`reasoning_content`); by
+    itself once the server has said that it must be."""
     timeout: float = Field(120.0, gt=0)
     """For connecting and between two pieces of a reply, not for a whole reply."""
     retries: int = Field(5, ge=0)

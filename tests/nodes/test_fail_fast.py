@@ -46,5 +46,5 @@ async def test_where_nobody_listens_the_waits_are_short(agent: ScriptedAgent) ->
     """A server that is being restarted gets two moments, and no more."""
     agent.server.close()
     first, second = waits(await agent.events())
-    assert 0.1 <= first <= 0.2 <= second <= 0.4
+    assert 0.05 <= first <= 0.1 <= second <= 0.2
     assert "check MANUS_BASE_URL" in (await agent.outcome()).output

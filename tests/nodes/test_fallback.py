@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import SecretStr
 
 from nodes import endpoints
 from nodes.endpoints import FIRST_PAUSE, TOLERATED, Breaker
@@ -98,6 +99,8 @@ def test_the_circuit_opens_and_closes() -> None:
         assert breaker.usable(chain) == chain
     breaker.failed(main, ModelUnavailableError("down"))
     assert breaker.usable(chain) == [other]
+    breaker.failed(other, ModelRefusedError("flagged", of_request=True))
+    assert breaker.usable(chain) == [other], "it says nothing of the endpoint"
     breaker.failed(other, ModelRefusedError("no key"))
     assert breaker.usable(chain) == chain, "with nothing else left all are tried"
     now[0] = FIRST_PAUSE
@@ -119,6 +122,55 @@ async def test_an_empty_reply_is_asked_for_again_once(agent: ScriptedAgent) -> N
     assert (outcome.usage["input_tokens"], outcome.usage["output_tokens"]) == (30, 3)
     first, second = agent.server.requests
     assert first.raw == second.raw
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["unwatched", "watched"])
+async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, told: bool) -> None:
+    both = (text(""), text(" \n"))
+    await (streamed(agent, "t", *both) if told else agent.run(*both))
+    outcome = await agent.outcome()
+    assert (outcome.stop_reason, outcome.success) == ("error", False)
+    assert "gave an empty reply of `scripted` twice" in outcome.output
+    assert outcome.usage["model_calls"] == 2
+    assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
+
+
+async def test_one_that_thought_until_its_limit_says_so(agent: ScriptedAgent) -> None:
+    thought = text("", reasoning="Hm.", finish_reason="length")
+    outcome = await agent.run(thought, thought)
+    assert "ended at its length limit before it said anything" in outcome.output
+
+
+async def test_another_is_asked_when_one_says_nothing(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
+    second.script(text("done"))
+    assert (await configured.run(text(""), text(""), base_url=None)).output == "done"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        text("No.", finish_reason="content_filter"),
+        fail(400, code="content_filter", message="It was filtered."),
+        fail(403, message="Your input was flagged."),
+    ],
+    ids=["of the reply", "of the request", "by a gateway"],
+)
+async def test_a_content_filter_leaves_the_endpoint_for_the_next_request(
+    configured: ScriptedAgent, second: ScriptedServer, refusal: Scripted
+) -> None:
+    second.script(text("from the other"))
+    assert (await configured.run(refusal, base_url=None)).output == "from the other"
+    assert (await configured.run(text("mine"), thread="u", base_url=None)).output == "mine"
+
+
+def test_a_wrong_key_leaves_the_right_one_alone() -> None:
+    breaker = Breaker()
+    mine = ModelSettings(model="m", base_url="http://a/v1", api_key=SecretStr("right"))
+    other = mine.model_copy(update={"api_key": SecretStr("wrong")})
+    breaker.failed(other, ModelRefusedError("no"))
+    assert breaker.usable([mine, other]) == [mine]
 
 
 async def test_a_filtered_reply_is_an_error_and_carries_nothing_out(agent: ScriptedAgent) -> None:
@@ -168,6 +220,29 @@ async def test_what_a_model_thought_is_kept_and_sent_back_if_wanted(
     monkeypatch.setenv("MANUS_SEND_REASONING", "true")
     await agent.run(think, text("done"), thread="sent")
     assert agent.server.requests[-1].messages[2]["reasoning_content"] == "First I look."
+
+
+async def test_it_is_sent_back_once_the_server_wants_it(agent: ScriptedAgent) -> None:
+    """DeepSeek and Moonshot want it of every message of the assistant, if there was none too."""
+    agent.server.strict = False
+    wanted = fail(400, message="The `reasoning_content` must be passed back to the API.")
+    think = calls(call("poll"), reasoning="First I look.")
+    outcome = await agent.run(think, wanted, calls(call("poll")), text("done"))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "done")
+    sent = [
+        [m.get("reasoning_content") for m in request.messages if m["role"] == "assistant"]
+        for request in agent.server.requests
+    ]
+    assert sent == [[], [None], ["First I look."], ["First I look.", ""]]
+
+
+async def test_not_if_it_is_not_to_be_sent(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_SEND_REASONING", "false")
+    outcome = await agent.run(fail(400, message="Missing `reasoning_content` field."))
+    assert outcome.stop_reason == "error"
+    assert "Missing `reasoning_content`" in outcome.output
 
 
 async def test_costs_are_counted_by_the_price_of_the_model(

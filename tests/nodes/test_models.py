@@ -111,6 +111,28 @@ async def test_what_was_chosen_is_sent(
     assert request.headers["authorization"] == "Bearer secret"
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("qwen3", "max_tokens"),
+        ("deepseek-chat", "max_tokens"),
+        ("gpt-4o", "max_tokens"),
+        ("gpt-5-mini", "max_completion_tokens"),
+        ("openai/o3", "max_completion_tokens"),
+    ],
+)
+async def test_the_limit_of_a_reply_has_the_name_that_the_server_knows(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, model: str, name: str
+) -> None:
+    """Compatible servers know the older one, some refuse another; OpenAI's reasoning models do."""
+    monkeypatch.setenv("MANUS_MAX_TOKENS", "100")
+    await agent.run(text("Hello."), model=model)
+    [request] = agent.server.requests
+    limits = {key for key in request.body if key.startswith("max_")}
+    assert limits == {name}
+    assert request.body[name] == 100
+
+
 async def test_runs_of_one_event_loop_share_a_client() -> None:
     first = await build(model="m", base_url=HERE)
     assert await build(model="m", base_url=HERE) is first

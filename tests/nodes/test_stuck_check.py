@@ -152,10 +152,12 @@ class TestMeasures:
         outcome = await agent.run(READ, READ, READ, READ, calls(READ, give_up))
         assert outcome.stop_reason == "terminated"
 
-    async def test_silence(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(*[text("")] * 8)  # each of the four is asked for again once
-        assert outcome.stop_reason == "stuck"
-        assert "empty" in agent.server.requests[6].last["content"]
+    async def test_silence_of_the_model_is_an_error_before_it_is_a_circle(
+        self, agent: ScriptedAgent
+    ) -> None:
+        outcome = await agent.run(READ, text(""), text(""))  # the empty one is asked for again once
+        assert outcome.stop_reason == "error"
+        assert (await agent.values())["circle"] is None
 
     async def test_the_same_words_again_and_again(self, agent: ScriptedAgent) -> None:
         outcome = await agent.run(*[text("I am thinking.")] * 4, text_reply="continue")

@@ -1,0 +1,177 @@
+"""Replies of compatible servers, brought into the form that the chat completions protocol has.
+
+What servers were seen to do otherwise: arguments as an object or null, ids as numbers or none, a
+text in blocks, figures as text or null, an error where the reply should be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from nodes.thoughts import REASONING, thought_apart
+
+SEND_REASONING = "send_reasoning"
+"""An argument of a model's call: whether what the model thought goes back with the history."""
+_REASONING_NAMES = (REASONING, "reasoning")
+_DETAILS = ("text", "summary")
+
+
+def mend_reply(said: Any) -> Any:
+    """A whole reply in the protocol's form; changed in place, what is of another shape is left.
+
+    Raises:
+        ValueError: it is an error; its argument is what the server says of it.
+    """
+    if not isinstance(said, dict):
+        return said
+    raise_if_error(said)
+    said["usage"] = whole_usage(said.get("usage"))
+    for choice in said.get("choices") or ():
+        raise_if_failed(choice)
+        message = choice.get("message")
+        if isinstance(message, dict):
+            mend_message(message)
+            _drop_what_is_no_call(message)
+            _take_thought_out(message)
+    return said
+
+
+def raise_if_error(said: dict[str, Any]) -> None:
+    """See that a body is no error: some servers send one with status 200, or as a chunk.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if said.get("error"):
+        raise ValueError(said["error"])
+    if not said.get("choices") and (said.get("object") == "error" or _is_bare_error(said)):
+        raise ValueError(said)
+
+
+def _is_bare_error(said: dict[str, Any]) -> bool:
+    return isinstance(said.get("message"), str) and not said.get("usage")
+
+
+def raise_if_failed(choice: Any) -> None:
+    """See that a reply did not fail while it was being written, as OpenRouter tells.
+
+    Raises:
+        ValueError: it did.
+    """
+    if not isinstance(choice, dict):
+        return
+    if choice.get("error"):
+        raise ValueError(choice["error"])
+    if choice.get("finish_reason") == "error":
+        raise ValueError({"message": "the reply failed on the way (finish reason `error`)"})
+
+
+def mend_message(message: dict[str, Any]) -> None:
+    """A message or a piece of one: its role, its text and its calls; changed in place."""
+    if message.get("role") != "assistant":
+        message["role"] = "assistant"
+    content = message.get("content")
+    if isinstance(content, list):
+        message["content"] = "".join(_text(block, "text") for block in content)
+        if thought := "".join(_text(block, "thinking") for block in content):
+            message[REASONING] = thought
+    if isinstance(message.get("refusal"), str) and not message.get("content"):
+        message["content"] = message["refusal"]
+    calls = message.get("tool_calls")
+    if calls is not None:
+        found = calls if isinstance(calls, list) else [calls]
+        message["tool_calls"] = [_mended(call) for call in found if isinstance(call, dict)]
+
+
+def _text(block: Any, kind: str) -> str:
+    """The text in a block of that kind; a thought may be in blocks itself."""
+    if isinstance(block, str):
+        return block if kind == "text" else ""
+    if not isinstance(block, dict) or block.get("type") != kind:
+        return ""
+    inner = block.get(kind)
+    if isinstance(inner, list):
+        return "".join(_text(one, "text") for one in inner)
+    return inner if isinstance(inner, str) else ""
+
+
+def _mended(call: dict[str, Any]) -> dict[str, Any]:
+    """A call, or a piece of one, with texts where the protocol has texts."""
+    function = call.get("function")
+    function = dict(function) if isinstance(function, dict) else {}
+    arguments = function.get("arguments")
+    if arguments is not None and not isinstance(arguments, str):
+        function["arguments"] = json.dumps(arguments, ensure_ascii=False)
+    id_ = call.get("id")
+    named = str(id_) if id_ not in (None, "") else None
+    return {**call, "id": named, "function": function}
+
+
+def _drop_what_is_no_call(message: dict[str, Any]) -> None:
+    if calls := message.get("tool_calls"):
+        message["tool_calls"] = [call for call in calls if call["function"].get("name")]
+
+
+def _take_thought_out(message: dict[str, Any]) -> None:
+    content = message.get("content")
+    if not isinstance(content, str):
+        return
+    thought, message["content"] = thought_apart(content)
+    if thought.strip() and not reasoning_of(message):
+        message[REASONING] = thought.strip()
+
+
+def reasoning_of(said: Any) -> str:
+    """What a compatible server says of the model's thinking, in a reply or a piece of one."""
+    if not isinstance(said, dict):
+        return ""
+    found = [said.get(name) for name in _REASONING_NAMES]
+    plain: list[str] = [text for text in found if isinstance(text, str) and text]
+    details = said.get("reasoning_details") or ()
+    return plain[0] if plain else "".join(_detail(one) for one in details)
+
+
+def _detail(detail: Any) -> str:
+    if not isinstance(detail, dict):
+        return ""
+    found = (detail.get(name) for name in _DETAILS)
+    return next((text for text in found if isinstance(text, str)), "")
+
+
+def whole_usage(usage: Any) -> dict[str, Any] | None:
+    """The figures of a call as whole numbers; None where the server does not know its request's.
+
+    DeepSeek and Moonshot say beside the details how much of the input was cached.
+    """
+    if not isinstance(usage, dict) or not (given := _number(usage.get("prompt_tokens"))):
+        return None
+    said = _number(usage.get("completion_tokens")) or 0
+    details = _numbers(usage.get("prompt_tokens_details"))
+    others = (_number(usage.get(name)) for name in ("prompt_cache_hit_tokens", "cached_tokens"))
+    cached = next((number for number in others if number), None)
+    if cached is not None:
+        details.setdefault("cached_tokens", cached)
+    return {
+        "prompt_tokens": given,
+        "completion_tokens": said,
+        "total_tokens": given + said,
+        "prompt_tokens_details": details,
+        "completion_tokens_details": _numbers(usage.get("completion_tokens_details")),
+    }
+
+
+def _numbers(details: Any) -> dict[str, int]:
+    if not isinstance(details, dict):
+        return {}
+    pairs = ((name, _number(value)) for name, value in details.items())
+    return {name: value for name, value in pairs if value is not None}
+
+
+def _number(value: Any) -> int | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if math.isfinite(number) and number >= 0 else None

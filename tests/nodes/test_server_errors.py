@@ -1,0 +1,272 @@
+"""What compatible servers say when they refuse, in the form in which each of them says it.
+
+The bodies are as the products send them, or as users have reported them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from nodes.model_errors import explain, misses_thoughts
+from nodes.models import build_model
+from nodes.prompted_tools import has_no_tools
+from nodes.waits import server_wait
+from state.errors import (
+    ContextOverflowError,
+    ModelError,
+    ModelRefusedError,
+    ModelUnavailableError,
+)
+from state.model_settings import ModelSettings
+from tests.server import Raw, ScriptedServer, raw
+
+BLOCKED = (
+    "<!DOCTYPE html><html><head><title>Attention</title><style>p {color: red}</style>"
+    "<script>track()</script></head><body><h1>You&nbsp;are blocked</h1></body></html>"
+)
+
+
+def sent(status: int, body: Any) -> Raw:
+    """An answer of this body; a text is sent as it is."""
+    if isinstance(body, str):
+        return raw(body.encode(), status, "text/html" if body.startswith("<") else "text/plain")
+    return raw(json.dumps(body).encode(), status, "application/json")
+
+
+def error(message: Any, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **more}}
+
+
+async def failure(server: ScriptedServer, reply: Raw, streamed: bool) -> Exception:
+    """What the real client raises."""
+    server.script(reply)
+    settings = ModelSettings(model="m", base_url=server.base_url)
+    model = await build_model(settings, Path())
+    try:
+        if streamed:
+            async for _ in model.astream([HumanMessage("Hi.")]):
+                pass
+        else:
+            await model.ainvoke([HumanMessage("Hi.")])
+    except Exception as found:  # noqa: BLE001 - which one it is, is the question
+        return found
+    raise AssertionError("it did not fail")
+
+
+def explained(found: Exception) -> ModelError:
+    return explain(found, model="m", address="there")
+
+
+TOO_LARGE: dict[str, tuple[int, Any]] = {
+    "OpenAI": (400, error("Too long.", code="context_length_exceeded")),
+    "OpenAI, for a minute": (
+        429,
+        error(
+            "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 53000. "
+            "The input or output tokens must be reduced in order to run successfully.",
+            code="rate_limit_exceeded",
+            type="tokens",
+        ),
+    ),
+    "vLLM": (
+        400,
+        {
+            "object": "error",
+            "message": "This model's maximum context length is 4096 tokens. However, you asked.",
+            "code": 400,
+        },
+    ),
+    "vLLM, a prompt": (
+        400,
+        error("The decoder prompt (length 9000) is longer than the maximum model length of 8192."),
+    ),
+    "llama.cpp": (
+        500,
+        error("the request exceeds the available context size. try increasing the context size"),
+    ),
+    "LM Studio": (
+        400,
+        {"error": "The model is loaded with context length of only 4096 tokens, not enough."},
+    ),
+    "xAI": (
+        400,
+        {
+            "code": "Client specified an invalid argument",
+            "error": "This model's maximum prompt length is 131072 but there are 537812 tokens.",
+        },
+    ),
+    "Qwen": (400, error("InternalError: Range of input length should be [1, 30720]")),
+    "Moonshot": (400, error("Your request exceeded model token limit: 8192")),
+    "Mistral": (422, error("Prompt is too large for model with 32768 maximum context length")),
+    "Groq": (413, error("Request too large on tokens per minute: Limit 6000, Requested 7000")),
+    "nginx": (413, "<html><body><h1>413 Request Entity Too Large</h1></body></html>"),
+    "OpenRouter": (
+        400,
+        error(
+            "Provider returned error",
+            code=400,
+            metadata={"raw": '{"message": "the maximum context length is 4096"}'},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("status", "body"), TOO_LARGE.values(), ids=TOO_LARGE)
+async def test_a_request_that_is_too_large(
+    server: ScriptedServer, status: int, body: Any, streamed: bool
+) -> None:
+    found = explained(await failure(server, sent(status, body), streamed))
+    assert type(found) is ContextOverflowError
+
+
+async def test_a_reply_that_may_be_too_long_is_no_such_request(server: ScriptedServer) -> None:
+    said = "'max_tokens' is too large: 9000. This model's maximum context length is 8192 tokens"
+    found = explained(await failure(server, sent(400, error(said)), False))
+    assert type(found) is ModelRefusedError
+    assert "'max_tokens' is too large" in str(found)
+
+
+SENTENCES: dict[str, tuple[int, Any, type[ModelError], str]] = {
+    "Ollama has no such model": (
+        404,
+        error("model 'x' not found, try pulling it first"),
+        ModelRefusedError,
+        "(404): model 'x' not found, try pulling it first; check MANUS_MODEL and MANUS_BASE_URL.",
+    ),
+    "LM Studio has loaded none": (
+        404,
+        error("No models loaded.", code="model_not_found"),
+        ModelRefusedError,
+        "(404): No models loaded; check MANUS_MODEL",
+    ),
+    "xAI, a key": (
+        400,
+        {"code": "Invalid argument", "error": "Incorrect API key provided: xx."},
+        ModelRefusedError,
+        "refused the key (400); check MANUS_API_KEY",
+    ),
+    "a key in Google's list": (
+        400,
+        [error("API key not valid. Please pass a valid API key.", code=400)],
+        ModelRefusedError,
+        "refused the key (400); check MANUS_API_KEY",
+    ),
+    "DeepSeek, no credit": (
+        402,
+        error("Insufficient Balance", code="invalid_request_error"),
+        ModelRefusedError,
+        "no credit left: Insufficient Balance",
+    ),
+    "OpenRouter, flagged": (
+        403,
+        error("Your input was flagged", code=403, metadata={"reasons": ["violence"]}),
+        ModelRefusedError,
+        "refused the request (403): Your input was flagged",
+    ),
+    "no access": (
+        403,
+        error("You do not have access to this model."),
+        ModelRefusedError,
+        "refused the key (403): You do not have access to this model; check MANUS_API_KEY",
+    ),
+    "a firewall": (
+        403,
+        BLOCKED,
+        ModelRefusedError,
+        "a page came back (403): Attention You are blocked; check whether a proxy or a firewall",
+    ),
+    "a proxy": (407, "<html>Sign in.</html>", ModelRefusedError, "refused the request (407): Sign"),
+    "FastAPI": (422, {"detail": [{"msg": "field required"}]}, ModelRefusedError, "field required"),
+    "FastAPI, in words": (404, {"detail": "Not Found"}, ModelRefusedError, "(404): Not Found;"),
+    "Mistral": (
+        422,
+        {"object": "error", "message": {"detail": [{"msg": "Extra inputs"}]}},
+        ModelRefusedError,
+        "Extra inputs",
+    ),
+    "plain text": (500, "Out of memory", ModelUnavailableError, "failed (500): Out of memory"),
+    "overloaded": (529, error("Overloaded"), ModelUnavailableError, "failed (529): Overloaded"),
+    "Groq, a call that it cannot read": (
+        400,
+        error("Failed to call a function.", code="tool_use_failed", failed_generation="<f"),
+        ModelUnavailableError,
+        "failed (400): Failed to call a function.",
+    ),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("status", "body", "kind", "words"), SENTENCES.values(), ids=SENTENCES)
+async def test_the_sentence(
+    server: ScriptedServer,
+    status: int,
+    body: Any,
+    kind: type[ModelError],
+    words: str,
+    streamed: bool,
+) -> None:
+    found = explained(await failure(server, sent(status, body), streamed))
+    assert type(found) is kind
+    assert words in str(found)
+    assert "\n" not in str(found)
+
+
+async def test_an_address_without_its_end(server: ScriptedServer) -> None:
+    """LM Studio answers with status 200 where there is nothing."""
+    body = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
+    found = explained(await failure(server, sent(200, body), False))
+    assert type(found) is ModelUnavailableError
+    assert "(Unexpected endpoint or method" in str(found)
+    assert "check MANUS_BASE_URL, which often ends in /v1" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("registry.ollama.ai/library/gemma3:latest does not support tools")),
+        (
+            400,
+            {"object": "error", "message": '"auto" tool choice requires --enable-auto-tool-choice'},
+        ),
+        (404, error("No endpoints found that support tool use.", code=404)),
+        (500, error("tools param requires --jinja flag", code=500, type="server_error")),
+        (400, {"error": "This model does not support tools."}),
+        (400, "tools are not supported by this model"),
+    ],
+    ids=["Ollama", "vLLM", "OpenRouter", "llama.cpp", "as text", "no JSON"],
+)
+async def test_a_model_without_tools(server: ScriptedServer, status: int, body: Any) -> None:
+    assert has_no_tools(await failure(server, sent(status, body), False))
+
+
+@pytest.mark.parametrize(
+    ("message", "does"),
+    [
+        ("The `reasoning_content` in the thinking mode must be passed back to the API.", True),
+        ("Missing `reasoning_content` field in the assistant message at message index 2.", True),
+        ("thinking is enabled but reasoning_content is missing in assistant message", True),
+        ("Unknown parameter: reasoning_content", False),
+    ],
+)
+async def test_who_wants_thoughts_back(server: ScriptedServer, message: str, does: bool) -> None:
+    assert misses_thoughts(await failure(server, sent(400, error(message)), False)) is does
+
+
+async def test_the_wait_of_the_provider_behind_a_gateway(server: ScriptedServer) -> None:
+    behind = {"raw": "rate-limited upstream", "headers": {"X-RateLimit-Reset": "7"}}
+    body = error("Provider returned error", code=429, metadata=behind)
+    found = await failure(server, sent(429, body), False)
+    assert server_wait(found) == 7.0
+
+
+async def test_the_wait_of_googles_retry_info_in_a_list(server: ScriptedServer) -> None:
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}
+    body = [error("Quota exceeded", code=429, details=[info])]
+    found = await failure(server, sent(429, body), False)
+    assert server_wait(found) == 37.0
