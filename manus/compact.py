@@ -17,6 +17,28 @@ _SMALL = 48
 """Bytes below which compressing is not worth it."""
 _DICTIONARIES = {"zlib": FIRST, "zlib2": SECOND}
 _NEWEST = "zlib2"
+_WINDOW = 1 << 13
+"""Bytes that a packer looks back; what is longer gets one that looks back further."""
+
+
+class _Packer:
+    """Makes packers by copying one: it has read the dictionary, which costs more than the rest."""
+
+    def __init__(self, dictionary: bytes) -> None:
+        self._dictionary = dictionary
+        self._small = self._made(_WINDOW.bit_length() - 1, 6)
+
+    def _made(self, window: int, memory: int) -> zlib._Compress:
+        return zlib.compressobj(6, zlib.DEFLATED, window, memory, zdict=self._dictionary)
+
+    def packed(self, data: bytes) -> bytes:
+        """The data compressed."""
+        small = len(data) + len(self._dictionary) <= 2 * _WINDOW
+        packer = self._small.copy() if small else self._made(zlib.MAX_WBITS, 8)
+        return packer.compress(data) + packer.flush()
+
+
+_PACKER = _Packer(_DICTIONARIES[_NEWEST])
 
 
 class CompactSerializer(JsonPlusSerializer):
@@ -27,8 +49,7 @@ class CompactSerializer(JsonPlusSerializer):
         kind, data = super().dumps_typed(obj)
         if len(data) < _SMALL:
             return kind, data
-        packer = zlib.compressobj(6, zdict=_DICTIONARIES[_NEWEST])
-        return f"{kind}+{_NEWEST}", packer.compress(data) + packer.flush()
+        return f"{kind}+{_NEWEST}", _PACKER.packed(data)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """As the base, for compressed and plain values."""
