@@ -17,6 +17,34 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from manus.compact import CompactSerializer
 
 
+_TABLES = """
+    PRAGMA journal_mode=WAL;
+    CREATE TABLE IF NOT EXISTS checkpoints (
+        thread_id TEXT NOT NULL,
+        checkpoint_ns TEXT NOT NULL DEFAULT '',
+        checkpoint_id TEXT NOT NULL,
+        parent_checkpoint_id TEXT,
+        type TEXT,
+        checkpoint BLOB,
+        metadata BLOB,
+        PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS writes (
+        thread_id TEXT NOT NULL,
+        checkpoint_ns TEXT NOT NULL DEFAULT '',
+        checkpoint_id TEXT NOT NULL,
+        task_id TEXT NOT NULL,
+        task_path TEXT NOT NULL DEFAULT '',
+        idx INTEGER NOT NULL,
+        channel TEXT NOT NULL,
+        type TEXT,
+        value BLOB,
+        PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+    ) WITHOUT ROWID;
+"""
+"""The base's tables, without the second tree that would hold each row's long key once more."""
+
+
 class _Twin(SqliteSaver):
     """Stores a thing whole or not at all: the base commits what came before a failure, too.
 
@@ -51,6 +79,12 @@ class Saver(AsyncSqliteSaver):
     @cached_property
     def _twin(self) -> SqliteSaver:
         return _Twin(self.conn._conn, serde=self.serde)
+
+    async def setup(self) -> None:
+        """Make the tables where there are none; those of an older file stay as they are."""
+        if not self.is_setup:
+            await self._in_its_thread(self.conn._conn.executescript, _TABLES)
+        await super().setup()
 
     async def aput(
         self,
