@@ -16,7 +16,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.compact import CompactSerializer
 
-
 _TABLES = """
     PRAGMA journal_mode=WAL;
     CREATE TABLE IF NOT EXISTS checkpoints (

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
 from langchain_openai.chat_models.base import (
     BaseChatOpenAI,
@@ -31,6 +33,7 @@ from nodes.malformed import told_apart
 from nodes.replies import CUT_OFF
 from nodes.thoughts import REASONING
 from state.messages import calls_of
+from state.watched import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
@@ -166,6 +169,22 @@ class Lean(BaseChatOpenAI):
             extra["tools"] = payload.pop("tools")
         # the SDK wants `messages` to be there; `extra_body` is merged over it without a walk
         return {**payload, "messages": [], "extra_body": extra}
+
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,  # noqa: A002 - the name is LangChain's
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """As the base; without its callbacks, and its copies for them, where nobody listens."""
+        chosen = ensure_config(config)
+        if is_watched(chosen) or self.callbacks:
+            return await super().ainvoke(input, config, stop=stop, **kwargs)
+        messages = self._convert_input(input).to_messages()
+        result = await self._agenerate_with_cache(messages, stop=stop, **kwargs)
+        return cast(AIMessage, result.generations[0].message)
 
     async def _agenerate(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
@@ -13,6 +14,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 from state.errors import ToolError
+from state.watched import is_watched
 from tools.locks import EVERYTHING, Touch
 from tools.result import Observation
 from tools.session import Session
@@ -76,6 +78,26 @@ class AgentTool(BaseTool):
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         """Carry out one call with validated arguments."""
         raise NotImplementedError
+
+    def is_direct(self, config: Mapping[str, Any] | None) -> bool:
+        """Whether a call needs none of LangChain around it: nobody listens, and nothing is changed.
+
+        In a subclass that has `ainvoke`, `arun` or `_arun` of its own it is asked that way.
+        """
+        own = type(self)
+        unchanged = own.ainvoke is BaseTool.ainvoke and own.arun is BaseTool.arun
+        handles = self.callbacks or self.handle_tool_error or self.handle_validation_error
+        direct = unchanged and own._arun is AgentTool._arun and not handles
+        return direct and not is_watched(config)
+
+    async def observed(self, args: dict[str, Any], call_id: str) -> Observation:
+        """What a call gives, as `ainvoke` but for the callbacks.
+
+        Raises:
+            ValidationError: the arguments do not fit.
+        """
+        _, arguments = self._to_args_and_kwargs(args, call_id)
+        return await self.observe(**arguments)
 
     @override
     async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:

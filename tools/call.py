@@ -40,10 +40,9 @@ async def observe_call(
         asyncio.CancelledError: the run itself is being cancelled.
     """
     limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
-    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
     try:
         async with asyncio.timeout(limit) as clock:
-            return as_observation(await tool.ainvoke(call, config))
+            return as_observation(await _answer(tool, dict(args), call_id, config))
     except GraphBubbleUp:
         raise
     except asyncio.CancelledError:
@@ -55,6 +54,15 @@ async def observe_call(
         if isinstance(error, TimeoutError) and clock.expired():
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
         return _failed(_said(tool, error))
+
+
+async def _answer(
+    tool: BaseTool, args: dict[str, Any], call_id: str, config: RunnableConfig | None
+) -> Any:
+    if isinstance(tool, AgentTool) and tool.is_direct(config):
+        return await tool.observed(args, call_id)
+    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": args}
+    return await tool.ainvoke(call, config)
 
 
 def _failed(text: str) -> Observation:
@@ -90,6 +98,8 @@ def _text(error: Exception) -> str:
 
 def as_observation(answer: Any) -> Observation:
     """What a tool gave back, as an observation: ours, or any other tool's."""
+    if isinstance(answer, Observation):
+        return answer
     if isinstance(answer, Command):
         return _of_command(answer)
     if isinstance(answer, ToolMessage):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -42,3 +44,20 @@ def test_what_recurs_takes_little_room() -> None:
     value = {**USAGE, "roles": {"main": USAGE}}
     plain = JsonPlusSerializer().dumps_typed(value)[1]
     assert len(CompactSerializer().dumps_typed(value)[1]) < len(plain) / 2
+
+
+@pytest.mark.parametrize("length", [*range(40, 56), 4_096, *range(10_590, 10_600), 16_384, 300_000])
+def test_every_length_is_read_as_it_was_written(length: int) -> None:
+    written = random.Random(length).randbytes(length)
+    for value in (written, written[: length // 2] * 2, b"messages" * (length // 8)):
+        packed = CompactSerializer().dumps_typed(value)
+        assert CompactSerializer().loads_typed(packed) == value
+
+
+def test_many_threads_at_once_pack_the_same() -> None:
+    values = [{**USAGE, "step": step, "text": "words " * step} for step in range(200)]
+    serializer = CompactSerializer()
+    alone = [serializer.dumps_typed(value) for value in values]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            assert list(pool.map(serializer.dumps_typed, values)) == alone

@@ -1,9 +1,11 @@
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.checkpoint import default_file, open_checkpointer, open_store
 from state.errors import SettingsError, StorageError, ThreadBusyError
@@ -133,3 +135,25 @@ async def _fill(path: Path) -> None:
 def test_other_urls(url: str) -> None:
     with pytest.raises(SettingsError, match=r"MANUS_CHECKPOINT takes the path"):
         open_store(_settings(url))
+
+
+async def test_a_file_of_langgraphs_own_saver_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        await _put(plain, "before")
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "after")
+        assert await store.recent(10) == ["after", "before"]
+        config = {"configurable": {"thread_id": "before", "checkpoint_ns": ""}}
+        assert await store.saver.aget_tuple(config) is not None
+
+
+async def test_a_row_is_stored_once(tmp_path: Path) -> None:
+    """With a key as long as ours, a table beside its index would hold each key twice."""
+    path = tmp_path / "t.sqlite"
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "t")
+    with closing(sqlite3.connect(path)) as file:
+        made = dict(file.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+    assert {name for name, sql in made.items() if "WITHOUT ROWID" in sql} == set(made)
+    assert {"checkpoints", "writes"} <= set(made)

@@ -6,12 +6,14 @@ import asyncio
 from typing import Any, ClassVar
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from state.errors import StorageError
 from tests.helpers.acting import Act, execute_alone, raising, said_of
 from tools.base import Arguments
+from tools.call import observe_call
 from tools.journal import Entry
 from tools.locks import Touch
 from tools.result import Observation
@@ -193,3 +195,46 @@ async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
     assert "`text` must be text, not 7" in await said_of(
         session, Strict(session=session), {"text": 7}
     )
+
+
+class Lenient(Act):
+    """Has LangChain make an observation of arguments that do not fit."""
+
+    handle_validation_error: Any = "Give a text."
+
+
+class Wrapped(Act):
+    """Does something around each call."""
+
+    async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
+        self.begun.append("before")
+        return await super()._arun(**arguments)
+
+
+ALONE: Any = {"callbacks": AsyncCallbackManager([])}
+
+
+def test_a_call_goes_past_langchain_only_where_nothing_is_lost(session: Session) -> None:
+    heard = BaseCallbackHandler()
+    assert Act(session=session).is_direct(ALONE)
+    assert not Act(session=session).is_direct({"callbacks": AsyncCallbackManager([heard])})
+    assert not Act(session=session).is_direct(None)
+    assert not Act(session=session, callbacks=[heard]).is_direct(ALONE)
+    assert not Lenient(session=session).is_direct(ALONE)
+    assert not Wrapped(session=session).is_direct(ALONE)
+
+
+async def test_what_a_subclass_changes_counts(session: Session) -> None:
+    refused = await observe_call(Lenient(session=session), {"text": []}, config=ALONE)
+    assert (refused.text, refused.is_error) == ("Give a text.", True)
+    wrapped = Wrapped(session=session)
+    assert (await observe_call(wrapped, {"text": "a"}, config=ALONE)).text == "a"
+    assert wrapped.begun == ["before", "a"]
+
+
+async def test_arguments_are_checked_on_the_direct_way(session: Session) -> None:
+    tool = Act(session=session)
+    direct = await observe_call(tool, {"text": [], "more": 1}, config=ALONE)
+    assert direct == await observe_call(tool, {"text": [], "more": 1})
+    assert direct.is_error
+    assert tool.begun == []
