@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from nodes.recording import is_ephemeral
 
 MARK = {"type": "ephemeral"}
+_IMAGES = ("image", "image_url")
 PROVIDERS = frozenset({"anthropic"})
 
 
@@ -23,22 +24,27 @@ def with_cache_marks(request: Sequence[BaseMessage], provider: str) -> list[Base
     made = list(request)
     if provider not in PROVIDERS:
         return made
-    last = next((i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i])), 0)
+    behind = (i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i]))
+    last = next((i for i in behind if _takes_mark(made[i])), 0)
     for place in {0, last} if made else set():
-        if place or isinstance(made[0], SystemMessage):
+        if (place or isinstance(made[0], SystemMessage)) and _takes_mark(made[place]):
             made[place] = _marked(made[place])
     return made
 
 
+def _takes_mark(message: BaseMessage) -> bool:
+    """Whether a message ends in words or an image: what else there is may not be marked."""
+    if isinstance(message.content, str):
+        return bool(message.content.strip())  # a block without text would be refused
+    block = message.content[-1] if message.content else None
+    if not isinstance(block, dict):
+        return False
+    return bool(str(block.get("text") or "").strip()) or block.get("type") in _IMAGES
+
+
 def _marked(message: BaseMessage) -> BaseMessage:
     content = message.content
-    if isinstance(content, str):
-        if not content.strip():
-            return message  # a block without text would be refused
-        blocks: list[Any] = [{"type": "text", "text": content}]
-    else:
-        blocks = list(content)
-    if not blocks or not isinstance(blocks[-1], dict):
-        return message
+    text = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    blocks: list[Any] = list(text)
     blocks[-1] = {**blocks[-1], "cache_control": MARK}
     return message.model_copy(update={"content": blocks})

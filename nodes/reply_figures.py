@@ -64,7 +64,8 @@ def with_figures(
     model, provider = settings.model or "", provider_of(settings.model)
     calibration = running.calibration.setdefault(model, Calibration())
     usage = message.usage_metadata
-    if usage is None:
+    if usage is None or not usage["input_tokens"]:  # some servers report zeros
+        usage = None
         given = calibration(estimate_request(request, tools, provider))
         said, cached = calibration(estimate_message(message, provider)), 0
         message.additional_kwargs[TOKENS] = given + said

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from nodes.compaction import is_summary
+from prompts import compaction as prompts
 from tests.helpers.agent import ScriptedAgent, assert_paired
-from tests.server import Request, call, calls, hang, text
+from tests.server import Request, call, calls, hang, mentions, text
+from tools.archive import Archive
 
 ROOT = Path(__file__).parents[2]
 REQUEST = {"request": "Do it."}
@@ -106,6 +110,22 @@ async def test_in_a_tool(agent: ScriptedAgent, children: Children) -> None:
     assert_paired(await agent.messages())
 
 
+async def test_in_a_tool_with_the_records_gone(agent: ScriptedAgent, children: Children) -> None:
+    """An agent that cleans its workspace, or a person who does, takes the journal with it."""
+    agent.server.script(call("append", path="a", line="1"), SIDE_BY_SIDE, text("Gone on."))
+
+    def two_done_one_held() -> bool:
+        return recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"]
+
+    children.kill_when(children.start(), two_done_one_held)
+    shutil.rmtree(agent.workspace / ".manus")
+    outcome = await agent.invoke(GO_ON)
+    assert outcome.output == "Gone on."
+    assert [agent.lines(name) for name in ("a", "held", "b")] == [["1", "1"], ["1"], ["1"]]
+    assert "not executed again" in (await agent.observations())[2]
+    assert_paired(await agent.messages())
+
+
 async def test_in_think(agent: ScriptedAgent, children: Children) -> None:
     agent.server.script(call("append", path="a", line="1"), hang(), text("Gone on."))
     children.kill_when(children.start(), lambda: len(agent.server.requests) == 2)
@@ -129,6 +149,32 @@ async def test_in_the_first_think(agent: ScriptedAgent, children: Children) -> N
     assert outcome.output == "Gone on."
     asked = [m.text for m in await agent.messages() if isinstance(m, HumanMessage)]
     assert asked == ["Hello.", "Do it."]
+
+
+async def test_in_a_compaction(
+    agent: ScriptedAgent, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+    asked = mentions(prompts.SUMMARIZER[:40])
+    agent.server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("NONE"))
+    agent.server.when(asked).script(hang()).always(text("- The wall is red [#2]"))
+    for number in range(6):
+        (agent.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 100)
+    reads = [call("read", path=f"{number}") for number in range(6)]
+    agent.server.script(*reads, text("Gone on."))
+    is_asked = lambda: any(map(asked, agent.server.requests))  # noqa: E731
+    children.kill_when(children.start(), is_asked)
+    outcome = await agent.invoke(GO_ON)
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
+    values = await agent.values()
+    assert_paired(values["messages"])
+    [path] = (agent.workspace / ".manus" / "archive").glob("*.sqlite")
+    archive = Archive(path)
+    numbers = range(1, values["compaction"]["evicted"] + 1)
+    found = [message.id for number in numbers for message in archive.numbered(number)]
+    archive.close()
+    assert len(found) == len(set(found)) == len(numbers), "each of them once, each with its number"
+    assert not set(found) & {m.id for m in values["messages"] if not is_summary(m)}
 
 
 async def test_between_two_parallel_calls(agent: ScriptedAgent, children: Children) -> None:

@@ -130,6 +130,20 @@ async def test_a_large_argument_and_a_large_request_fit_beside_many_tools(
     assert (outcome.stop_reason, refused(large)) == ("answered", [])
 
 
+@pytest.mark.parametrize("vision", ["true", "false"])
+async def test_pictures_in_older_turns_stay_where_they_were(
+    strict: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, vision: str
+) -> None:
+    monkeypatch.setenv("MANUS_VISION", vision)
+    both = calls(call("picture"), call("poll"))
+    look = call("read", path="x")
+    outcome = await strict.run(call("picture"), look, both, call("poll"), text("done"))
+    assert outcome.stop_reason == "answered"
+    assert_prefixes_hold(strict)
+    pictures = strict.server.requests[-1].raw.count(b"data:image/png")
+    assert pictures == (2 if vision == "true" else 0)
+
+
 async def test_a_prompt_larger_than_the_window_ends_the_run_before_a_request(
     strict: ScriptedAgent,
 ) -> None:
@@ -138,8 +152,9 @@ async def test_a_prompt_larger_than_the_window_ends_the_run_before_a_request(
     assert (outcome.stop_reason, strict.server.requests) == ("error", [])
     assert len(outcome.output.splitlines()) == 1
     assert re.search(
-        r"system prompt \(about 1\d,\d{3} tokens\), the tools \(about [\d,]+ tokens\), .* window of "
-        r"12,000; use a shorter system prompt, or a model with a larger window \(`context_window`\)\.$",
+        r"system prompt \(about 1\d,\d{3} tokens\), the tools \(about [\d,]+ tokens\), .* in a "
+        r"window of 12,000; use a shorter system prompt, or a model with a larger window "
+        r"\(`context_window`\)\.$",
         outcome.output,
     )
 

@@ -46,6 +46,14 @@ def assert_sums(usage: Usage) -> None:
     assert steps.get("cost") == pytest.approx(usage.get("cost"))
 
 
+async def test_a_server_that_reports_zeros_is_not_believed(agent: ScriptedAgent) -> None:
+    usage = (await agent.run(text("Done.", usage=tokens(0, 0)))).usage
+    assert usage["estimated"] is True
+    assert usage["input_tokens"] > 100
+    assert usage["output_tokens"] > 0
+    assert_sums(usage)
+
+
 async def test_by_step_and_by_role(consulter: ScriptedAgent) -> None:
     usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
     assert_sums(usage)

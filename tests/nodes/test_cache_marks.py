@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from nodes.cache_marks import MARK, with_cache_marks
@@ -31,8 +34,9 @@ def test_other_providers_want_no_marks() -> None:
     assert with_cache_marks(REQUEST, "openai") == REQUEST
 
 
-def test_a_message_without_words_is_not_marked() -> None:
+@pytest.mark.parametrize("content", ["", " \n", [], [{"type": "thinking", "thinking": "Well"}]])
+def test_where_a_message_cannot_be_marked_the_one_before_is(content: Any) -> None:
     call = {"id": "1", "name": "bash", "args": {}}
-    request = [*REQUEST[:2], AIMessage("", tool_calls=[call]), REQUEST[3]]
-    assert marked(with_cache_marks(request, "anthropic")) == [True, False, False, False]
+    request = [*REQUEST[:2], AIMessage(content, tool_calls=[call]), REQUEST[3]]
+    assert marked(with_cache_marks(request, "anthropic")) == [True, True, False, False]
     assert with_cache_marks([], "anthropic") == []
