@@ -112,7 +112,9 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         )
         offer_model(running_now)
         inner = self._inner(config, key, running_now)
+        is_new = share is None and isinstance(given, dict)
         try:
+            await self._remember(running_now, inner, is_new=is_new)
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
             stream = await traced(stream, self, given, running_now, inner)
             async with aclosing(stream) as parts:
@@ -123,6 +125,16 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
                 running_now.session.waiting |= await self._is_under_way(inner["configurable"])
         finally:
             await asyncio.shield(running.stop(key, keep=durable))
+
+    async def _remember(
+        self, running_now: running.Running, config: RunnableConfig, *, is_new: bool
+    ) -> None:
+        """Tell a purse of a run that goes on what was spent: tools may be the first to ask it."""
+        if is_new or not running_now.purse.is_limited:
+            return
+        usage = (await self.stored_values(config)).get("usage")
+        if usage is not None:
+            running_now.purse.sync(usage)
 
     def _inner(
         self, config: RunnableConfig, key: str, running_now: running.Running

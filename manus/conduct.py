@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from graph.outcome import Outcome, outcome_of
+from manus.budget_option import in_words
 from manus.checkpoint import Store, open_store
 from manus.progress import Progress
 from manus.questions import ask_all
@@ -63,6 +64,7 @@ class Job:
             "model": self.context.model,
             "max_steps": self.context.max_steps,
             "approve_plan": self.context.approve_plan or None,
+            "budget": in_words(self.context.budget.model_dump(exclude_none=True)) or None,
         }
         return {
             "configurable": {"thread_id": self.thread_id},

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from manus.budget_option import add_budget, merged
+
 if TYPE_CHECKING:
     from state.context import Context
     from state.settings import Settings
@@ -22,6 +24,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-steps", metavar="N", type=positive, help="step budget (default: the profile's)"
     )
+    add_budget(parser)
     parser.add_argument("--profile", metavar="NAME", help="kind of agent (default manus)")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use, or replay:FILE")
     parser.add_argument("--record", metavar="FILE", help="record the model's turns to a file")
@@ -80,12 +83,14 @@ def read_settings() -> Settings:
 
 
 def read_context(args: argparse.Namespace, **known: Any) -> Context:
-    """What the flags choose for a run, over what is known of it."""
+    """What the flags choose for a run, over what is known of it; of a budget in words."""
     from state.context import Context
 
     chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
     if getattr(args, "approve_plan", False):
         chosen["approve_plan"] = True
     given = {name: value for name, value in chosen.items() if value is not None}
+    if limits := merged(known.pop("budget", ""), args.budget):
+        given["budget"] = limits
     interactive = sys.stdin is not None and sys.stdin.isatty()
     return Context(**{**known, **given, "interactive": interactive})

@@ -30,6 +30,8 @@ class Thread:
     max_steps: int | None
     """As for `model`."""
     approve_plan: bool
+    budget: str
+    """As for `model`, in the words of the option; empty where none was given."""
     request: str
     steps: int
     status: str
@@ -99,6 +101,7 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
         model=metadata.get("model"),
         max_steps=source.get("max_steps"),
         approve_plan=bool(metadata.get("approve_plan")),
+        budget=str(metadata.get("budget", "")),
         request=str(metadata.get("request", "")),
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
         status=_status(found, values),

@@ -31,6 +31,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     key = info.task_id if info is not None else task["id"]
     try:
         with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
+            running.purse.recall(meter.lines)
             outcome = await execute(
                 task,
                 session=running.session,

@@ -16,6 +16,7 @@ from nodes.blocks import as_text
 from nodes.compatible import SEND_REASONING
 from nodes.cut_off import with_cut_off_calls
 from nodes.dialects import from_provider, to_provider
+from nodes.ear import heard
 from nodes.endpoints import breaker
 from nodes.extras import EXTRAS, with_tools
 from nodes.malformed import with_malformed
@@ -43,7 +44,10 @@ class Question:
 
     def extra(self) -> dict[str, Any]:
         """More arguments for the model's call."""
-        return {"config": {"tags": [TAG_NOSTREAM]}} if self.quiet else {}
+        config = heard()
+        if self.quiet:
+            config["tags"] = [TAG_NOSTREAM]
+        return {"config": config} if config else {}
 
 
 async def ask_endpoint(

@@ -24,7 +24,7 @@ from state.flow import StepTask
 from state.plan import StepResult, StepStatus, shortened
 from state.plan_changes import StepChange
 from state.spending import RoleUsage
-from state.usage import nothing_used, spent_so_far, summed, tokens_of
+from state.usage import calls_of_models, nothing_used, spent_so_far, summed, tokens_of
 
 log = logging.getLogger("manus")
 
@@ -52,11 +52,14 @@ class Ended:
     share: Budget = field(default_factory=lambda: Budget())
     """What it might use."""
     out_of_time: bool = False
+    known: Usage | None = None
+    """Of a step that was broken off: what it used, by the calls that were under way too."""
 
     @property
     def usage(self) -> Usage:
         """What it used."""
-        return cast(Usage, self.values.get("usage") or no_usage())
+        told = cast(Usage, self.values.get("usage") or no_usage())
+        return told if self.known is None else calls_of_models(self.known, told)
 
     @property
     def stop_reason(self) -> str:
@@ -102,6 +105,8 @@ async def carry_out(
         asyncio.CancelledError: the run itself is being cancelled.
     """
     ended = await _run(task, running, executor, runtime, config)
+    if ended.problem:
+        ended.known = running.purse.used_by(str(task["step"]))
     usage = ended.usage
     spent = summed([task.get("spent", nothing_used()), spent_so_far(usage)])
     files = await asyncio.to_thread(_files, task, running, ended)

@@ -8,16 +8,18 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.asking import Question, ask_endpoint
 from nodes.chat_span import chat_span, tell_reply
+from nodes.ear import Ear, listening, may_be_billed
 from nodes.endpoints import breaker
 from nodes.forecast import forecast
 from nodes.meter import count
 from nodes.models import DEFAULT_MODEL, address_of
 from nodes.replies import check_filtered, check_said, check_whole, is_empty
-from nodes.reply_figures import Reply, with_figures
+from nodes.reply_figures import Reply, with_figures, without_reply
 from nodes.retries import Tell, with_retries
 from nodes.running import Running
 from state.errors import ModelError, ModelRefusedError, ModelUnavailableError
@@ -119,29 +121,51 @@ class _Exchange:
         running = self._running
         model = await running.model_at(self._role, endpoint)
         names = _names(endpoint)
-        began = time.monotonic()
         cut_off: list[AIMessage] = []
         replies: list[Reply] = []
 
         async def ask() -> AIMessage:
-            message = await ask_endpoint(model, endpoint, self._question)
-            replies.append(self._counted(endpoint, message, time.monotonic() - began))
-            check_filtered(message, **names)
-            check_whole(message, cut_off, **names)
-            return message
+            reply = await self._paid(endpoint, model)
+            replies.append(reply)
+            check_filtered(reply.message, **names)
+            check_whole(reply.message, cut_off, **names)
+            return reply.message
 
-        estimate = forecast(running, endpoint, self._request, self._tools)
-        span = chat_span(endpoint, self._role, self._question)
-        with running.purse.call(estimate) as paid, span:
+        with chat_span(endpoint, self._role, self._question) as span:
             try:
                 message = await with_retries(ask, retries, names, self._tell)
             finally:
-                paid += replies
                 tell_reply(span, replies)
         if running.recorder is not None:
             recorder = running.recorder
             await asyncio.to_thread(recorder.add, self._role, self._request, message)
         return replies[-1]
+
+    async def _paid(self, endpoint: ModelSettings, model: BaseChatModel) -> Reply:
+        """One attempt. It needs room in the budget, also after one that failed and was paid for."""
+        running = self._running
+        told = forecast(running, endpoint, self._request, self._tools)
+        async with running.purse.call(told.likely, told.most) as paid:
+            began = time.monotonic()
+            with listening() as ear:
+                try:
+                    message = await ask_endpoint(model, endpoint, self._question)
+                except BaseException as error:
+                    if may_be_billed(error, ear):
+                        paid.append(self._broken_off(endpoint, ear, time.monotonic() - began))
+                    raise
+            reply = self._counted(endpoint, message, time.monotonic() - began)
+            paid.append(reply)
+            told.learn(running.calibration[endpoint.model or ""], reply)
+        return reply
+
+    def _broken_off(self, endpoint: ModelSettings, ear: Ear, seconds: float) -> Reply:
+        """What is known of a call without a whole reply, in the run's account."""
+        reply = without_reply(
+            self._running, endpoint, self._role, ear.said, self._request, self._tools, seconds
+        )
+        count(reply)
+        return reply
 
     def _counted(self, endpoint: ModelSettings, message: AIMessage, seconds: float) -> Reply:
         """The reply with its figures, in the run's account: it is paid for, usable or not."""

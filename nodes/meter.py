@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
+from nodes.purse import Purse
 from nodes.reply_figures import Reply
 from nodes.running import Running
 from state.agent import Usage, no_usage
@@ -29,8 +30,11 @@ class Meter:
         lines: One for each call, those of an attempt that broke off included.
     """
 
-    def __init__(self, journal: Journal, key: str, step: int, *, by_tool: bool) -> None:
+    def __init__(
+        self, journal: Journal, purse: Purse, key: str, step: int, *, by_tool: bool
+    ) -> None:
         self._journal = journal
+        self._purse = purse
         self._key = key
         self._step = step
         self._by_tool = by_tool
@@ -52,6 +56,7 @@ class Meter:
         if reply.estimated:
             line["estimated"] = True
         self.lines.append(line)
+        self._purse.record(line)
         self._journal.spend(self._key, dict(line))
 
     def usage(self, seconds: float = 0.0) -> Usage:
@@ -70,7 +75,7 @@ def metered(
     """Count the model calls that are made in the block, by whatever is called in it."""
     info = runtime.execution_info
     key = info.task_id if info is not None else ""
-    meter = Meter(running.session.journal, key, step, by_tool=by_tool)
+    meter = Meter(running.session.journal, running.purse, key, step, by_tool=by_tool)
     token = _meter.set(meter)
     try:
         yield meter

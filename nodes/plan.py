@@ -70,7 +70,7 @@ async def _make(
     tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     running.takes_edits = True
-    running.purse.sync(no_usage())
+    running.purse.sync(no_usage(), meter.lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
     begun = {**_begin(state, running, executors), "plans": earlier}

@@ -8,15 +8,18 @@ in the state of the flow, and a call that was under way when a process died is u
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from nodes.ending import shown_limit
-from state.agent import Usage
+from nodes.gate import Answer, Gate
+from state.agent import Usage, no_usage
 from state.budget import Budget
 from state.errors import BudgetError
 from state.ledger import Account, Ledger, amounts_of, as_budget
+from state.spending import Spending
+from state.usage import with_spending
 
 if TYPE_CHECKING:
     from nodes.reply_figures import Reply
@@ -26,6 +29,8 @@ KEPT = "summary"
 _LENT = ("tokens", "cost", "model_calls")
 """Kinds of which a step can have what its siblings do not need. Tool calls go by without asking."""
 _WORDS = {"model_calls": "model calls", "tool_calls": "tool calls"}
+_CALL = "call "
+"""How the promise of a call under way is named, which is nobody's share."""
 _OUTPUT = 300.0
 """Tokens that a reply is taken to have before there was one."""
 
@@ -37,11 +42,16 @@ class Purse:
         self.ledger = Ledger(budget.limits())
         self._budget = budget
         self._parent: Purse | None = None
+        self._children: dict[str, Purse] = {}
+        """Of those with a share whose state has been read: what they used is known."""
+        self._gate = Gate()
         self._who = ""
         self._batch = 0
         self._numbers = itertools.count()
         self._replies = 0
         self._said = 0.0
+        self._known = no_usage()
+        self._lines: list[Spending] = []
 
     def draw_on(self, parent: Purse, who: str) -> None:
         """Be the purse of somebody who has a share of another one."""
@@ -64,10 +74,35 @@ class Purse:
         """Whether one of these kinds has a limit."""
         return any(kind in self.ledger.limits for kind in kinds)
 
-    def sync(self, usage: Usage) -> None:
-        """What the run has used, as its state says; nobody is at work on it now."""
-        self.ledger = Ledger(self.ledger.limits, amounts_of(usage))
+    @property
+    def used(self) -> Usage:
+        """What the run has used: as its state said last, and every call since."""
+        return with_spending(self._known, self._lines)
+
+    def used_by(self, who: str) -> Usage | None:
+        """What somebody at work on a share has used; None where that is not known here."""
+        return self._children[who].used if who in self._children else None
+
+    def sync(self, usage: Usage, lines: Iterable[Spending] = ()) -> None:
+        """What the run has used, as its state says; nobody is at work on it now.
+
+        `lines`: calls that were made before a crash, of which the state does not know.
+        """
+        self._known, self._lines = usage, list(lines)
+        self.ledger = Ledger(self.ledger.limits, amounts_of(self.used))
         self._report()
+        self._look()
+
+    def recall(self, lines: Iterable[Spending]) -> None:
+        """Calls that a task had made before a crash, which it is doing again."""
+        found = list(lines)
+        self._lines += found
+        self.ledger.add(amounts_of(with_spending(no_usage(), found)))
+        self._report()
+
+    def record(self, line: Spending) -> None:
+        """A call was made; its amounts are booked by the block that it was made in."""
+        self._lines.append(line)
 
     def open(self, account: Account, batch: int) -> None:
         """The promises of a flow whose steps are at work, as its state says; once a batch.
@@ -77,11 +112,14 @@ class Purse:
         """
         if self._batch != batch:
             self.ledger, self._batch = Ledger.of(account), batch
+            self._children.clear()
 
     def close(self, who: str, usage: Usage) -> None:
         """Somebody with a share is done: what it has left over is free for the others."""
+        self._children.pop(who, None)
         if who in self.ledger.promised:
             self.ledger.commit(who, amounts_of(usage))
+        self._look()
 
     def use(self, ledger: Ledger) -> None:
         """Go on with another ledger, which has what was spent and what is promised."""
@@ -91,29 +129,102 @@ class Purse:
         """Tokens that the next reply may have: as many as the last ones on average."""
         return self._said / self._replies if self._replies else _OUTPUT
 
-    @contextmanager
-    def call(self, estimate: Mapping[str, float]) -> Iterator[list[Reply]]:
+    @asynccontextmanager
+    async def call(
+        self, estimate: Mapping[str, float], most: Mapping[str, float] | None = None
+    ) -> AsyncIterator[list[Reply]]:
         """Set aside what a call may use; the block adds its replies to the list.
+
+        `estimate` is what it will need, `most` what it can use at most (without it: no more than
+        that). Waits while other calls of the run and its steps are under way and all of them do
+        not fit what is left even at their largest.
 
         Raises:
             BudgetError: there is no room for it.
         """
-        who = f"call {next(self._numbers)}"
-        self._take_what_is_free()
+        who, number = f"{_CALL}{next(self._numbers)}", 0
         wanted = {kind: amount for kind, amount in estimate.items() if self.limited(kind)}
-        if not self.ledger.reserve(who, wanted):
-            if not self._may_overdraw(wanted):
-                raise BudgetError(self._missing(wanted))
-            self.ledger.promised[who] = wanted
+        bound = {kind: max(amount, (most or {}).get(kind, 0.0)) for kind, amount in wanted.items()}
+
+        def ask() -> Answer:
+            nonlocal number
+            answer = self._may_go(wanted) or self._root.has_room(bound)
+            if answer == "go":
+                self.ledger.promised[who] = wanted
+                number = self._root._gate.let_in(bound)
+                self._report()
+            return answer
+
         self._report()
         replies: list[Reply] = []
         try:
+            await self._root._gate.pass_through(ask)
             yield replies
         finally:
-            self.ledger.commit(who, _used(replies))
-            self._replies += len(replies)
-            self._said += sum(reply.output_tokens for reply in replies)
-            self._report()
+            if number:
+                self.ledger.commit(who, _used(replies))
+                self._learn(replies)
+                self._report()
+                self._root._gate.leave(number)
+
+    @property
+    def _root(self) -> Purse:
+        return self if self._parent is None else self._parent._root
+
+    def _look(self) -> None:
+        self._root._gate.look()
+
+    def _learn(self, replies: list[Reply]) -> None:
+        whole = [reply for reply in replies if reply.answered]
+        self._replies += len(whole)
+        self._said += sum(reply.output_tokens for reply in whole)
+
+    def _may_go(self, wanted: Mapping[str, float]) -> Answer | None:
+        """What its own share says to a call; None: that it can go.
+
+        Raises:
+            BudgetError: there is no room for it, and there will be none.
+        """
+        self._take_what_is_free()
+        if all(amount <= self.ledger.free(kind) for kind, amount in wanted.items()):
+            return None
+        if self._calls_under_way() and all(self.ledger.unspent(kind) > 0 for kind in wanted):
+            return "stand aside"
+        if not self._may_overdraw(wanted):
+            raise BudgetError(self._missing(wanted))
+        return None
+
+    def has_room(self, bound: Mapping[str, float]) -> Answer:
+        """Whether a call can go beside those that are under way; it is asked of the root.
+
+        Raises:
+            BudgetError: nothing is left.
+        """
+        for kind in bound:
+            if self._left(kind) <= 0:
+                limit = self.ledger.limits[kind]
+                raise BudgetError(shown_limit(_WORDS.get(kind, kind), self._spent(kind), limit))
+        gate = self._gate
+        fits = all(gate.largest(k) + most <= self._left(k) for k, most in bound.items())
+        return "go" if gate.is_free or fits else "wait"
+
+    def _left(self, kind: str) -> float:
+        """What the calls under way, and those to come, can use in all.
+
+        What is kept for the summary is not, nor is a share of which it is not known what is left.
+        """
+        left = self.ledger.unspent(kind)
+        for who, share in self.ledger.promised.items():
+            child = self._children.get(who)
+            if child is not None:
+                left -= child.ledger.spent.get(kind, 0.0)
+            elif not who.startswith(_CALL):
+                left -= share.get(kind, 0.0)
+        return left
+
+    def _spent(self, kind: str) -> float:
+        of_children = (child.ledger.spent.get(kind, 0.0) for child in self._children.values())
+        return self.ledger.spent.get(kind, 0.0) + sum(of_children)
 
     def _may_overdraw(self, wanted: Mapping[str, float]) -> bool:
         """Whether a call may use more than there is: the only one under way, while something is."""
@@ -122,7 +233,7 @@ class Purse:
         return self._parent is None or self._parent.has_only(self._who)
 
     def _calls_under_way(self) -> bool:
-        return any(who.startswith("call ") for who in self.ledger.promised)
+        return any(who.startswith(_CALL) for who in self.ledger.promised)
 
     def has_only(self, who: str) -> bool:
         """Whether nobody else has a share of this purse."""
@@ -139,6 +250,7 @@ class Purse:
     def _report(self) -> None:
         if self._parent is None:
             return
+        self._parent._children[self._who] = self
         under_way = [self.ledger.spent, *self.ledger.promised.values()]
         kinds = self.ledger.limits
         used = {kind: sum(amounts.get(kind, 0.0) for amounts in under_way) for kind in kinds}

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.context_size import TOKENS
 from nodes.running import Running
-from nodes.tokens import Calibration, estimate_message, estimate_request
+from nodes.tokens import Calibration, estimate_message, estimate_request, estimate_text
 from nodes.windows import window_of
 from state.model_settings import ModelSettings, provider_of
 
@@ -31,6 +31,8 @@ class Reply:
     """None where no price is known."""
     role: str = AGENT_ROLE
     calls: int = 1
+    answered: bool = True
+    """False for a call that broke off: the figures are of what is known of it."""
 
     def after(self, first: Reply) -> Reply:
         """This reply with the figures of one that was asked for before it and thrown away."""
@@ -77,6 +79,25 @@ def with_figures(
     price = running.settings.price_of(model)
     cost = price.cost(given, said, cached) if price is not None else None
     return Reply(message, given, said, cached, usage is None, seconds, cost, role)
+
+
+def without_reply(
+    running: Running,
+    settings: ModelSettings,
+    role: str,
+    said: str,
+    request: Sequence[BaseMessage],
+    tools: Sequence[dict[str, Any]] | None,
+    seconds: float,
+) -> Reply:
+    """What a call that broke off may be billed for: its request, and what was `said` till then."""
+    calibration = running.calibration.setdefault(settings.model or "", Calibration())
+    given = calibration(estimate_request(request, tools, provider_of(settings.model)))
+    heard = calibration(estimate_text(said))
+    price = running.settings.price_of(settings.model or "")
+    cost = price.cost(given, heard, 0) if price is not None else None
+    message = AIMessage(said)
+    return Reply(message, given, heard, 0, True, seconds, cost, role, answered=False)
 
 
 def _matters(running: Running, settings: ModelSettings, given: int) -> bool:

@@ -29,7 +29,8 @@ async def revise_plan(
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     present = state["plan"]
-    running.purse.use(ledger_of(running, present, state["usage"]))
+    running.purse.sync(state["usage"], meter.lines)
+    running.purse.use(ledger_of(running, present, running.purse.used))
     update: Update = {
         "run": run_after(state["run"], approve=running.context.approve_plan),
         "batch": no_batch(),

@@ -39,6 +39,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     running.takes_edits = False
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     with metered(running, runtime) as meter:
+        running.purse.sync(state["usage"], meter.lines)
         text = await _summary(state, running, tell)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
@@ -60,8 +61,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
 
 async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     plan = state["plan"]
-    running.purse.sync(state["usage"])
-    budget, used = running.budget, state["usage"]
+    budget, used = running.budget, running.purse.used
     if budget_used_up(ending_limits(budget), used):
         return without_model(plan)
     left = None if budget.seconds is None else budget.seconds - used["seconds"]

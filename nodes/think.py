@@ -46,7 +46,7 @@ async def _think(
     state: AgentState, begun: AgentState, running: Running, meter: Meter, tell: Any
 ) -> Update:
     run, usage = begun["run"], begun["usage"]
-    running.purse.sync(usage)
+    running.purse.sync(usage, meter.lines)
     _tell_beginning(run, usage, tell)
     mended = mend(state.get("messages", []), running.session.journal.answer_to)
     history = mended or state.get("messages", [])

@@ -187,8 +187,18 @@ class Calibration:
 
     def __init__(self) -> None:
         self.factor = 1.0
+        self.highest: float | None = None
+        """The most tokens that a server counted for one that was estimated; None: it never did."""
+        self.longest = 0
+        """Tokens of the longest reply."""
         self._known = False
         self._calls = 0
+
+    def saw(self, estimated: float, counted: int, said: int) -> None:
+        """A call was made: an estimate without the factor, and the server's counts."""
+        self.longest = max(self.longest, said)
+        if estimated >= 1 and counted >= 1:
+            self.highest = max(self.highest or 0.0, counted / estimated)
 
     def is_due(self) -> bool:
         """Whether this call is one to learn from: the 1st, 2nd, 4th, 8th and so on.

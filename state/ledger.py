@@ -67,6 +67,10 @@ class Ledger:
         open_ = sum(self._open(who, kind) for who in self.promised)
         return max(0.0, self.limits[kind] - self.spent.get(kind, 0.0) - open_)
 
+    def unspent(self, kind: str) -> float:
+        """What is not spent yet, promised or not; below zero if it is overspent."""
+        return self.limits.get(kind, float("inf")) - self.spent.get(kind, 0.0)
+
     def _open(self, who: str, kind: str) -> float:
         promised = self.promised[who].get(kind, 0.0)
         return max(promised, self.used.get(who, {}).get(kind, 0.0))
@@ -99,6 +103,10 @@ class Ledger:
     def commit(self, who: str, used: Amounts) -> None:
         """Somebody is done and has used so much; what was promised beyond that is free again."""
         self.refund(who)
+        self.add(used)
+
+    def add(self, used: Amounts) -> None:
+        """So much was spent, by nobody with a promise."""
         for kind, amount in used.items():
             self.spent[kind] = self.spent.get(kind, 0.0) + amount
 

@@ -62,6 +62,13 @@ def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
     return usage
 
 
+def calls_of_models(usage: Usage, other: Usage) -> Usage:
+    """The other usage, with the model calls of this one in place of its own."""
+    names = (*_COUNTED, "cost", "roles", "estimated")
+    own = {name: value for name, value in usage.items() if name in names}
+    return cast(Usage, {**other, **own})
+
+
 def by_step(lines: Iterable[Spending]) -> list[StepUsage]:
     """What each step of a run has used, in their order."""
     steps: dict[int, list[RoleUsage]] = {}

@@ -71,7 +71,7 @@ async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -
     graph = build(thread.kind, profile, store.saver)
     snapshot = await graph.aget_state(config_of(args.thread))
     outcome, is_over = outcome_of(snapshot), not snapshot.next
-    names = ("workspace", "model", "max_steps", "approve_plan")
+    names = ("workspace", "model", "max_steps", "approve_plan", "budget")
     known = {name: getattr(thread, name) for name in names}
     context = read_context(args, **known)
     given = _input(args, outcome, is_over=is_over)

@@ -1,0 +1,137 @@
+"""Calls that broke off: what a provider may bill is counted, as far as it is known."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state.agent import Usage
+from state.budget import Budget
+from tests.graph.test_usage import PRICES, assert_sums
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import Reply, Request, call, calls, cut, fail, hang, raw, text, tokens
+
+DONE = text("Done.", usage=tokens(1_000, 10))
+STORY = text("once upon a time " * 30)
+THOUGHTS = text("Hm.", reasoning="once upon a time " * 30)
+WRITES = calls(call("append", path="a", line="once upon a time " * 30))
+
+
+async def streamed(agent: ScriptedAgent, *replies: Reply, **chosen: Any) -> Usage:
+    """The usage of a run whose replies come in pieces, as they do on the command line."""
+    agent.server.script(*replies)
+    stream = agent.graph.astream(
+        {"request": "Do it."},
+        thread_config("t"),
+        context=agent.context(**chosen),
+        stream_mode="messages",
+    )
+    async for _ in stream:
+        pass
+    return (await agent.outcome()).usage
+
+
+@pytest.mark.parametrize("reply", [STORY, THOUGHTS, WRITES])
+async def test_what_came_until_a_reply_was_cut(agent: ScriptedAgent, reply: Any) -> None:
+    """Of the text about a half: some 60 tokens of 120."""
+    usage = await streamed(agent, cut(6, reply=reply), DONE)
+    assert usage["model_calls"] == 2
+    assert usage["estimated"]
+    assert 30 <= usage["output_tokens"] - 10 <= 130
+    assert usage["input_tokens"] > 1_000
+    assert_sums(usage)
+
+
+async def test_each_try_counts(agent: ScriptedAgent, tmp_path: Path) -> None:
+    (tmp_path / "manus.toml").write_text(PRICES)
+    usage = await streamed(agent, cut(3), cut(3), DONE)
+    assert usage["model_calls"] == 3
+    given = usage["input_tokens"] - 1_000
+    assert given > 0
+    assert given % 2 == 0, "both tries had the same request"
+    assert usage["cost"] > (1_000 + 20) / 1e6
+    assert_sums(usage)
+
+
+@pytest.mark.parametrize("reply", [cut(2, reply=STORY), cut(0)])
+async def test_a_reply_that_is_not_streamed(agent: ScriptedAgent, reply: Reply) -> None:
+    """The request had come; nothing is known of the reply."""
+    usage = (await agent.run(reply, DONE)).usage
+    assert (usage["model_calls"], usage["output_tokens"]) == (2, 10)
+    assert usage["input_tokens"] > 1_000
+
+
+async def test_a_time_out_while_reading(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_TIMEOUT", "0.5")
+    usage = await streamed(agent, hang(reply=STORY, after_chunks=6), DONE)
+    assert usage["model_calls"] == 2
+    assert usage["output_tokens"] > 30
+    assert usage["estimated"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        fail(400, message="No."),
+        fail(401),
+        fail(404),
+        fail(429, code="insufficient_quota"),
+        raw(b"<html>Welcome</html>", 200),
+    ],
+)
+async def test_what_is_refused_is_not_billed(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", "0")
+    usage = await streamed(agent, reply)
+    assert (usage["model_calls"], usage["input_tokens"]) == (0, 0)
+    assert "estimated" not in usage
+
+
+async def test_what_never_came_there_is_not_billed(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_RETRIES", "0")
+    agent.server.close()
+    usage = await streamed(agent)
+    assert (usage["model_calls"], usage["input_tokens"]) == (0, 0)
+
+
+async def test_a_run_that_is_cancelled(agent: ScriptedAgent) -> None:
+    """The line of the call is in the journal: the run that goes on has it in its account."""
+    running = asyncio.create_task(streamed(agent, hang()))
+    await agent.server.arrived(1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    usage = (await agent.invoke(None, DONE)).usage
+    assert usage["model_calls"] == 2
+    assert usage["input_tokens"] > 1_000
+    assert usage["estimated"]
+    assert_sums(usage)
+
+
+async def test_no_second_try_without_room_for_it(agent: ScriptedAgent) -> None:
+    agent.server.script(cut(3))
+    outcome = await agent.run(request="Do it.", budget=Budget(model_calls=1))
+    assert outcome.stop_reason == "budget"
+    assert outcome.usage["model_calls"] == 1
+    assert len(agent.server.requests) == 1
+
+
+async def test_what_a_cut_reply_said_counts_in_the_limit(agent: ScriptedAgent) -> None:
+    """Some 700 tokens a try: after two of them nothing is left of a thousand."""
+
+    def again(_: Request) -> Reply:
+        return cut(2, reply=STORY)
+
+    agent.server.always(again)
+    outcome = await agent.run(request="once upon a time " * 100, budget=Budget(tokens=1_000))
+    assert outcome.stop_reason == "budget"
+    assert 1_000 <= outcome.usage["input_tokens"] < 2_000
+    assert len(agent.server.requests) == outcome.usage["model_calls"]
