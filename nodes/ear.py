@@ -14,6 +14,7 @@ from langchain_core.runnables.config import ensure_config
 
 from nodes.error_facts import chain, status_of, told
 from state.messages import text_of
+from state.watched import is_watched
 
 _AFTER_SENDING = {
     "ClientPayloadError",
@@ -98,11 +99,14 @@ def listening() -> Iterator[Ear]:
 
 
 def heard() -> RunnableConfig:
-    """The configuration with which whoever listens hears the reply, beside those who did before."""
-    ear = _ear.get()
-    if ear is None:
+    """The configuration with which whoever listens hears the reply, beside those who do already.
+
+    Empty where nobody else does: then a reply does not come in pieces, and is asked for directly.
+    """
+    ear, config = _ear.get(), ensure_config()
+    if ear is None or not is_watched(config):
         return {}
-    known = ensure_config().get("callbacks")
+    known = config.get("callbacks")
     if not isinstance(known, BaseCallbackManager):
         return {"callbacks": [*(known or ()), ear]}
     more = known.copy()
