@@ -10,6 +10,7 @@ import json
 import math
 from typing import Any
 
+from nodes.malformed import told_apart
 from nodes.thoughts import REASONING, thought_apart
 
 SEND_REASONING = "send_reasoning"
@@ -36,6 +37,26 @@ def mend_reply(said: Any) -> Any:
             _drop_what_is_no_call(message)
             _take_thought_out(message)
     return said
+
+
+def take_calls_apart(said: Any) -> dict[str, Any]:
+    """What `told_apart` says of a whole reply, which then keeps only what LangChain can read."""
+    try:
+        message = said["choices"][0]["message"]
+        calls = [(call, call["function"]) for call in message.get("tool_calls") or ()]
+        raw = [
+            {"id": call["id"], "name": said.get("name"), "args": said.get("arguments") or ""}
+            for call, said in calls
+        ]
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return {}  # of another shape: what is wrong with it is said by whoever reads it
+    apart = told_apart(raw)
+    if apart:
+        message["tool_calls"] = []
+    for _, function in calls:
+        if not (function.get("arguments") or "").strip():
+            function["arguments"] = "{}"
+    return apart
 
 
 def raise_if_error(said: dict[str, Any]) -> None:

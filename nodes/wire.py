@@ -28,7 +28,7 @@ from langchain_openai.chat_models.base import (
 )
 
 from nodes.chunks import AsDicts, Chunks
-from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of
+from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of, take_calls_apart
 from nodes.malformed import told_apart
 from nodes.replies import CUT_OFF
 from nodes.thoughts import REASONING
@@ -180,7 +180,8 @@ class Lean(BaseChatOpenAI):
     ) -> AIMessage:
         """As the base; without its callbacks, and its copies for them, where nobody listens."""
         chosen = ensure_config(config)
-        if is_watched(chosen) or self.callbacks:
+        # a structured reply brings arguments that only the base takes out
+        if is_watched(chosen) or self.callbacks or "response_format" in kwargs:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         messages = self._convert_input(input).to_messages()
         result = await self._agenerate_with_cache(messages, stop=stop, **kwargs)
@@ -259,26 +260,6 @@ def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
     rest = encode({**payload, **extra})
     joined = b",".join(message.encoded for message in wire)
     return b'{"messages":[' + joined + b"]," + rest[1:]
-
-
-def take_calls_apart(said: Any) -> dict[str, Any]:
-    """What `told_apart` says of a whole reply, which then keeps only what LangChain can read."""
-    try:
-        message = said["choices"][0]["message"]
-        calls = [(call, call["function"]) for call in message.get("tool_calls") or ()]
-        raw = [
-            {"id": call["id"], "name": said.get("name"), "args": said.get("arguments") or ""}
-            for call, said in calls
-        ]
-    except (AttributeError, KeyError, IndexError, TypeError):
-        return {}  # of another shape: what is wrong with it is said by whoever reads it
-    apart = told_apart(raw)
-    if apart:
-        message["tool_calls"] = []
-    for _, function in calls:
-        if not (function.get("arguments") or "").strip():
-            function["arguments"] = "{}"
-    return apart
 
 
 def _last(chunks: Chunks, apart: dict[str, Any]) -> ChatGenerationChunk | None:
