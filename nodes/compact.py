@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, BaseMessage
 
 from nodes.compaction import Cut, archived, cut_of, turns_of, writes_of
 from nodes.complete import Tell
-from nodes.limits import limits_of
+from nodes.limits import Limits, limits_of
 from nodes.note_taker import NoteTaker
 from nodes.results import results_of
 from nodes.running import Running
@@ -59,11 +59,13 @@ class Compactor:
         self._history = history
         self._before = before or _nothing_yet()
         self._space = space
-        self._limits = limits_of(history, space.room)
+        self._limits: Limits | None = None
         self._notes = NoteTaker(running, tell)
 
     def size(self, message: BaseMessage) -> float:
         """About how many tokens a message has, as this model's server counts them."""
+        if self._limits is None:  # most steps ask for none
+            self._limits = limits_of(self._history, self._space.room)
         return self._space.calibration.factor * self._limits.size(message, self._space.provider)
 
     async def compact(self, request_id: str, *, done: int, tight: bool = False) -> Compacted | None:

@@ -120,7 +120,9 @@ def as_text(args: Any) -> str:
 
 
 def _length(message: BaseMessage) -> int:
-    size = len(text_of(message))
+    content = message.content
+    size = len(content) if isinstance(content, str) else len(text_of(message))
     if isinstance(message, AIMessage):
-        size += sum(len(str(call["args"])) for call in calls_of(message))
+        for calls in (message.tool_calls, message.invalid_tool_calls):
+            size += sum(len(str(call["args"])) for call in calls)
     return size

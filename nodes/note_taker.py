@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import accumulate
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -14,7 +15,7 @@ from nodes.large import fitted
 from nodes.notes import Sources, bare_lines, bounded, checked_lines, quoted
 from nodes.results import step_line
 from nodes.running import Running
-from nodes.tokens import estimate_request, estimate_text
+from nodes.tokens import estimate_message, estimate_request, estimate_text
 from nodes.windows import learn_window, window_for
 from prompts import compaction as prompts
 from state.agent import Compaction
@@ -98,14 +99,15 @@ class NoteTaker:
         """
         known, examined = before["instructions"], before["examined"]
         users = [m for m in history if isinstance(m, HumanMessage)]
-        fresh = [m for m in since(users, examined) if isinstance(m, HumanMessage)]
-        if not fresh:
-            return known, examined
-        reply = await self._found_in(fresh)
-        if not reply:
-            return known, examined
-        found = quoted(reply, "\n\n".join(map(text_of, fresh)))
-        return [*known, *(one for one in found if one not in known)], str(fresh[-1].id)
+        while fresh := [m for m in since(users, examined) if isinstance(m, HumanMessage)]:
+            part = _as_many(fresh, _PART * window_for(self._running, ROLE))
+            reply = await self._found_in(part)
+            if not reply:
+                break
+            found = quoted(reply, "\n\n".join(map(text_of, part)))
+            known = [*known, *(one for one in found if one not in known)]
+            examined = str(part[-1].id)
+        return known, examined
 
     async def _found_in(self, said: Sequence[HumanMessage]) -> str:
         """What the model finds in what the user said; nothing if it fails."""
@@ -149,6 +151,12 @@ def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> in
         if place > begin and size > most and not isinstance(messages[place], ToolMessage):
             return place
     return len(messages)
+
+
+def _as_many(messages: Sequence[HumanMessage], room: float) -> list[HumanMessage]:
+    """The first messages, as many as have so many tokens of room; one at least."""
+    sizes = accumulate(min(estimate_message(m), room) for m in messages)
+    return list(messages[: max(1, sum(1 for size in sizes if size <= room))])
 
 
 def _begin(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from nodes.context_size import most
 from nodes.space import Space
 from nodes.tokens import estimate_message
 from state.errors import ContextOverflowError
@@ -32,9 +31,9 @@ def check_frame(space: Space) -> None:
         raise too_large(None, space)
 
 
-def overflows(space: Space, request: Sequence[BaseMessage]) -> bool:
-    """Whether a request is larger than a window that is known."""
-    if not space.is_certain or space.fixed + sum(map(most, request)) <= space.window:
+def overflows(space: Space, request: Sequence[BaseMessage], most: float) -> bool:
+    """Whether a request is larger than a window that is known; it has `most` tokens at most."""
+    if not space.is_certain or most <= space.window:
         return False
     sizes = (estimate_message(message, space.provider) for message in request[1:])
     return space.fixed + space.calibration.factor * sum(sizes) > _SURE * space.window

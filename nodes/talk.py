@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from nodes.compact import Compacted
 from nodes.complete import Reply, complete
+from nodes.context_size import most, next_size
 from nodes.large import fitted
 from nodes.overflow import check_frame, overflows, too_large
 from nodes.recording import ephemeral
@@ -55,6 +56,7 @@ class Talk:
         self._tell = tell
         self._images: Sequence[Image] = ()
         self._role = running.profile.role
+        self._known: Space | None = None
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
         if self._compaction is not None:
@@ -80,6 +82,7 @@ class Talk:
             refused = error
         size = estimate_request(request, self._running.catalog.schemas())
         learn_window(self._running, refused, size)
+        self._known = None
         shorter = await self._shorter(refused, request, notes)
         try:
             return await self._ask(shorter, choice)
@@ -95,11 +98,16 @@ class Talk:
         check_frame(self._space())
         await self._make_room()
         request = await self._request(notes)
-        if overflows(self._space(), request) and await self._make_room(tight=True):
+        if self._overflows(request) and await self._make_room(tight=True):
             request = await self._request(notes)
-        if overflows(self._space(), request):
+        if self._overflows(request):
             raise too_large(None, self._space(), request)
         return request
+
+    def _overflows(self, request: Sequence[BaseMessage]) -> bool:
+        space = self._space()
+        history = next_size(self.history, self._compaction, most, space.fixed)
+        return overflows(space, request, history + most(request[-1]))
 
     async def _shorter(
         self, refused: ContextOverflowError, request: Sequence[BaseMessage], notes: Sequence[str]
@@ -146,12 +154,17 @@ class Talk:
         self.history = made.history
         self.writes += made.writes
         self._compaction = made.compaction
+        self._known = None
         self.update["compaction"] = made.compaction
         if made.lines:
             self.update["earlier"] = [*self.update.get("earlier", []), *made.lines]
 
     def _space(self) -> Space:
-        return space_of(self._running, self._role, self._run["workspace"], self._instructions())
+        """The space of a request, looked at anew when something has changed it."""
+        if self._known is None:
+            workspace, rules = self._run["workspace"], self._instructions()
+            self._known = space_of(self._running, self._role, workspace, rules)
+        return self._known
 
     def _instructions(self) -> list[str]:
         return self._compaction["instructions"] if self._compaction else []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from nodes import endpoints
 from nodes.compaction import is_summary
@@ -15,7 +15,7 @@ from nodes.notes import numbers_in
 from state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.long_run import FINDER, LOOKER, REQUEST, SUMMARIZER, sent_by
-from tests.server import Request, ScriptedServer, call, fail, mentions, text, tokens
+from tests.server import Message, Request, ScriptedServer, call, fail, mentions, text, tokens
 
 OVERFLOW = fail(400, code="context_length_exceeded")
 LOOKS = [call("look", place=place) for place in range(1, 9)]
@@ -184,6 +184,30 @@ async def test_a_talk_of_many_requests_stays_inside_a_small_window(
     assert users[-1].startswith("Question 59:")
     outcome = await looker.run(call("recall", query="Question 7"), text("ok"), request="Again?")
     assert "Question 7:" in (await looker.observations())[-1]
+
+
+async def test_a_long_talk_from_elsewhere_is_looked_through_in_parts(
+    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+
+    def find_rules(request: Request) -> Message:
+        said = str(request.last["content"]).splitlines()
+        rules = [line for line in said if line.startswith("Always")]
+        return text("\n".join(rules) or "NONE", usage=tokens(10, 10))
+
+    looker.server.when(mentions(SUMMARIZER)).always(text("", usage=tokens(10, 10)))
+    looker.server.when(mentions(FINDER)).always(find_rules)
+    talk: list[AnyMessage] = []
+    for number in range(200):
+        rule = f"\nAlways greet guest {number}." if number % 50 == 7 else ""
+        asked_for = f"Question {number}: {'how is the weather, and why ' * 8}?{rule}"
+        talk += [HumanMessage(asked_for), AIMessage(f"Answer {number}.")]
+    outcome = await looker.invoke({"messages": [*talk, HumanMessage("And now?")]}, text("Now."))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Now.")
+    assert max(len(request.raw) for request in looker.server.requests) / 4 < 4_000
+    rules = (await looker.values())["compaction"]["instructions"]
+    assert rules == [f"Always greet guest {number}." for number in (7, 57, 107, 157)]
 
 
 async def test_threads_side_by_side_are_compacted_each_for_itself(looker: ScriptedAgent) -> None:
