@@ -52,7 +52,7 @@ async def _think(
     history = mended or state.get("messages", [])
     plan_note, begun_plan = plan_notes(state, running.profile)
     circle = begun.get("circle", state.get("circle"))
-    choice, budget_note = closing_choice(running, run, usage, history)
+    choice, budget_note = closing_choice(running, run, running.purse.used, history)
     seen, images = await look(running, history)
     told = notes_for(run, circle, running.context.tool_choice)
     notes = [*seen, *plan_note, *budget_note, *told]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -113,12 +115,36 @@ async def test_the_rule_holds_over_a_crash(flow: ScriptedFlow) -> None:
     assert 30_000 < used(outcome.usage) <= 30_000 + 25_600
 
 
+async def test_a_run_can_be_cancelled_while_a_call_waits(
+    flow: ScriptedFlow, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And gone on with: what was under way may be billed, what had waited was never sent."""
+    caplog.set_level(logging.INFO, "manus")
+    plans(flow, "alpha", "beta")
+    either = flow.server.when(is_step("a"), hang())
+    budget = {"tokens": 100_000}
+    run = asyncio.create_task(flow.run(budget=budget))
+    async with asyncio.timeout(60):
+        while "a model call waits" not in caplog.text or len(flow.server.requests) < 2:
+            await asyncio.sleep(0.01)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    either.script(succeeds(), succeeds())
+    flow.sums_up(text("All."))
+    outcome = await flow.invoke(None, budget=budget)
+    assert outcome.stop_reason == "completed"
+    assert asked(flow) == 3
+    assert outcome.usage["model_calls"] == 5
+    assert outcome.usage["estimated"]
+
+
 async def test_time_runs_while_a_call_waits(flow: ScriptedFlow) -> None:
     """Both steps end in time: the one whose call is under way, and the one whose call waits."""
     plans(flow, "alpha", "beta")
     flow.server.when(is_step("a"), hang())
     flow.sums_up(text("None was done."))
-    outcome = await flow.run(budget={"tokens": 30_000, "seconds": 1.5}, max_replans=0)
+    outcome = await flow.run(budget={"tokens": 30_000, "seconds": 3.0}, max_replans=0)
     assert outcome.stop_reason == "budget"
     assert await flow.statuses() == ["blocked", "blocked"]
     assert asked(flow) == 1

@@ -184,6 +184,21 @@ class TestCrash:
         assert outcome.usage["input_tokens"] == 6_300
         assert_sums(outcome.usage)
 
+    async def test_a_limit_holds_where_the_tools_of_a_step_go_on(
+        self, agent: ScriptedAgent, children: Children
+    ) -> None:
+        """Both want the same file: the second one asks only now, and nothing is left for it."""
+        consult = call("consult", path="said", line="Who?")
+        agent.server.script(calls(consult, consult, usage=tokens(2_000, 20)), ANSWER)
+        limited = agent.context(budget=Budget(tokens=2_100)).model_dump()
+        child = children.start(consults=True, context=limited)
+        children.kill_when(child, lambda: agent.lines("said") == ["Me."])
+        consulter = ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
+        outcome = await consulter.invoke(GO_ON, budget=Budget(tokens=2_100))
+        assert outcome.stop_reason == "budget"
+        assert "no room for another model call" in (await consulter.observations())[1]
+        assert (outcome.usage["model_calls"], outcome.usage["input_tokens"]) == (2, 2_300)
+
     async def test_in_a_step_whose_first_reply_had_to_be_asked_for_again(
         self, agent: ScriptedAgent, children: Children
     ) -> None:
