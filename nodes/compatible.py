@@ -16,6 +16,8 @@ from nodes.thoughts import REASONING, thought_apart
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: whether what the model thought goes back with the history."""
 _REASONING_NAMES = (REASONING, "reasoning")
+_FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
+"""Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 _DETAILS = ("text", "summary")
 
 
@@ -76,7 +78,7 @@ def _is_bare_error(said: dict[str, Any]) -> bool:
 
 
 def raise_if_failed(choice: Any) -> None:
-    """See that a reply did not fail while it was being written, as OpenRouter tells.
+    """See that a reply did not fail while it was being written.
 
     Raises:
         ValueError: it did.
@@ -85,8 +87,8 @@ def raise_if_failed(choice: Any) -> None:
         return
     if choice.get("error"):
         raise ValueError(choice["error"])
-    if choice.get("finish_reason") == "error":
-        raise ValueError({"message": "the reply failed on the way (finish reason `error`)"})
+    if (reason := choice.get("finish_reason")) in _FAILED:
+        raise ValueError({"message": f"the reply failed on the way (finish reason `{reason}`)"})
 
 
 def mend_message(message: dict[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from nodes.repair_names import meant, words_of
-from nodes.repair_text import accepts, types_of
+from nodes.repair_text import accepts, arguments_in, types_of
 
 _WHOLE = re.compile(r"[+-]?\d+(?:\.0+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -75,9 +76,34 @@ def _alike(word: str, known: str) -> bool:
 def _fit(value: Any, about: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return _fit_text(value, about)
+    if isinstance(value, list | dict):
+        return _fit_inside(value, about)
     if isinstance(value, float) and "integer" in types_of(about) and value.is_integer():
         return value if "number" in types_of(about) else int(value)
     return value
+
+
+def _fit_inside(value: Any, about: Mapping[str, Any]) -> Any:
+    """A list or an object with what is in it as the schema wants it; the same one if it is so."""
+    if isinstance(value, list):
+        items = about.get("items")
+        inner = [_fit(one, items) for one in value] if isinstance(items, dict) else value
+        same = all(new is old for new, old in zip(inner, value, strict=True))
+        return value if same else inner
+    known = about.get("properties", {})
+    fitting = {k: _fit(v, known[k]) if k in known else v for k, v in value.items()}
+    return value if all(fitting[name] is value[name] for name in value) else fitting
+
+
+def _fit_json(value: str, kinds: set[str], about: Mapping[str, Any]) -> Any:
+    """A list or an object that was written as a text."""
+    wanted = {"[": "array", "{": "object"}.get(value.strip()[:1])
+    if wanted not in kinds:
+        return value
+    try:
+        return _fit(arguments_in(value), about)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _fit_text(value: str, about: Mapping[str, Any]) -> Any:
@@ -85,7 +111,11 @@ def _fit_text(value: str, about: Mapping[str, Any]) -> Any:
         found = [c for c in choices if isinstance(c, str) and c.lower() == value.strip().lower()]
         return found[0] if value not in choices and len(found) == 1 else value
     kinds, bare = types_of(about), value.strip()
-    if not kinds or "string" in kinds or len(bare) > _LONGEST:
+    if not kinds or "string" in kinds:
+        return value
+    if bare[:1] in ("[", "{"):
+        return _fit_json(value, kinds, about)
+    if len(bare) > _LONGEST:
         return value
     if "boolean" in kinds and bare.lower() in ("true", "false"):
         return bare.lower() == "true"
@@ -93,7 +123,7 @@ def _fit_text(value: str, about: Mapping[str, Any]) -> Any:
         return None
     if "integer" in kinds and _WHOLE.fullmatch(bare):
         return int(bare.partition(".")[0])
-    if "number" in kinds and _NUMBER.fullmatch(bare):
+    if "number" in kinds and _NUMBER.fullmatch(bare) and math.isfinite(float(bare)):
         return float(bare)
     return value
 

@@ -24,6 +24,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_CONTROLS = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
 class NotOneReading(ValueError):  # noqa: N818 - it says what is wrong, as StopIteration does
     """The text has no reading, or more than one."""
 
@@ -34,7 +37,7 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any]
     Raises:
         NotOneReading: it is cut off, or could mean more than one thing.
     """
-    bare = text.strip()
+    bare = text.strip().removeprefix("\ufeff")
     if fenced := _FENCE.match(bare):
         bare = fenced[1].strip()
     for read, how in (
@@ -51,10 +54,15 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 def _json(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001 - one signature for all
-    return _loaded(text)
+    return arguments_in(text)
 
 
-def _loaded(text: str) -> Any:
+def arguments_in(text: str) -> Any:
+    """The JSON value of a text.
+
+    Raises:
+        ValueError: it is none, or could mean more than one thing.
+    """
     return json.loads(
         text, strict=False, parse_constant=_refused, object_pairs_hook=_without_doubles
     )
@@ -80,7 +88,11 @@ def _followed(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001
     )
     found, end = decoder.raw_decode(text)
     rest = text[end:].strip()
-    again = rest and all(part == found for part in _objects(decoder, rest))
+    behind = _objects(decoder, rest)
+    if not found and len(behind) == 1 and behind[0] and isinstance(behind[0], dict):
+        # gateways that begin with what there was at first
+        return behind[0], "an empty object before the arguments was left out"
+    again = rest and all(part == found for part in behind)
     if not again and (rest.startswith(",") or any(sign in rest for sign in '{["')):
         raise NotOneReading(text)  # more arguments, or another call
     return found
@@ -102,8 +114,17 @@ def _objects(decoder: json.JSONDecoder, text: str) -> list[Any]:
 def _python(text: str, schema: Mapping[str, Any]) -> Any:
     if not text.startswith(("{", "[")) or _OTHER_ESCAPE.search(text):
         raise NotOneReading(text)
+    names = set(schema.get("properties", {}))
+    try:
+        return _literal(text, names)
+    except (SyntaxError, tokenize.TokenError):
+        # with control characters in its texts; where they stand between them it is no literal
+        return _literal(text.translate(_CONTROLS), names)
+
+
+def _literal(text: str, names: set[str]) -> Any:
     _check_tokens(text)
-    return _value(ast.parse(text, mode="eval").body, set(schema.get("properties", {})))
+    return _value(ast.parse(text, mode="eval").body, names)
 
 
 def _check_tokens(text: str) -> None:
@@ -153,7 +174,7 @@ def _as_object(value: Any, schema: Mapping[str, Any], how: str) -> tuple[dict[st
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         return value[0], "the arguments were in a list"
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        inner = _loaded(value)
+        inner = arguments_in(value)
         if isinstance(inner, dict):
             return inner, "the arguments were JSON in a text"
     if value == []:

@@ -9,7 +9,15 @@ from state.messages import has_calls, text_of
 
 CUT_OFF = "cut_off"
 """In a streamed reply's `additional_kwargs`: it ended without saying why."""
-_AT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_AT_LIMIT = frozenset(
+    {
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "model_length",
+        "model_context_window_exceeded",
+    }
+)
 _FILTERED = frozenset(
     {
         "content_filter",
@@ -18,6 +26,11 @@ _FILTERED = frozenset(
         "prohibited_content",
         "blocklist",
         "guardrail_intervened",
+        "content_filtered",
+        "sensitive",
+        "recitation",
+        "spii",
+        "image_safety",
     }
 )
 

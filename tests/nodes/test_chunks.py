@@ -261,6 +261,7 @@ BROKEN: dict[str, tuple[list[Chunk], str]] = {
         "failed (502): Busy.",
     ),
     "a reason": ([said({}, "error")], "the reply failed on the way"),
+    "DeepSeek": ([said({}, "insufficient_system_resource")], "the reply failed on the way"),
 }
 
 

@@ -181,6 +181,24 @@ async def test_a_filtered_reply_is_an_error_and_carries_nothing_out(agent: Scrip
     assert agent.lines("a.txt") == []
 
 
+@pytest.mark.parametrize(
+    "reason", ["refusal", "SAFETY", "content_filtered", "guardrail_intervened", "sensitive"]
+)
+async def test_a_filter_has_many_names(agent: ScriptedAgent, reason: str) -> None:
+    """Anthropic's, Google's, Bedrock's two, Zhipu's."""
+    outcome = await agent.run(text("Half of", finish_reason=reason))
+    assert outcome.stop_reason == "error"
+    assert f"stopped the reply of `scripted` ({reason.lower()})" in outcome.output
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "model_context_window_exceeded"])
+async def test_a_limit_has_many_names(agent: ScriptedAgent, reason: str) -> None:
+    half = calls(call("append", raw='{"path": "a", "line": "1'), finish_reason=reason)
+    await agent.run(half, text("done"))
+    assert agent.lines("a") == []
+    assert "cut off at its length limit" in (await agent.observations())[0]
+
+
 async def test_a_stream_that_ends_without_saying_why_is_asked_for_again_once(
     agent: ScriptedAgent,
 ) -> None:

@@ -74,6 +74,9 @@ def read(name: str, args: Any, *, cut_off: bool = False) -> tuple[str, dict[str,
             '{"command": "ls", "timeout": "30", "restart": "True"}',
             {"command": "ls", "timeout": 30, "restart": True},
         ),
+        ("{'command': 'a\nb\tc'}", {"command": "a\nb\tc"}),
+        ('\ufeff{"command": "ls"} and so on', {"command": "ls"}),
+        ('{}{"command": "ls"}', {"command": "ls"}),
     ],
 )
 def test_what_has_one_reading_is_repaired(args: str, meaning: dict[str, Any]) -> None:
@@ -91,6 +94,9 @@ def test_what_has_one_reading_is_repaired(args: str, meaning: dict[str, Any]) ->
         '[{"command": "ls"}',
         '"{\\"command\\": \\"rm -rf /tmp',
         '"ls',
+        '{}{"command": "ls"',
+        '{}{"command": "ls"}{"command": "pwd"}',
+        "{'command': 'a\nb'\n}",
         '{"command": "ls"} {"command": "pwd"}',
         '{"command": "ls"}, "timeout": 3}',
         '{"command": "ls"}, \'timeout\': 3}',
@@ -193,6 +199,58 @@ def test_values_of_another_type() -> None:
     assert read("bash", args) == ("bash", {"command": "5", "timeout": 30, "restart": True})
     same = {"command": "5", "timeout": "30 s", "restart": "perhaps"}
     assert read("bash", same) == ("bash", same)
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "items": {"type": "integer"}},
+        "options": {"type": "object", "properties": {"depth": {"type": "integer"}}},
+        "lines": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+        "ratio": {"type": "number"},
+        "said": {"type": "string"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "meaning"),
+    [
+        ({"items": "[1, 2]"}, {"items": [1, 2]}),
+        ({"items": ["1", 2, "3.0"]}, {"items": [1, 2, 3]}),
+        ({"items": '["1"]'}, {"items": [1]}),
+        ({"options": '{"depth": "3"}'}, {"options": {"depth": 3}}),
+        ({"options": {"depth": "3", "x": "3"}}, {"options": {"depth": 3, "x": "3"}}),
+        ({"lines": '["a", "1"]'}, {"lines": ["a", "1"]}),
+        ({"ratio": "1.5"}, {"ratio": 1.5}),
+    ],
+)
+def test_values_in_values_and_values_as_json(value: Any, meaning: Any) -> None:
+    found, notes = repaired_call({"id": "1", "name": "t", "args": value}, {"t": NESTED})
+    assert found is not None
+    assert found["args"] == meaning
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"items": "[1, 2"},
+        {"items": "1, 2"},
+        {"items": '{"a": 1}'},
+        {"items": ["one"]},
+        {"options": '{"depth": 1, "depth": 2}'},
+        {"options": "[" * 100_000},
+        {"ratio": "1e400"},
+        {"said": '{"depth": 1}'},
+        {"said": "[1, 2]"},
+    ],
+)
+def test_values_with_another_reading_or_none_stay(value: Any) -> None:
+    found, notes = repaired_call({"id": "1", "name": "t", "args": value}, {"t": NESTED})
+    assert found is not None
+    assert found["args"] == value
+    assert notes == []
 
 
 def test_calls_keep_their_order_and_the_repair_is_noted() -> None:
