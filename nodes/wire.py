@@ -36,6 +36,8 @@ from state.messages import calls_of
 from state.watched import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
+_FOR_TRACES = {"ls_structured_output_format", "structured_output_format"}
+"""Arguments that the base takes out again, having told whoever listens."""
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
 
 
@@ -180,8 +182,7 @@ class Lean(BaseChatOpenAI):
     ) -> AIMessage:
         """As the base; without its callbacks, and its copies for them, where nobody listens."""
         chosen = ensure_config(config)
-        # a structured reply brings arguments that only the base takes out
-        if is_watched(chosen) or self.callbacks or "response_format" in kwargs:
+        if is_watched(chosen) or self.callbacks or _FOR_TRACES & kwargs.keys():
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         messages = self._convert_input(input).to_messages()
         result = await self._agenerate_with_cache(messages, stop=stop, **kwargs)
