@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from nodes.blocks import as_text
-from nodes.wire import wire_form
+from nodes.wire_forms import wire_form
 
 CALL: Any = {"type": "tool_call", "id": "c1", "name": "bash", "args": {"command": "ls"}}
 TEXT = {"type": "text", "text": "I look.", "index": 0}

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from nodes import endpoints
 from nodes.endpoints import FIRST_PAUSE, TOLERATED, Breaker
-from nodes.wire import REASONING
+from nodes.thoughts import REASONING
 from state.errors import ModelRefusedError, ModelUnavailableError
 from state.model_settings import ModelSettings, Price
 from state.settings import Settings

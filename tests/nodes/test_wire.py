@@ -23,7 +23,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from nodes.malformed import RAW_CALLS, arguments_of, told_apart, with_malformed
-from nodes.wire import IMAGE_FOLLOWS, LeanChatOpenAI, WireForms, encode, wire_form, wire_messages
+from nodes.wire import LeanChatOpenAI
+from nodes.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
 from state.messages import MALFORMED_AT
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
@@ -131,6 +132,15 @@ async def test_a_structured_reply_still_works(server: ScriptedServer) -> None:
         TerminateArgs, method="json_schema"
     )
     assert await model.ainvoke("Hi.") == TerminateArgs(status="failure")
+
+
+async def test_a_structured_reply_by_a_call_still_works(server: ScriptedServer) -> None:
+    server.script(calls(call("TerminateArgs", status="failure")))
+    model = client(LeanChatOpenAI, server).with_structured_output(
+        TerminateArgs, method="function_calling"
+    )
+    assert await model.ainvoke("Hi.") == TerminateArgs(status="failure")
+    assert "ls_structured_output_format" not in server.requests[0].body
 
 
 def test_synchronous_use_works_too(server: ScriptedServer) -> None:
