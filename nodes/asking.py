@@ -119,7 +119,8 @@ async def _native(
             extra["tool_choice"] = "required"
     # without tools in it a request may still have calls in its history
     request = in_words(question.request) if manner.in_words else question.request
-    request = to_provider(request, provider, with_tools=bool(tools))
+    name = str(getattr(model, "model_id", ""))  # Bedrock's
+    request = to_provider(request, provider, with_tools=bool(tools), model=name)
     reply = from_provider(as_text(await asked.ainvoke(request, **extra)), provider)
     whole = with_cut_off_calls(with_malformed(without_thought(reply)), provider)
     return _storable(with_repairs(whole, tools or ()))

@@ -7,6 +7,7 @@ made anew at each step and stays outside.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,20 +16,28 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from nodes.recording import is_ephemeral
 
 MARK = {"type": "ephemeral"}
+POINT = {"cachePoint": {"type": "default"}}
 _IMAGES = ("image", "image_url")
-PROVIDERS = frozenset({"anthropic"})
+# Bedrock's models that know the mark, from "Prompt caching" in Amazon's user guide; not Claude 3.5
+# Sonnet v2, which knows it for some customers only.
+_KNOWS_POINT = re.compile(
+    r"claude-(?:3-5-haiku|3-7|(?:opus|sonnet|haiku)-[4-9])"
+    r"|nova-(?:micro|lite|pro|premier)"
+)
 
 
-def with_cache_marks(request: Sequence[BaseMessage], provider: str) -> list[BaseMessage]:
-    """The request with its marks; itself for a provider that wants none."""
+def with_cache_marks(
+    request: Sequence[BaseMessage], provider: str, model: str = ""
+) -> list[BaseMessage]:
+    """The request with its marks; itself for a provider, or a model there, that wants none."""
     made = list(request)
-    if provider not in PROVIDERS:
+    if provider != "anthropic" and not (provider == "bedrock" and _KNOWS_POINT.search(model)):
         return made
     behind = (i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i]))
     last = next((i for i in behind if _takes_mark(made[i])), 0)
     for place in {0, last} if made else set():
         if (place or isinstance(made[0], SystemMessage)) and _takes_mark(made[place]):
-            made[place] = _marked(made[place])
+            made[place] = _marked(made[place], provider)
     return made
 
 
@@ -42,9 +51,12 @@ def _takes_mark(message: BaseMessage) -> bool:
     return bool(str(block.get("text") or "").strip()) or block.get("type") in _IMAGES
 
 
-def _marked(message: BaseMessage) -> BaseMessage:
+def _marked(message: BaseMessage, provider: str) -> BaseMessage:
     content = message.content
     text = [{"type": "text", "text": content}] if isinstance(content, str) else content
     blocks: list[Any] = list(text)
-    blocks[-1] = {**blocks[-1], "cache_control": MARK}
+    if provider == "bedrock":
+        blocks.append(POINT)
+    else:
+        blocks[-1] = {**blocks[-1], "cache_control": MARK}
     return message.model_copy(update={"content": blocks})

@@ -23,14 +23,14 @@ _REPEATED = frozenset({"tool_use", "tool_call", "invalid_tool_call", "input_json
 
 
 def to_provider(
-    request: Sequence[BaseMessage], provider: str, *, with_tools: bool
+    request: Sequence[BaseMessage], provider: str, *, with_tools: bool, model: str = ""
 ) -> list[BaseMessage]:
-    """The request in a provider's dialect; its messages stay as they are."""
+    """The request in a provider's dialect; its messages stay as they are. `model` is its name."""
     if provider not in EXTRAS:
         return list(request)
     if not with_tools and provider in _WANT_TOOLS and any(map(_has_calls, request)):
         request = in_words(request)
-    return with_cache_marks([_with_whole_calls(message) for message in request], provider)
+    return with_cache_marks([_with_whole_calls(message) for message in request], provider, model)
 
 
 def _has_calls(message: BaseMessage) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import struct
 from binascii import crc32
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ class Bedrock:
         self._ids = itertools.count(1)
 
     def is_stream(self, path: str, body: Json) -> bool:
-        assert path.startswith("/model/anthropic.claude-3-5-sonnet-20240620-v1:0/converse"), path
+        assert re.match(r"/model/anthropic\.claude-[\w-]+-v1:0/converse", path), path
         return path.endswith("/converse-stream")
 
     def whole(self, turn: Turn) -> Json:

@@ -45,6 +45,25 @@ async def test_cache_marks_are_in_the_bytes(agent: ProvidedAgent) -> None:
     assert (await agent.outcome()).usage["cached_tokens"] == 70
 
 
+@pytest.mark.parametrize("provider", ["bedrock"])
+@pytest.mark.parametrize(
+    ("name", "marks"), [("sonnet-4-20250514", 2), ("3-7-sonnet-20250219", 2), ("3-haiku", 0)]
+)
+async def test_cache_points_are_set_for_models_that_know_them(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch, name: str, marks: int
+) -> None:
+    monkeypatch.setenv("MANUS_MODEL", f"bedrock:anthropic.claude-{name}-v1:0")
+    await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
+    for request in agent.asked.requests:
+        assert request.raw.count(b'"cachePoint"') == marks
+    body = agent.asked.requests[-1].body
+    system = [next(iter(block)) for block in body["system"]]
+    assert system == (["text", "cachePoint"] if marks else ["text"])
+    last = [next(iter(block)) for block in body["messages"][-1]["content"]]
+    expected = ["toolResult", "cachePoint", "text"] if marks else ["toolResult", "text"]
+    assert last == expected, "the next-step prompt stays outside"
+
+
 @pytest.mark.parametrize("provider", ["anthropic"])
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_thought_goes_back_with_its_signature(agent: ProvidedAgent, streamed: bool) -> None:
