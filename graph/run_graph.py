@@ -24,6 +24,7 @@ from state.agent import AgentInput
 from state.context import Context
 from state.errors import UsageError
 from state.profile import Profile
+from tools.journal import Journal
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "
@@ -115,6 +116,7 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         is_new = share is None and isinstance(given, dict)
         try:
             await self._remember(running_now, inner, is_new=is_new)
+            await self._doubt(running_now.session.journal, inner["configurable"], is_new=is_new)
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
             stream = await traced(stream, self, given, running_now, inner)
             async with aclosing(stream) as parts:
@@ -150,6 +152,20 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
     def supersteps(self, max_steps: int) -> int:
         """How many supersteps a run of so many steps may take."""
         return 3 * max_steps + 10
+
+    async def _doubt(self, journal: Journal, given: dict[str, Any], *, is_new: bool) -> None:
+        """Where a run goes on without the journal it had: what was under way may have happened.
+
+        Not so for a state that a person has made, and for a fork, which repeats effects on purpose.
+        """
+        had_none, journal.is_new = journal.is_new, False
+        if is_new or not had_none or not self._is_stored(given) or given.get("checkpoint_id"):
+            return
+        found = await self.aget_state(_newest(given))
+        if (found.metadata or {}).get("source") == "loop":
+            for task in found.tasks:
+                if task.name == "act" and not task.interrupts and task.result is None:
+                    journal.begin(task.id, "act")
 
     async def _is_under_way(self, configurable: dict[str, Any]) -> bool:
         """Whether the thread has more to do: the run has stopped at a breakpoint."""

@@ -95,6 +95,8 @@ async def _journalled(
         return Outcome(ToolMessage(**entry.message), entry.update or {})
     if entry is not None:
         return _outcome(task, Observation(UNKNOWN_EFFECT, is_error=True))
+    if session.journal.is_lost():
+        await asyncio.to_thread(session.journal.restore)
     session.journal.begin(key, tool.name)
     try:
         outcome = await _carried_out(tool, task, session, max_observe, config)

@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -55,6 +56,12 @@ class Journal:
         self._path = path
         self._torn = False
         """The file does not end with a whole line."""
+        self._lost: list[IO[bytes]] = []
+        """Files of it that were removed while it was open."""
+        self._restoring = threading.Lock()
+        self.is_new = False
+        """There was no file when it was opened: a run that goes on with it has lost its records.
+        Whoever takes note of that takes it back."""
 
     @staticmethod
     def path_for(private: Path, thread_id: str) -> Path:
@@ -74,7 +81,8 @@ class Journal:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            held = self._path.read_bytes() if self._path.exists() else b""
+            self.is_new = not self._path.exists()
+            held = b"" if self.is_new else self._path.read_bytes()
             lines = held.decode("utf-8", "replace").split("\n")
             for line in lines:
                 self._recall(line)
@@ -100,6 +108,28 @@ class Journal:
         is_same = there.st_ino == os.fstat(self._file.fileno()).st_ino
         return is_same and there.st_size == self._file.tell()
 
+    def is_lost(self) -> bool:
+        """Whether its file was removed, as by an agent that cleans its workspace. Not blocking."""
+        return self._file is not None and os.fstat(self._file.fileno()).st_nlink == 0
+
+    def restore(self) -> None:
+        """Write a file that is lost anew. Blocking.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        with self._restoring:
+            if self._path is None or self._file is None or not self.is_lost():
+                return
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                fresh = self._path.open("ab", buffering=0)
+            except OSError as error:
+                raise self._unusable(error) from None
+            self._lost.append(self._file)  # another call may be writing to it
+            self._file = fresh
+            self._put(b"\n" + b"".join(self._lines()))
+
     def _recall(self, line: str) -> None:
         try:
             record = json.loads(line)
@@ -121,9 +151,9 @@ class Journal:
         fresh.replace(path)
 
     def _lines(self) -> Iterable[bytes]:
-        for key, (state, message, update) in self._entries.items():
+        for key, (state, message, update) in list(self._entries.items()):
             yield _line({"key": key, "state": state, "message": message, "update": update})
-        for key, spent in self._spent.items():
+        for key, spent in list(self._spent.items()):
             for line in spent:
                 yield _line({"key": key, "state": "spent", "line": line})
 
@@ -198,14 +228,16 @@ class Journal:
             del self._spent[key]
 
     def _write(self, record: dict[str, Any]) -> None:
-        if self._file is None:
-            return
-        line = (b"\n" if self._torn else b"") + _line(record)
+        if self._file is not None:
+            self._put((b"\n" if self._torn else b"") + _line(record))
+
+    def _put(self, lines: bytes) -> None:
+        assert self._file is not None
         try:
-            written = self._file.write(line)
+            written = self._file.write(lines)
         except OSError as error:
             raise self._unusable(error) from None
-        self._torn = written != len(line)
+        self._torn = written != len(lines)
         if self._torn:
             raise self._unusable(OSError(0, "only a part of a line was written"))
 
@@ -217,9 +249,10 @@ class Journal:
 
     def close(self) -> None:
         """Close the file. Nothing is recorded any more until it is opened again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        for file in (*self._lost, self._file):
+            if file is not None:
+                file.close()
+        self._file, self._lost = None, []
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -6,13 +6,15 @@ import os
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.profiles import SWE
+from state.agent import no_usage
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, text
 
 T = thread_config("t")
+RUN = {"id": "r1", "request_id": "r", "step": 1, "max_steps": 20, "profile": "swe"}
 EVERY = ["think", "act", "stuck_check"]
 
 
@@ -69,6 +71,18 @@ async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> 
     [made] = asked.tool_calls
     edited = asked.model_copy(update={"tool_calls": [{**made, "args": {"command": "echo mine"}}]})
     await coder.graph.aupdate_state(T, {"messages": [edited]}, as_node="think")
+    await coder.graph.ainvoke(None, T, context=coder.context())
+    assert await coder.observations() == ["mine\n[exit code 0]"]
+
+
+async def test_a_call_that_a_person_wrote_into_a_new_thread_is_carried_out(
+    coder: ScriptedAgent,
+) -> None:
+    made = {"name": "bash", "args": {"command": "echo mine"}, "id": "c1", "type": "tool_call"}
+    written = [HumanMessage("Say it.", id="r"), AIMessage("", tool_calls=[made])]
+    before = {"run": {**RUN, "workspace": str(coder.workspace)}, "usage": no_usage()}
+    await coder.graph.aupdate_state(T, {"messages": written, **before}, as_node="think")
+    coder.server.script(text("Done."))
     await coder.graph.ainvoke(None, T, context=coder.context())
     assert await coder.observations() == ["mine\n[exit code 0]"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -226,8 +227,53 @@ def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) 
     assert not journal.is_current()
 
 
+def test_a_file_that_was_removed_is_written_anew_with_all_that_it_held(
+    path: Path, journal: Journal
+) -> None:
+    journal.begin("a", "bash")
+    journal.finish("a", MESSAGE)
+    journal.spend("a", {"input_tokens": 3})
+    journal.begin("b", "bash")
+    assert not journal.is_lost()
+    journal.restore()  # of what is there nothing is written twice
+    lines = path.read_bytes()
+    shutil.rmtree(path.parent)
+    assert journal.is_lost()
+    journal.restore()
+    assert not journal.is_lost()
+    assert journal.is_current()
+    journal.begin("c", "bash")
+    assert lines.count(b"\n") == 4
+    again = _opened(path)
+    again.close()
+    assert [again.look_up(key) for key in "abc"] == [
+        Entry("done", MESSAGE),
+        Entry("begun", None),
+        Entry("begun", None),
+    ]
+    assert again.spent("a") == [{"input_tokens": 3}]
+
+
+def test_a_removed_file_that_cannot_be_written_anew_is_a_storage_error(
+    path: Path, journal: Journal
+) -> None:
+    shutil.rmtree(path.parent)
+    path.parent.write_text("in the way")
+    with pytest.raises(StorageError, match="cannot be written"):
+        journal.restore()
+    assert journal.is_lost()
+
+
+def test_it_knows_whether_there_was_one_before(path: Path) -> None:
+    first, second = _opened(path), _opened(path)
+    assert (first.is_new, second.is_new) == (True, False)
+    first.close()
+    second.close()
+
+
 def test_one_without_a_file_is_always_current() -> None:
     assert _opened(None).is_current()
+    assert not _opened(None).is_lost()
 
 
 def test_model_calls_that_were_paid_for_are_there_after_a_crash(
