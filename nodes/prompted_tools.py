@@ -21,7 +21,7 @@ from langchain_core.messages import (
 
 from nodes.error_facts import message_of
 from nodes.malformed import arguments_of, with_calls
-from nodes.repair import REPAIRED
+from nodes.repair import REPAIRED, unnamed
 from nodes.repair_text import read_arguments
 from nodes.thoughts import REASONING, thought_apart
 from prompts import tools as prompts
@@ -131,7 +131,7 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
         call["id"] = ids[place] if place < len(ids) else None
         calls.append(call)
         if how:
-            notes[str(call["id"])] = [how]
+            notes[call["id"] or unnamed(place)] = [how]
     if notes:
         message.additional_kwargs[REPAIRED] = notes
     return with_calls(message, calls)
@@ -147,11 +147,16 @@ def _read(body: str) -> tuple[dict[str, Any], str]:
     """The call that a body means, and what had to be forgiven."""
     try:
         said, how = _object(body)
-        name, args = said["name"], said.get("arguments", said.get("parameters", {}))
+        if isinstance(inner := said.get("function"), dict):  # as OpenAI's protocol has it
+            said = inner
+        name, rest = said["name"], {key: said[key] for key in said if key != "name"}
+        args = rest.get("arguments", rest.get("parameters", rest))
     except (ValueError, KeyError):
         found = _NAME.search(body)
         # what is no call is not arguments either, in whatever notation
         return {"id": None, "name": found[1] if found else "unknown", "args": f"…{body}"}, ""
+    if args is rest and rest:
+        how = how or "the arguments stood beside the tool's name"
     text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
     return {"id": None, "name": str(name), "args": text}, how
 

@@ -21,7 +21,8 @@ from state.messages import MALFORMED_AT, calls_of
 log = logging.getLogger("manus")
 
 REPAIRED = "repaired"
-"""In a message's `additional_kwargs`: what was repaired, a list of sentences by call id."""
+"""In a message's `additional_kwargs`: what was repaired, a list of sentences by call id; by
+`unnamed` until a call without one has got it."""
 
 Schema = Mapping[str, Any]
 
@@ -52,12 +53,17 @@ def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
             continue
         good.append(repaired)
         if said:
-            notes[str(repaired["id"])] = said
+            notes[repaired["id"] or unnamed(place)] = said
             log.info("call of %s repaired: %s", repaired["name"], "; ".join(said))
     message.tool_calls = good
     message.invalid_tool_calls = bad  # type: ignore[assignment]
     _note(message, notes, places)
     return message
+
+
+def unnamed(place: int) -> str:
+    """What stands for the id of a call without one, by its place among all."""
+    return f"#{place}"
 
 
 def _note(message: AIMessage, notes: dict[str, list[str]], places: list[int]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from nodes.repair import REPAIRED, unnamed
 from state.agent import Run
 from state.context import ToolChoice
 from state.messages import MALFORMED_AT, call_ids, calls_of, has_calls, text_of
@@ -27,11 +28,15 @@ def prepared(
     message.additional_kwargs = _kept(message.additional_kwargs, *message.additional_kwargs)
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
+    notes = message.additional_kwargs.get(REPAIRED, {})
     taken = {i for m in history if isinstance(m, AIMessage) for i in call_ids(m)}
     for index, call in enumerate(calls_of(message)):
         id_ = call["id"]
         if not id_ or id_ in taken:
+            known = id_ or unnamed(index)
             id_ = call["id"] = f"{own}-{index}"
+            if known in notes:
+                notes[id_] = notes.pop(known)
         taken.add(id_)
     return message
 

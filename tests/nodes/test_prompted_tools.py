@@ -79,6 +79,12 @@ async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent
         ('<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>', [("a", {"b": 1})]),
         ('<tool_call>{"name": "a"}</tool_call>', [("a", {})]),
         ('<tool_call>{"name": "a", "parameters": {"b": 1}}', [("a", {"b": 1})]),
+        ('<tool_call>{"name": "a", "b": 1}</tool_call>', [("a", {"b": 1})]),
+        (
+            '<tool_call>{"type": "function", "function": {"name": "a", "arguments": {"b": 1}}}'
+            "</tool_call>",
+            [("a", {"b": 1})],
+        ),
         ('<tool_call>{"name": "a"}<tool_call>{"name": "c"}</tool_call>', [("a", {}), ("c", {})]),
     ],
 )
@@ -102,7 +108,8 @@ async def test_a_call_with_one_reading_is_repaired(prompted: ScriptedAgent, said
     assert prompted.lines("a") == ["1"]
     message = (await prompted.messages())[1]
     assert isinstance(message, AIMessage)
-    [notes] = message.additional_kwargs["repaired"].values()
+    [(id_, notes)] = message.additional_kwargs["repaired"].items()
+    assert id_ == message.tool_calls[0]["id"]
     assert len(notes) == 1
 
 

@@ -275,6 +275,20 @@ def test_calls_keep_their_order_and_the_repair_is_noted() -> None:
     assert list(repaired.additional_kwargs[REPAIRED]) == ["a"]
 
 
+@pytest.mark.parametrize("id_", [None, "", "x"], ids=["null", "empty", "the same"])
+async def test_the_note_is_found_by_the_id_that_a_call_gets(
+    agent: ScriptedAgent, id_: str | None
+) -> None:
+    made = (call("poll", id=id_), call("append", raw="{'path': 'a', 'line': '1'}", id=id_))
+    await agent.run(calls(*made), text("done"))
+    message = (await agent.messages())[1]
+    assert isinstance(message, AIMessage)
+    poll, append = message.tool_calls
+    assert append["args"] == {"path": "a", "line": "1"}
+    assert poll["id"] != append["id"]
+    assert list(message.additional_kwargs[REPAIRED]) == [append["id"]]
+
+
 async def test_a_repaired_call_is_carried_out_once(agent: ScriptedAgent) -> None:
     made = (
         call("Apend", raw="{'path': 'a.txt', 'line': 'it''s'}"),
