@@ -53,11 +53,13 @@ class Lean(BaseChatOpenAI):
         if self.openai_api_base and not self._is_openais_reasoner():
             # what servers beside OpenAI's reasoning models know it by; some refuse the newer name
             _rename(payload, "max_completion_tokens", "max_tokens")
+        if self._is_openais_reasoner("chat") and payload.get("reasoning_effort") != "none":
+            payload.pop("temperature", None)  # they refuse one
         return payload, wire_messages(messages, forms)
 
-    def _is_openais_reasoner(self) -> bool:
-        name = self.model_name.rpartition("/")[2].lower()
-        return name.startswith(_OPENAI_REASONERS)
+    def _is_openais_reasoner(self, *but: str) -> bool:
+        name = (self.model_name or "").rpartition("/")[2].lower()
+        return name.startswith(_OPENAI_REASONERS) and not any(part in name for part in but)
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any

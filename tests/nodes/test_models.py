@@ -133,6 +133,34 @@ async def test_the_limit_of_a_reply_has_the_name_that_the_server_knows(
     assert request.body[name] == 100
 
 
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("o1", None, None),
+        ("o3-mini", "low", None),
+        ("openai/gpt-5", None, None),
+        ("gpt-5", "none", 0.5),
+        ("gpt-5-chat-latest", None, 0.5),
+        ("qwen3", "low", 0.5),
+    ],
+)
+async def test_reasoning_models_of_openai_get_no_temperature(
+    agent: ScriptedAgent,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    effort: str | None,
+    sent: float | None,
+) -> None:
+    """One for all models is not refused by those that take none."""
+    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
+    if effort is not None:
+        monkeypatch.setenv("MANUS_REASONING_EFFORT", effort)
+    await agent.run(text("Hello."), model=model)
+    [request] = agent.server.requests
+    assert request.body.get("temperature") == sent
+    assert request.body.get("reasoning_effort") == effort
+
+
 async def test_runs_of_one_event_loop_share_a_client() -> None:
     first = await build(model="m", base_url=HERE)
     assert await build(model="m", base_url=HERE) is first
