@@ -31,7 +31,7 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         type=limits,
         action="append",
         default=[],
-        help="limits of the run: tokens=200k,cost=0.50,seconds=600,model_calls=40,tool_calls=100",
+        help="limits: tokens=200k,cost=0.50 (also seconds, model_calls, tool_calls)",
     )
 
 
