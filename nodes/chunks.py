@@ -136,8 +136,19 @@ class AsDicts:
     @asynccontextmanager
     async def _dicts(self, stream: Any) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
         async with stream:
-            yield (chunk.model_dump(warnings=False) async for chunk in stream)
+            kind = stream.response.headers.get("content-type", "")
+            yield _whole(stream) if "json" in kind.lower() else _in_pieces(stream)
 
     async def create(self, **payload: Any) -> Any:
         """A stream of dicts, as an asynchronous context."""
         return self._dicts(await self._client.create(**payload))
+
+
+async def _in_pieces(stream: Any) -> AsyncIterator[dict[str, Any]]:
+    async for chunk in stream:
+        yield chunk.model_dump(warnings=False)
+
+
+async def _whole(stream: Any) -> AsyncIterator[dict[str, Any]]:
+    """The one piece of a server that does not stream, or that says what is wrong."""
+    yield json.loads(await stream.response.aread())

@@ -248,6 +248,35 @@ async def test_what_was_cached_is_known(agent: ScriptedAgent, usage: dict[str, A
     assert (await agent.outcome()).usage["cached_tokens"] == 40
 
 
+async def test_a_server_that_does_not_stream(agent: ScriptedAgent) -> None:
+    made = [
+        {"id": n, "function": {"name": "append", "arguments": a}}
+        for n, a in enumerate([ARGS, OTHER])
+    ]
+    message = {"role": "assistant", "content": "<think>So.</think>I write.", "tool_calls": made}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    whole = json.dumps({"choices": [choice], "usage": USAGE}).encode()
+    shown = await streamed(agent, raw(whole, content_type="application/json"), text("done"))
+    assert "".join(chunk.text for chunk in shown) == "I write.done"
+    assert (agent.lines("a"), agent.lines("b")) == (["1"], ["2"])
+    assert (await first(agent)).additional_kwargs[REASONING] == "So."
+    assert (await agent.outcome()).usage["output_tokens"] > 3
+
+
+async def test_one_that_says_what_is_wrong_instead_of_streaming(agent: ScriptedAgent) -> None:
+    wrong = b'{"error": {"message": "No such key.", "code": 401}}'
+    await streamed(agent, raw(wrong, content_type="application/json; charset=utf-8"))
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert "refused the key (401)" in outcome.output
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b"{}"])
+async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
+    await streamed(agent, raw(body, content_type="application/json"), text("Hello."))
+    assert (await agent.outcome()).output == "Hello."
+
+
 BROKEN: dict[str, tuple[list[Chunk], str]] = {
     "an error": ([{"error": {"code": 503, "message": "Busy."}}], "failed (503): Busy."),
     "an error as text": ([{"error": "Busy."}], "answered with an error: Busy."),
