@@ -12,6 +12,7 @@ from typing import Any
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.recurring import FIRST, SECOND
+from state.errors import StorageError
 
 _SMALL = 48
 """Bytes below which compressing is not worth it."""
@@ -19,6 +20,9 @@ _DICTIONARIES = {"zlib": FIRST, "zlib2": SECOND}
 _NEWEST = "zlib2"
 _WINDOW = 1 << 13
 """Bytes that a packer looks back; what is longer gets one that looks back further."""
+
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
+"""What reading may raise: the base has no error of its own for it."""
 
 
 class _Packer:
@@ -52,7 +56,21 @@ class CompactSerializer(JsonPlusSerializer):
         return f"{kind}+{_NEWEST}", _PACKER.packed(data)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """As the base, for compressed and plain values."""
+        """As the base, for compressed and plain values.
+
+        Raises:
+            StorageError: it is damaged, or in a form that a later version of the program writes.
+        """
+        try:
+            return self._loaded(data)
+        except _UNREADABLE as error:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise StorageError(
+                f"What is stored of the thread cannot be read ({said}): it is damaged, or a later "
+                "version of the program wrote it; use that version, or restore it from a backup."
+            ) from error
+
+    def _loaded(self, data: tuple[str, bytes]) -> Any:
         written, packed = data
         kind, _, name = written.partition("+")
         if name in _DICTIONARIES:

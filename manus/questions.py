@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
 _SHORTEST_ID = 6
+_LIKE_AN_ID = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}=")
+"""How an answer with an id begins: of no open question it is a slip, and no text for another."""
 _LARGEST_LINE = 1 << 16
 
 
@@ -80,7 +83,7 @@ def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_i
     """Answers given with `--answer`: `ID=TEXT` to that question, `TEXT` to the first open one.
 
     Raises:
-        UsageError: there are more answers than questions.
+        UsageError: there are more answers than questions, or no open question has the id.
     """
     answers: Answers = {}
     for text in texts:
@@ -91,9 +94,19 @@ def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_i
         named = [i for i in left if equals and len(begin) >= _SHORTEST_ID and i.startswith(begin)]
         if len(named) == 1:
             answers[named[0]] = rest
+        elif _LIKE_AN_ID.match(text):
+            raise UsageError(_not_open(begin, thread_id, left))
         else:
             answers[left[0]] = text
     return answers
+
+
+def _not_open(given: str, thread_id: str, left: Sequence[str]) -> str:
+    known = " and ".join(name[:8] for name in left)
+    return (
+        f"No open question of the thread {thread_id} has the id {given}; open is {known}. An "
+        f"answer that begins so is given as `{left[0][:8]}={given}=…`."
+    )
 
 
 def _too_many(thread_id: str, questions: int) -> str:

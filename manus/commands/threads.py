@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from manus.options import positive, read_settings, thread_id
+from state.errors import StorageError
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
@@ -68,7 +69,11 @@ async def _look_up(store: Store, found: str) -> Thread | None:
 
     from manus.threads import is_being_worked_on, read_thread
 
-    thread = await read_thread(store, found)
+    try:
+        thread = await read_thread(store, found)
+    except StorageError as error:  # one that is damaged must not hide the others
+        sys.stderr.write(f"The thread {found} is left out. {error}\n")
+        return None
     if thread is None:
         return None
     if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, found):

@@ -13,6 +13,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.compact import CompactSerializer
 from manus.recurring import FIRST, SECOND
+from state.errors import StorageError
 
 USAGE = {"input_tokens": 100, "output_tokens": 20, "cached_tokens": 0, "model_calls": 1}
 
@@ -33,6 +34,13 @@ def test_every_form_is_read(name: str, dictionary: bytes) -> None:
     packed = packer.compress(data) + packer.flush()
     assert CompactSerializer().loads_typed((f"{kind}+{name}", packed)) == USAGE
     assert CompactSerializer().loads_typed((kind, data)) == USAGE
+
+
+@pytest.mark.parametrize("kind", ["msgpack", "msgpack+zlib2", "msgpack+zlib9", "nothing"])
+@pytest.mark.parametrize("data", [b"", b"\xc1\xc1"], ids=["nothing", "junk"])
+def test_what_cannot_be_read_is_a_sentence(kind: str, data: bytes) -> None:
+    with pytest.raises(StorageError, match=r"cannot be read \(.*\): it is damaged, or a later"):
+        CompactSerializer().loads_typed((kind, data))
 
 
 def test_the_dictionaries_are_part_of_the_format() -> None:

@@ -18,6 +18,8 @@ SECOND = Interrupt({"question": "When?"}, id="aaaa2222bbbb")
         (["aaaa2222bbbb=x=y", "blue"], {SECOND.id: "x=y", FIRST.id: "blue"}),
         (["a=b"], {FIRST.id: "a=b"}),
         (["aaaa=b"], {FIRST.id: "aaaa=b"}),
+        (["effaced=b"], {FIRST.id: "effaced=b"}),
+        (["aaaa1111=bbbb2222=c"], {FIRST.id: "bbbb2222=c"}),
     ],
 )
 def test_answers_find_their_questions(texts: list[str], wanted: dict[str, str]) -> None:
@@ -32,3 +34,8 @@ def test_more_answers_than_questions() -> None:
 def test_an_answer_to_no_question() -> None:
     with pytest.raises(UsageError, match="No question is open on the thread t"):
         match_answers(["a"], [], "t")
+
+
+def test_an_id_of_no_open_question_is_not_the_answer_to_another() -> None:
+    with pytest.raises(UsageError, match=r"has the id aaaa2222; open is aaaa1111\. An answer"):
+        match_answers(["aaaa2222=now"], [FIRST], "t")

@@ -1,5 +1,6 @@
 """A store that is locked, damaged or full: a sentence, exit code 1, and nothing lost."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -77,6 +78,19 @@ def test_a_damaged_database(manus: Program, server: ScriptedServer) -> None:
     for arguments in (["run", "--thread", "t", "more"], ["resume", "t"], ["threads"]):
         _sentence(manus(*arguments), "is damaged")
     assert manus.database.read_bytes()[4096:] == damaged[4096:]
+
+
+def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("One."), text("Two."))
+    assert manus("run", "--thread", "bad", "hello").code == 0
+    assert manus("run", "--thread", "good", "hello").code == 0
+    with contextlib.closing(sqlite3.connect(manus.database)) as file, file:
+        file.execute("UPDATE checkpoints SET checkpoint = x'9300' WHERE thread_id = 'bad'")
+    for arguments in (["run", "--thread", "bad", "more"], ["resume", "bad"], ["show", "bad"]):
+        _sentence(manus(*arguments), "it is damaged")
+    listed = manus("threads")
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["good"]
+    assert listed.err.startswith("The thread bad is left out. ")
 
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
