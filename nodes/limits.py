@@ -71,9 +71,7 @@ def limits_of(messages: Sequence[BaseMessage], room: float, user: float = USER) 
         limit *= _LESS
     parts: dict[int, float] = {}
     for begin, end in turns_of(cast(Sequence[AnyMessage], messages)):
-        turn = messages[begin:end]
-        if (level := _level(turn, room)) is not None:
-            parts.update((id(m), level) for m in turn if max(_parts(m), default=0) > level)
+        parts.update(_shares(messages[begin:end], room))
     return Limits(max(limit, _LEAST), parts)
 
 
@@ -88,22 +86,25 @@ def level_of(sizes: Sequence[float], together: float) -> float:
     return max(max(sizes, default=0.0), _FEWEST)
 
 
-def _level(turn: Sequence[BaseMessage], room: float) -> float | None:
+def _shares(turn: Sequence[BaseMessage], room: float) -> Mapping[int, float]:
+    """By `id` of the messages in which something is too large: what each part may have."""
     most = _PART * room
     if sum(map(_length, turn)) <= most / 4 or sum(map(estimate_message, turn)) <= most:
-        return None
+        return {}
     key, ids = id(turn[0]), (room, *map(id, turn))
-    known = _levels.get(key)
+    known = _known.get(key)
     if known is not None and known[0]() is turn[0] and known[1] == ids:
         return known[2]
-    sizes = [min(size, most) for message in turn for size in _parts(message)]
-    level = max(min(level_of(sizes, _TURN * room), most), _FEWEST)
-    _levels[key] = (weakref.ref(turn[0], lambda _: _levels.pop(key, None)), ids, level)
-    return level
+    sizes = {id(message): _parts(message) for message in turn}
+    each = [min(size, most) for parts in sizes.values() for size in parts]
+    level = max(min(level_of(each, _TURN * room), most), _FEWEST)
+    shares = {one: level for one, parts in sizes.items() if max(parts, default=0.0) > level}
+    _known[key] = (weakref.ref(turn[0], lambda _: _known.pop(key, None)), ids, shares)
+    return shares
 
 
 # A large turn stands in many requests.
-_levels: dict[int, tuple[weakref.ref[BaseMessage], tuple[float, ...], float]] = {}
+_known: dict[int, tuple[weakref.ref[BaseMessage], tuple[float, ...], Mapping[int, float]]] = {}
 
 
 def _parts(message: BaseMessage) -> list[float]:
