@@ -81,8 +81,11 @@ async def test_a_key_alone_will_do() -> None:
 
 
 async def test_an_openai_compatible_server() -> None:
-    model = await build(model="llama3:8b", base_url=HERE, temperature=0.5, max_tokens=100)
+    model = await build(
+        model="llama3:8b", base_url=HERE, temperature=0.5, max_tokens=100, timeout=600
+    )
     assert isinstance(model, LeanChatOpenAI)
+    assert model.stream_chunk_timeout == 615, "LangChain's own would end a slow model's silence"
     assert (model.model_name, model.openai_api_base) == ("llama3:8b", HERE)
     assert (model.temperature, model.max_tokens) == (0.5, 100)
     assert model.max_retries == 0, "retries are in one place"
