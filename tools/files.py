@@ -67,8 +67,18 @@ def _take_after(fresh: Path, before: os.stat_result) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; those that were made, the outermost first."""
-    missing = [f for f in (folder, *folder.parents) if not f.exists()]
+    """Make a folder and those above it; those that were made, the outermost first.
+
+    Raises:
+        ToolError: a file stands where a folder is needed.
+        OSError: one cannot be made.
+    """
+    above = (folder, *folder.parents)
+    missing = [f for f in above if not f.exists()]
+    if not (lowest := above[len(missing)]).is_dir():
+        raise ToolError(
+            f"{lowest.name} is a file, so nothing can lie below it; choose another path."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return list(reversed(missing))
 

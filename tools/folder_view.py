@@ -63,8 +63,8 @@ def _below(folder: Path, prefix: str, depth: int) -> Iterator[str]:
 
 def near_names(root: Path, path: Path) -> list[str]:
     """Files of the workspace that may have been meant by a path that is not there."""
-    found = list(_files(root))
     wanted = str(path.relative_to(root))
+    found = [name for name in _files(root) if name != wanted]  # itself: a link that leads nowhere
     same = [name for name in found if name.rpartition("/")[2] == path.name]
     return same[:3] or difflib.get_close_matches(wanted, found, n=3, cutoff=0.7)
 

@@ -68,13 +68,6 @@ async def test_create_of_a_folder_isrefused(edit: Edit, root: Path, path: str) -
     assert names_in(root / "folder") == []
 
 
-async def test_create_below_a_file_isrefused(edit: Edit, root: Path) -> None:
-    (root / "file").write_text("x")
-    said = await refused(edit("create", "file/below", file_text="x"))
-    assert said.startswith("file/below cannot be changed: ")
-    assert names_in(root) == [".manus", "file"]
-
-
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
 async def test_text_that_no_text_file_can_hold_isrefused(edit: Edit, root: Path, text: str) -> None:
     said = await refused(edit("create", "x", file_text=text))
@@ -137,6 +130,20 @@ async def test_a_file_that_is_not_there_may_have_been_meant_otherwise(
     assert await refused(edit("view", "src/ap.py")) == (
         "There is no src/ap.py in the workspace. Did you mean src/app.py?"
     )
+    (root / "lost").symlink_to("nowhere")
+    assert await refused(edit("view", "lost")) == "There is no nowhere in the workspace."
+    (root / "ring").symlink_to("ring")
+    assert await refused(edit("view", "ring")) == "There is no ring in the workspace."
+
+
+async def test_nothing_lies_below_a_file(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a\n")
+    for path in ("f/g", "f/g/h"):
+        assert await refused(edit("create", path, file_text="x")) == (
+            "f is a file, so nothing can lie below it; choose another path."
+        )
+    assert (root / "f").read_text() == "a\n"
+    assert names_in(root) == [".manus", "f"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +195,7 @@ async def test_a_failed_write_leaves_all_as_it_was(edit: Edit, root: Path) -> No
     await refused(edit("create", "d/e", file_text="x"))
     assert names_in(root) == [".manus", "f"]
     assert (root / "f").read_text() == "a\n"
+    assert names_in(root) == [".manus", "f"]
 
 
 async def test_nothing_is_left_beside_an_edited_file(edit: Edit, root: Path) -> None:
@@ -231,6 +239,7 @@ async def test_what_a_command_lacks_or_does_not_take_is_said(
     (root / "f").write_text("a\n")
     assert await refused(edit(command, "f", **given)) == said
     assert (root / "f").read_text() == "a\n"
+    assert names_in(root) == [".manus", "f"]
 
 
 async def test_arguments_that_say_nothing_do_not_count(edit: Edit, root: Path) -> None:
