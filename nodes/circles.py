@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from state.messages import calls_of, has_calls, text_of
+from state.messages import calls_of, has_calls, last_assistant, text_of
 
 REPEATS = 3
 """How often the same must have happened to count."""
@@ -78,15 +78,34 @@ def find_circle(history: Sequence[AnyMessage], duplicate_threshold: int = 2) -> 
     `history` is the run's part of the history; `duplicate_threshold` how many earlier texts like
     the newest make a circle.
     """
-    steps = list(_steps(history))
-    if not steps:
+    if not _may_go_round(history):
         return None
+    steps = list(_steps(history))
     events = [event for step in steps for event in step.events]
     return (
         _silence(steps)
         or _cycle(events)
         or _repeated_call(events, len(steps[-1].events))
         or _repeated_text(steps, duplicate_threshold)
+    )
+
+
+def _may_go_round(history: Sequence[AnyMessage]) -> bool:
+    """Whether the newest reply calls nothing, or something that was called before.
+
+    Nearly all others are told apart by this one look, so that a long run does not pay for its
+    length at each step.
+    """
+    newest = last_assistant(history)
+    if newest is None or not has_calls(newest):
+        return newest is not None
+    own = [(str(call["name"]).lower(), call["args"]) for call in calls_of(newest)]
+    return any(
+        call["args"] == args and str(call["name"]).lower() == name
+        for message in history
+        if isinstance(message, AIMessage) and message is not newest
+        for call in (message.tool_calls if not message.invalid_tool_calls else calls_of(message))
+        for name, args in own
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -29,7 +29,7 @@ def prepared(
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
     notes = message.additional_kwargs.get(REPAIRED, {})
-    taken = {i for m in history if isinstance(m, AIMessage) for i in call_ids(m)}
+    taken = _taken(call_ids(message), history)
     for index, call in enumerate(calls_of(message)):
         id_ = call["id"]
         if not id_ or id_ in taken:
@@ -39,6 +39,17 @@ def prepared(
                 notes[id_] = notes.pop(known)
         taken.add(id_)
     return message
+
+
+def _taken(ids: Collection[str], history: Sequence[AnyMessage]) -> set[str]:
+    """Those of the ids that calls in the history have."""
+    return {
+        str(call["id"])
+        for m in history
+        if isinstance(m, AIMessage)
+        for call in (*m.tool_calls, *m.invalid_tool_calls)
+        if call["id"] in ids
+    }
 
 
 def _without_calls(message: AIMessage) -> AIMessage:

@@ -45,8 +45,7 @@ class Lean(BaseChatOpenAI):
         self._forms = {kept: WireForms(send_reasoning=kept) for kept in (False, True)}
         self._chunks: Chunks | None = None
 
-    def _parts(self, input_: LanguageModelInput, **kwargs: Any) -> tuple[Any, list[WireForm]]:
-        messages = self._convert_input(input_).to_messages()
+    def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
         forms = self._forms[bool(kwargs.pop(SEND_REASONING, False))]
         payload = super()._get_request_payload([], **kwargs)
         payload.pop("messages")
@@ -56,6 +55,11 @@ class Lean(BaseChatOpenAI):
         if self._is_openais_reasoner("chat") and payload.get("reasoning_effort") != "none":
             payload.pop("temperature", None)  # they refuse one
         return payload, wire_messages(messages, forms)
+
+    def _messages(self, given: LanguageModelInput) -> list[BaseMessage]:
+        if isinstance(given, list) and all(isinstance(item, BaseMessage) for item in given):
+            return cast(list[BaseMessage], given)
+        return self._convert_input(given).to_messages()
 
     def _is_openais_reasoner(self, *but: str) -> bool:
         name = (self.model_name or "").rpartition("/")[2].lower()
@@ -67,7 +71,7 @@ class Lean(BaseChatOpenAI):
         if self._use_responses_api({**self._default_params, **kwargs}):
             kwargs.pop(SEND_REASONING, None)
             return super()._get_request_payload(input_, stop=stop, **kwargs)
-        payload, wire = self._parts(input_, stop=stop, **kwargs)
+        payload, wire = self._parts(self._messages(input_), stop=stop, **kwargs)
         extra = dict(payload.get("extra_body") or {})
         extra["messages"] = [message.form for message in wire]
         if "tools" in payload:
@@ -87,8 +91,7 @@ class Lean(BaseChatOpenAI):
         chosen = ensure_config(config)
         if is_watched(chosen) or self.callbacks or _FOR_TRACES & kwargs.keys():
             return await super().ainvoke(input, config, stop=stop, **kwargs)
-        messages = self._convert_input(input).to_messages()
-        result = await self._agenerate_with_cache(messages, stop=stop, **kwargs)
+        result = await self._agenerate_with_cache(self._messages(input), stop=stop, **kwargs)
         return cast(AIMessage, result.generations[0].message)
 
     async def _agenerate(

@@ -152,14 +152,14 @@ def unanswered(history: Sequence[AnyMessage]) -> list[tuple[int, list[str]]]:
     Each is (index of the assistant message, the ids of the calls without an answer).
     """
     found: list[tuple[int, list[str]]] = []
-    for index, message in enumerate(history):
-        if not isinstance(message, AIMessage) or not has_calls(message):
+    place, missing = 0, set[str]()
+    for index, message in enumerate([*history, None]):
+        if isinstance(message, ToolMessage):
+            missing.discard(message.tool_call_id)
             continue
-        answered = set()
-        for later in history[index + 1 :]:
-            if not isinstance(later, ToolMessage):
-                break
-            answered.add(later.tool_call_id)
-        if missing := [i for i in call_ids(message) if i not in answered]:
-            found.append((index, missing))
+        if missing:
+            asked = cast(AIMessage, history[place])
+            found.append((place, [i for i in call_ids(asked) if i in missing]))
+        asks = message if isinstance(message, AIMessage) else None
+        place, missing = index, set(call_ids(asks)) if asks is not None else set()
     return found
