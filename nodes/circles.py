@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from state.messages import calls_of, has_calls, last_assistant, text_of
+from state.messages import calls_of, has_calls, text_of
 
 REPEATS = 3
 """How often the same must have happened to count."""
@@ -91,20 +91,21 @@ def find_circle(history: Sequence[AnyMessage], duplicate_threshold: int = 2) -> 
 
 
 def _may_go_round(history: Sequence[AnyMessage]) -> bool:
-    """Whether the newest reply calls nothing, or something that was called before.
+    """Whether the newest reply calls nothing, or something for the second time.
 
     Nearly all others are told apart by this one look, so that a long run does not pay for its
     length at each step.
     """
-    newest = last_assistant(history)
-    if newest is None or not has_calls(newest):
-        return newest is not None
-    own = [(str(call["name"]).lower(), call["args"]) for call in calls_of(newest)]
+    said = [message for message in history if isinstance(message, AIMessage)]
+    if not said or not has_calls(said[-1]):
+        return bool(said)
+    own = [(str(call["name"]).lower(), call["args"]) for call in calls_of(said.pop())]
+    if any(one in own[:place] for place, one in enumerate(own)):
+        return True
     return any(
         call["args"] == args and str(call["name"]).lower() == name
-        for message in history
-        if isinstance(message, AIMessage) and message is not newest
-        for call in (message.tool_calls if not message.invalid_tool_calls else calls_of(message))
+        for message in said
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
         for name, args in own
     )
 
