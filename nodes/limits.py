@@ -88,23 +88,27 @@ def level_of(sizes: Sequence[float], together: float) -> float:
 
 def _shares(turn: Sequence[BaseMessage], room: float) -> Mapping[int, float]:
     """By `id` of the messages in which something is too large: what each part may have."""
-    most = _PART * room
-    if sum(map(_length, turn)) <= most / 4 or sum(map(estimate_message, turn)) <= most:
-        return {}
     key, ids = id(turn[0]), (room, *map(id, turn))
     known = _known.get(key)
     if known is not None and known[0]() is turn[0] and known[1] == ids:
         return known[2]
-    sizes = {id(message): _parts(message) for message in turn}
-    each = [min(size, most) for parts in sizes.values() for size in parts]
-    level = max(min(level_of(each, _TURN * room), most), _FEWEST)
-    shares = {one: level for one, parts in sizes.items() if max(parts, default=0.0) > level}
+    shares = _measured(turn, room)
     _known[key] = (weakref.ref(turn[0], lambda _: _known.pop(key, None)), ids, shares)
     return shares
 
 
-# A large turn stands in many requests.
+# A turn stands in many requests.
 _known: dict[int, tuple[weakref.ref[BaseMessage], tuple[float, ...], Mapping[int, float]]] = {}
+
+
+def _measured(turn: Sequence[BaseMessage], room: float) -> Mapping[int, float]:
+    most = _PART * room
+    if sum(map(_length, turn)) <= most / 4 or sum(map(estimate_message, turn)) <= most:
+        return {}
+    sizes = {id(message): _parts(message) for message in turn}
+    each = [min(size, most) for parts in sizes.values() for size in parts]
+    level = max(min(level_of(each, _TURN * room), most), _FEWEST)
+    return {one: level for one, parts in sizes.items() if max(parts, default=0.0) > level}
 
 
 def _parts(message: BaseMessage) -> list[float]:
