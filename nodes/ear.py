@@ -28,8 +28,8 @@ _AFTER_SENDING = {
     "ResponseStreamingError",
     "ServerDisconnectedError",
     "ServerTimeoutError",
+    "SilentStreamError",
     "SocketTimeoutError",
-    "StreamChunkTimeoutError",
 }
 """What clients raise when a request had gone out, and no whole answer came."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")

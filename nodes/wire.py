@@ -8,6 +8,7 @@ into its wire form once, and a request is those forms joined.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any, cast
 
 import httpx2
@@ -26,6 +27,7 @@ from langchain_openai.chat_models.base import (
 from nodes.chunks import AsDicts, Chunks
 from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of, take_calls_apart
 from nodes.malformed import told_apart
+from nodes.paced import paced
 from nodes.replies import CUT_OFF
 from nodes.thoughts import REASONING
 from nodes.wire_forms import WireForm, WireForms, encode, wire_messages
@@ -128,12 +130,15 @@ class Lean(BaseChatOpenAI):
         one = self.model_copy()  # what is known of a stream belongs to that stream alone
         one._chunks = chunks = Chunks()
         one.async_client = AsDicts(self.async_client)
-        async for part in super(Lean, one)._astream(*args, **kwargs):
-            if isinstance(part.message, AIMessageChunk):
-                for piece in part.message.tool_call_chunks:
-                    _gather(raw, dict(piece))
-            begun, ended = True, ended or _says_why_it_ended(part)
-            yield part
+        one.stream_chunk_timeout = None
+        parts = paced(super(Lean, one)._astream(*args, **kwargs), self.stream_chunk_timeout)
+        async with aclosing(parts):
+            async for part in parts:
+                if isinstance(part.message, AIMessageChunk):
+                    for piece in part.message.tool_call_chunks:
+                        _gather(raw, dict(piece))
+                begun, ended = True, ended or _says_why_it_ended(part)
+                yield part
         apart = told_apart(list(raw.values()))
         if begun and not ended:
             apart[CUT_OFF] = True

@@ -23,12 +23,13 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from nodes.malformed import RAW_CALLS, arguments_of, told_apart, with_malformed
+from nodes.paced import SilentStreamError
 from nodes.wire import LeanChatOpenAI
 from nodes.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
 from state.messages import MALFORMED_AT
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
-from tests.server import ScriptedServer, call, calls, text
+from tests.server import ScriptedServer, call, calls, hang, text
 from tools.result import Image, Observation
 from tools.terminate import TerminateArgs
 
@@ -141,6 +142,13 @@ async def test_a_structured_reply_by_a_call_still_works(server: ScriptedServer) 
     )
     assert await model.ainvoke("Hi.") == TerminateArgs(status="failure")
     assert "ls_structured_output_format" not in server.requests[0].body
+
+
+async def test_a_stream_that_falls_silent_is_not_waited_for(server: ScriptedServer) -> None:
+    server.script(hang(after_chunks=2))
+    model = client(LeanChatOpenAI, server).model_copy(update={"stream_chunk_timeout": 0.3})
+    with pytest.raises(SilentStreamError):
+        _ = [part async for part in model.astream("Hi.")]
 
 
 def test_synchronous_use_works_too(server: ScriptedServer) -> None:
