@@ -145,6 +145,9 @@ def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
         values["reasoning_effort"] = settings.reasoning_effort
     azure = {
         "azure_deployment": name,
+        # deployments mostly bear their model's name: what that model refuses is told from it
+        "model": name,
+        "use_responses_api": False,  # whatever the name: the address is that of chat completions
         "azure_endpoint": settings.base_url,
         "api_version": settings.api_version or "2024-10-21",
     }

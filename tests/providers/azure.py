@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tests.providers.turns import Json, Refusal, Turn, sse
 from tests.server.replies import Call, Message, tokens
 from tests.server.request import Request
 from tests.server.wire import Ids, frames
+
+_PATH = re.compile(r"/openai/deployments/[\w.-]+/chat/completions\?api-version=")
 
 
 class Azure:
@@ -19,7 +22,7 @@ class Azure:
         self._ids = Ids()
 
     def is_stream(self, path: str, body: Json) -> bool:
-        assert path.startswith("/openai/deployments/scripted/chat/completions?api-version="), path
+        assert _PATH.match(path), path
         return body.get("stream") is True
 
     def whole(self, turn: Turn) -> Json:

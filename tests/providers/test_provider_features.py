@@ -111,6 +111,26 @@ async def test_other_chosen_parameters_are_sent(
     assert b"123" in sent
 
 
+@pytest.mark.parametrize("provider", ["azure"])
+@pytest.mark.parametrize(
+    ("deployment", "sent"), [("gpt-5", None), ("o3-mini", None), ("gpt-4o", 0.5), ("mine", 0.5)]
+)
+async def test_a_reasoning_model_on_azure_gets_no_temperature(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch, deployment: str, sent: float | None
+) -> None:
+    """What kind of model it is can be told from the deployment's name alone."""
+    monkeypatch.setenv("MANUS_MODEL", f"azure:{deployment}")
+    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
+    monkeypatch.setenv("MANUS_MAX_TOKENS", "123")
+    outcome = await agent.ask(Turn(text="Done."))
+    assert outcome.output == "Done."
+    [request] = agent.asked.requests
+    assert f"/deployments/{deployment}/" in request.path
+    assert request.body["model"] == deployment
+    assert request.body.get("temperature") == sent
+    assert request.body["max_completion_tokens"] == 123
+
+
 async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: ProviderServer) -> None:
     """They are made once and are every later request's, that of a fallback too."""
     nothing = {"type": "object", "properties": {}}
