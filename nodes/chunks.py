@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nodes.compatible import (
@@ -29,7 +29,11 @@ from nodes.thoughts import REASONING, ThoughtReader
 class _Call:
     id: str | None = None
     name: str = ""
-    args: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def args(self) -> str:
+        return "".join(self.pieces)
 
     def is_whole(self) -> bool:
         try:
@@ -92,11 +96,12 @@ class Chunks:
         place = self._place(piece.get("index"), piece["id"], name, args)
         call = self._calls[place]
         new_id = piece["id"] if call.id is None else None
-        # a name may come in pieces; one that is sent again says nothing
-        new_name = "" if name == call.name or call.is_whole() else name
+        # a name may come in pieces; one that is sent again says nothing. Most pieces have none:
+        # looking at all the arguments for each of them would cost as the square of their length
+        new_name = "" if name in ("", call.name) or call.is_whole() else name
         new_args = "" if name and args == call.args and call.is_whole() else args
         call.id, call.name = call.id or new_id, call.name + new_name
-        call.args += new_args
+        call.pieces.append(new_args)
         said = {"name": new_name or None, "arguments": new_args}
         return {"index": place, "id": new_id, "type": "function", "function": said}
 

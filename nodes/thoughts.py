@@ -15,7 +15,7 @@ REASONING = "reasoning_content"
 _OPEN = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
 _OPENS = ("<think>", "<thinking>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.
-_ONLY_CLOSED = re.compile(r"\A(.*?)\n\s*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
+_ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 class ThoughtReader:

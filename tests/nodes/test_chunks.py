@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from nodes.chunks import Chunks
 from nodes.thoughts import REASONING
 from state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -146,6 +147,16 @@ async def test_one_call_stays_one(agent: ScriptedAgent, chunks: list[Chunk], rea
     [call] = calls_of(await first(agent))
     assert (call["name"], call["args"]) == ("append", ONE)
     assert agent.lines("a") == ["1"]
+
+
+@pytest.mark.timeout(60)  # it took minutes when each piece was put together with all before it
+def test_arguments_in_very_many_pieces() -> None:
+    sent, chunks, got = json.dumps({"text": 'a "line"\n' * 60_000}), Chunks(), ""
+    for begin in range(0, len(sent), 8):
+        chunk = piece("write" if not begin else None, sent[begin : begin + 8], index=0)
+        [call] = chunks.mended(chunk)["choices"][0]["delta"]["tool_calls"]
+        got += call["function"]["arguments"]
+    assert got == sent
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:

@@ -171,3 +171,10 @@ async def test_a_thought_is_no_answer(agent: ScriptedAgent) -> None:
         [message] = [m for m in await agent.messages(thread) if isinstance(m, AIMessage)]
         assert message.additional_kwargs[REASONING] == "So."
         assert not calls_of(message)
+
+
+@pytest.mark.timeout(60)  # it took minutes when every empty line was a place to begin at
+@pytest.mark.parametrize("end", ["", "</think>\nHi."])
+def test_a_text_of_very_many_empty_lines(end: str) -> None:
+    lines = "\n" * 300_000
+    assert thought_apart(lines + end) == (("", "Hi.") if end else ("", lines))
