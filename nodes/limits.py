@@ -11,7 +11,7 @@ import json
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -88,17 +88,29 @@ def level_of(sizes: Sequence[float], together: float) -> float:
 
 def _shares(turn: Sequence[BaseMessage], room: float) -> Mapping[int, float]:
     """By `id` of the messages in which something is too large: what each part may have."""
-    key, ids = id(turn[0]), (room, *map(id, turn))
+    key = id(turn[0])
     known = _known.get(key)
-    if known is not None and known[0]() is turn[0] and known[1] == ids:
-        return known[2]
+    if known is not None and known.room == room and known.is_of(turn):
+        return known.shares
     shares = _measured(turn, room)
-    _known[key] = (weakref.ref(turn[0], lambda _: _known.pop(key, None)), ids, shares)
+    first = weakref.ref(turn[0], lambda _: _known.pop(key, None))
+    _known[key] = _Known(room, (first, *map(weakref.ref, turn[1:])), shares)
     return shares
 
 
+class _Known(NamedTuple):
+    room: float
+    turn: tuple[weakref.ref[BaseMessage], ...]
+    shares: Mapping[int, float]
+
+    def is_of(self, turn: Sequence[BaseMessage]) -> bool:
+        """Whether it is of these messages: another one may have the `id` of one that has gone."""
+        same = (kept() is message for kept, message in zip(self.turn, turn, strict=False))
+        return len(self.turn) == len(turn) and all(same)
+
+
 # A turn stands in many requests.
-_known: dict[int, tuple[weakref.ref[BaseMessage], tuple[float, ...], Mapping[int, float]]] = {}
+_known: dict[int, _Known] = {}
 
 
 def _measured(turn: Sequence[BaseMessage], room: float) -> Mapping[int, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from nodes.limits import limits_of
 from prompts import compaction as prompts
@@ -163,3 +163,14 @@ def test_the_limit_is_the_same_until_the_user_says_too_much() -> None:
     assert falling == sorted(falling, reverse=True)
     assert len(set(falling)) < 15, "it stays the same for most messages"
     assert falling[-1] == 250
+
+
+def test_a_message_that_has_the_place_of_one_that_has_gone_is_measured_anew() -> None:
+    asked = [AIMessage("", tool_calls=[{"name": "read", "args": {}, "id": "1"}]) for _ in range(50)]
+    results = [ToolMessage("Nothing.", tool_call_id="1") for _ in asked]
+    places = {id(result): first for first, result in zip(asked, results, strict=True)}
+    assert not any(limits_of([*turn], 10_000).parts for turn in zip(asked, results, strict=True))
+    results.clear()
+    others = [ToolMessage("word " * 10_000, tool_call_id="1") for _ in range(200)]
+    there = next(message for message in others if id(message) in places)
+    assert set(limits_of([places[id(there)], there], 10_000).parts) == {id(there)}
