@@ -24,7 +24,12 @@ def is_available() -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The thread, the answers, and the options of a run."""
-    parser.add_argument("thread", metavar="THREAD", type=thread_id, help="the thread's id")
+    parser.add_argument(
+        "thread", metavar="THREAD", nargs="?", type=thread_id, help="the thread's id"
+    )
+    parser.add_argument(
+        "--thread", dest="named", metavar="ID", type=thread_id, help="the same, as `run` takes it"
+    )
     parser.add_argument(
         "--answer",
         metavar="TEXT",
@@ -42,10 +47,25 @@ def execute(args: argparse.Namespace) -> int:
     from manus.logs import set_up_logging
     from manus.traces import sending_traces
 
+    args.thread = _chosen(args)
     settings = read_settings()
     set_up_logging()
     with sending_traces():
         return asyncio.run(_resume(args, settings))
+
+
+def _chosen(args: argparse.Namespace) -> str:
+    """The thread, whichever way it was named.
+
+    Raises:
+        UsageError: it was not, or two were.
+    """
+    thread, named = args.thread, args.named
+    if thread and named and thread != named:
+        args.parser.error(f"{thread} and {named} are two threads: name the one to go on with")
+    if not (thread or named):
+        args.parser.error("the following arguments are required: THREAD")
+    return str(thread or named)
 
 
 async def _resume(args: argparse.Namespace, settings: Settings) -> int:

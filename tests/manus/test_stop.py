@@ -187,6 +187,16 @@ def test_two_questions_are_answered_apart(manus: Program, server: ScriptedServer
     assert {answers[0], answers[2]} == {"to the first listed", "the other"}
 
 
+@pytest.mark.parametrize("named", [["--thread", "t"], ["t", "--thread", "t"]])
+def test_the_thread_may_be_named_as_for_a_run(
+    manus: Program, server: ScriptedServer, named: list[str]
+) -> None:
+    server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
+    assert manus("run", "--thread", "t", "paint it").code == 1
+    answered = manus("resume", *named, "--answer", "blue")
+    assert (answered.code, answered.out) == (0, "Blue it is.\n")
+
+
 def test_answers_to_nothing(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Done."))
     assert manus("run", "--thread", "t", "do").code == 0

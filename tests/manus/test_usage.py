@@ -53,6 +53,7 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
         (["run", "--max-steps", "many", "x"], "'many' is not a whole number"),
         (["run", "--speed", "x"], "--speed"),
         (["resume"], "THREAD"),
+        (["resume", "a", "--thread", "b"], "a and b are two threads"),
         (["run", "--thread", "", "x"], "cannot be a thread's id"),
         (["run", "--thread", "a\nb", "x"], "cannot be a thread's id"),
         (["run", "--thread", "x" * 300, "x"], "cannot be a thread's id"),
@@ -136,7 +137,15 @@ def test_graph_prints_mermaid(bare: Program) -> None:
     result = bare("graph")
     assert (result.code, result.err) == (0, "")
     assert "graph TD;" in result.out
+    assert "stuck_check" in result.out
     assert result == bare.cold("graph", "agent")
+
+
+def test_graph_prints_the_flow_too(bare: Program) -> None:
+    result = bare("graph", "flow")
+    assert (result.code, result.err) == (0, "")
+    assert "graph TD;" in result.out
+    assert "summarize" in result.out
 
 
 def test_each_command_finds_its_imports_by_itself(bare: Program) -> None:
