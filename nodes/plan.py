@@ -107,7 +107,7 @@ def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
     return {
         "run": run,
         "batch": no_batch(),
-        "status": "running",
+        "status": "thinking",
         "stop_reason": None,
         "success": None,
         "output": "",

@@ -34,7 +34,7 @@ async def revise_plan(
     update: Update = {
         "run": run_after(state["run"], approve=running.context.approve_plan),
         "batch": no_batch(),
-        "status": "running",
+        "status": "thinking",
     }
     request = planner_request(state, running, executors, HumanMessage(_question(state)))
     try:

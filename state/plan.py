@@ -65,7 +65,7 @@ class Plan(TypedDict):
 
 def as_text(plan: Plan) -> str:
     """The plan as the model, the command line and the notebooks see it."""
-    title = f"Plan: {plan['title']} (ID: {plan['id']})"
+    title = flat(f"Plan: {plan['title']} (ID: {plan['id']})")
     counts = count_of(plan)
     done, total = counts["completed"], len(plan["steps"])
     share = 100 * done / total if total else 0.0
@@ -209,4 +209,4 @@ def plans_as_list(plans: Mapping[str, Plan], active: str | None) -> Iterable[str
     for plan_id, plan in plans.items():
         mark = " (active)" if plan_id == active else ""
         done, total = count_of(plan)["completed"], len(plan["steps"])
-        yield f"- {plan_id}{mark}: {plan['title']} ({done}/{total} steps completed)"
+        yield f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)"

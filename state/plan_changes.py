@@ -6,7 +6,8 @@ right; it is read by a model as an observation, or by the person who edited the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
 from state.errors import DependencyError, PlanError
@@ -14,6 +15,7 @@ from state.plan import MARKS, Plan, Step, StepResult, StepStatus, cycle_in, tags
 
 MOST_STEPS = 100
 """A plan that wants more is a program, and better written as one."""
+_TO_DO = ("not_started", "in_progress")
 
 
 class NewStep(TypedDict):
@@ -59,12 +61,8 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
     """As `update`, with every completed step kept and every blocked one that is left out noted."""
-    wanted = {step["text"].strip() for step in steps}
-    kept: list[NewStep] = [
-        NewStep(text=step["text"], depends_on=[])
-        for step in plan["steps"]
-        if step["status"] == "completed" and step["text"] not in wanted
-    ]
+    wanted = Counter(step["text"].strip() for step in steps)
+    kept = [NewStep(text=text, depends_on=[]) for text in _completed_beside(plan, wanted)]
     moved = [_moved(step, len(kept)) for step in steps]
     revised = update(plan, title, [*kept, *moved])
     left_out = [
@@ -73,6 +71,21 @@ def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Pl
     if left_out:
         revised["dropped"] = [*plan.get("dropped", []), *left_out]
     return revised
+
+
+def _completed_beside(plan: Plan, wanted: Counter[str]) -> Iterator[str]:
+    """Texts of the completed steps that are not among the wanted ones.
+
+    Steps may have one text, such as `Run the tests`: a wanted one is then first the one that is
+    still to be done.
+    """
+    steps = plan["steps"]
+    meant = wanted - Counter(s["text"] for s in steps if s["status"] in _TO_DO)
+    for step in steps:
+        if step["status"] == "completed" and not meant[step["text"]]:
+            yield step["text"]
+        elif step["status"] == "completed":
+            meant[step["text"]] -= 1
 
 
 def _moved(step: NewStep, by: int) -> NewStep:
@@ -100,6 +113,8 @@ def changed_step(plan: Plan, change: StepChange) -> Plan:
     if not 0 <= index < count:
         raise PlanError(f"There is no step {index}: {_range(count)}.")
     new = {**plan["steps"][index], **{k: v for k, v in change.items() if k != "step"}}
+    if "executor" not in change and (tags := tags_of(change.get("text", ""))):
+        new["executor"] = tags[0]  # another text that names who is to do it
     steps = [*plan["steps"]]
     steps[index] = cast(Step, new)
     return checked({**plan, "steps": steps})

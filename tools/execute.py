@@ -73,9 +73,10 @@ async def _executed(
 ) -> Outcome:
     tool = catalog.find(task["name"])
     if refusal := task.get("refusal"):
-        return _outcome(task, Observation(refusal, is_error=True))
+        return await _said(task, Observation(refusal, is_error=True), session, max_observe)
     if tool is None:
-        return _outcome(task, Observation(catalog.unknown(task["name"]), is_error=True))
+        unknown = Observation(catalog.unknown(task["name"]), is_error=True)
+        return await _said(task, unknown, session, max_observe)
     async with session.locks.hold(_touches(tool, task["args"])):
         return await _journalled(tool, task, session, key, max_observe, config)
 
@@ -117,6 +118,13 @@ async def _carried_out(
 ) -> Outcome:
     args = {**task["args"], **task.get("injected", {})}
     observation = await observe_call(tool, args, call_id=task["id"], config=config)
+    return await _said(task, observation, session, max_observe)
+
+
+async def _said(
+    task: ToolTask, observation: Observation, session: Session, max_observe: int
+) -> Outcome:
+    """The tool message of an observation, cut where it is too long."""
     if len(observation.text) > max_observe:
         text = await asyncio.to_thread(
             lambda: cut_observation(storable(observation.text), max_observe, session.workspace)

@@ -8,10 +8,12 @@ from state.plan import as_text
 from tests.flow.helpers import (
     SECOND,
     ScriptedFlow,
+    gives_up,
     is_planner,
     is_step,
     is_summary,
     makes,
+    revises,
     succeeds,
 )
 from tests.helpers.agent import TESTER, thread_config
@@ -125,6 +127,27 @@ async def test_statuses_and_plan_are_told_as_they_change(flow: ScriptedFlow) -> 
     ]
     actions = {(e["step"], e["event"]["type"]) for e in told if e["type"] == "plan_action"}
     assert {(0, "call"), (0, "observation"), (1, "thought")} <= actions
+
+
+async def test_the_state_holds_the_status_that_was_told_last(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"), revises("beta"))
+    flow.step("alpha", gives_up())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    stream = flow.graph.astream(
+        {"request": "Do it."},
+        thread_config("t"),
+        context=flow.context(),
+        stream_mode=["values", "custom"],
+    )
+    told, held = "running", []
+    async for mode, data in stream:
+        if mode == "values":
+            held.append((told, data["status"]))
+        elif data["type"] == "status":
+            told = data["status"]
+    assert [status for status, _ in held] == [status for _, status in held]
+    assert held[-1] == ("finished", "finished")
 
 
 async def test_a_second_request_makes_a_new_plan_and_the_first_stays_readable(

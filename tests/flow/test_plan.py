@@ -51,6 +51,12 @@ def test_the_text_is_that_of_the_contract() -> None:
     assert as_text(plan) == VACATION
 
 
+def test_the_text_has_one_line_for_the_title() -> None:
+    plan = create("trip\nto_rome", "Trip\n\nto Rome", [{"text": "Pack"}])
+    title, line, empty, _ = as_text(plan).splitlines()[:4]
+    assert (title, line, empty) == ("Plan: Trip to Rome (ID: trip to_rome)", "=" * len(title), "")
+
+
 def test_the_text_has_one_line_for_a_step_and_one_for_its_notes() -> None:
     plan = mark(plan_of("first\nof two lines", "b"), 0, "blocked", "because\n\nof this")
     assert as_text(plan).splitlines()[4:] == [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.errors import DependencyError, PlanError
-from state.plan import Plan, StepResult, cycle_in
+from state.plan import Plan, StepResult, cycle_in, executor_for
 from state.plan_changes import (
     MOST_STEPS,
     as_edited,
@@ -87,6 +87,50 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     ]
     assert depends(revised) == [[], [0], [1]]
     assert [s["text"] for s in revised["dropped"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (["fix", "check"], ["check ✓", "fix", "check"]),
+        (["check", "fix", "check"], ["check ✓", "fix", "check"]),
+        (["fix"], ["check ✓", "fix"]),
+    ],
+)
+def test_a_step_of_the_same_words_as_a_completed_one_is_still_to_be_done(
+    wanted: list[str], expected: list[str]
+) -> None:
+    plan = plan_of("check", "repair", "check", s0="completed", s1="blocked")
+    assert _marked(revise(plan, texts(*wanted))) == expected
+
+
+def test_two_completed_steps_of_the_same_words_are_both_kept() -> None:
+    plan = plan_of("check", "check", "a", s0="completed", s1="completed", s2="blocked")
+    assert _marked(revise(plan, texts("check", "b"))) == ["check ✓", "check ✓", "b"]
+
+
+def test_a_blocked_step_of_the_same_words_as_a_completed_one_can_be_left_out() -> None:
+    plan = plan_of("check", "a", "check", s0="completed", s1="completed", s2="blocked")
+    assert _marked(revise(plan, texts("check", "a", "b"))) == ["check ✓", "a ✓", "b"]
+
+
+def _marked(plan: Plan) -> list[str]:
+    marks = {"completed": " ✓", "blocked": " !"}
+    return [step["text"] + marks.get(step["status"], "") for step in plan["steps"]]
+
+
+def test_a_step_with_another_text_goes_to_the_executor_that_the_text_names() -> None:
+    plan = fold_plan(plan_of("find the price"), [{"step": 0, "executor": "manus"}])
+    asked = {
+        "[Browser] find the price": "browser",
+        "[nobody] find the price": "manus",
+        "find its price": "manus",
+    }
+    for text, executor in asked.items():
+        edited = fold_plan(plan, [{"step": 0, "text": text}])
+        assert executor_for(edited["steps"][0], ["manus", "browser"]) == executor
+    chosen = fold_plan(plan, [{"step": 0, "text": "[browser] find it", "executor": "swe"}])
+    assert chosen["steps"][0]["executor"] == "swe"
 
 
 def test_what_earlier_revisions_dropped_stays_known() -> None:

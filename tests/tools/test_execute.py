@@ -19,9 +19,11 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
+from state.agent import ToolTask
 from state.errors import StorageError
 from tests.helpers.acting import Act, execute_alone, raising, said_of
-from tools.execute import NOTHING, UNKNOWN_EFFECT
+from tools.catalog import Catalog
+from tools.execute import NOTHING, UNKNOWN_EFFECT, execute
 from tools.journal import Journal
 from tools.locks import Touch
 from tools.result import Image, Observation
@@ -43,6 +45,17 @@ async def test_an_unknown_tool_lists_the_known_ones(session: Session) -> None:
     message = (await execute_alone(session, Act(session=session), name="akt")).message
     assert message.status == "error"
     assert message.text == "There is no tool `akt`. Did you mean `act`? The tools are: act."
+
+
+async def test_what_is_said_of_an_unknown_tool_is_cut_too(session: Session) -> None:
+    task = ToolTask(index=0, id="c1", name="act_7", args={})
+    catalog = Catalog(Act(session=session, name=f"server_{i}_act") for i in range(100))
+    outcome = await execute(task, session=session, catalog=catalog, key="key", max_observe=500)
+    said = outcome.message.text
+    assert said.startswith("There is no tool `act_7`.")
+    assert len(said) <= 500
+    kept = said.split(" are in ")[1].split()[0]
+    assert "server_50_act" in (session.workspace.root / kept).read_text()
 
 
 async def test_a_refused_call_is_not_executed(session: Session) -> None:
