@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.asking import Question, ask_endpoint
 from nodes.chat_span import chat_span, tell_reply
-from nodes.ear import Ear, listening, may_be_billed
+from nodes.ear import listening, may_be_billed
 from nodes.endpoints import breaker
 from nodes.forecast import forecast
-from nodes.meter import count
+from nodes.meter import claim, count, drop
 from nodes.models import DEFAULT_MODEL, address_of
 from nodes.replies import check_filtered, check_said, check_whole, is_empty
 from nodes.reply_figures import Reply, with_figures, without_reply
@@ -146,34 +146,42 @@ class _Exchange:
         running = self._running
         told = forecast(running, endpoint, self._request, self._tools)
         async with running.purse.call(told.likely, told.most) as paid:
+            name = self._claim(endpoint)
             began = time.monotonic()
             with listening() as ear:
                 try:
                     message = await ask_endpoint(model, endpoint, self._question)
                 except BaseException as error:
                     if may_be_billed(error, ear):
-                        paid.append(self._broken_off(endpoint, ear, time.monotonic() - began))
+                        broken = self._without_reply(endpoint, ear.said, time.monotonic() - began)
+                        count(broken, name)
+                        paid.append(broken)
+                    else:
+                        drop(name)
                     raise
-            reply = self._counted(endpoint, message, time.monotonic() - began)
+            reply = self._with_figures(endpoint, message, time.monotonic() - began)
+            count(reply, name)
             paid.append(reply)
             told.learn(running.calibration[endpoint.model or ""], reply)
         return reply
 
-    def _broken_off(self, endpoint: ModelSettings, ear: Ear, seconds: float) -> Reply:
-        """What is known of a call without a whole reply, in the run's account."""
-        reply = without_reply(
-            self._running, endpoint, self._role, ear.said, self._request, self._tools, seconds
-        )
-        count(reply)
-        return reply
+    def _claim(self, endpoint: ModelSettings) -> str | None:
+        """Note the call before it is made, where a process that dies must not forget it."""
+        if not self._running.purse.is_limited:
+            return None
+        return claim(self._without_reply(endpoint, "", 0.0))
 
-    def _counted(self, endpoint: ModelSettings, message: AIMessage, seconds: float) -> Reply:
-        """The reply with its figures, in the run's account: it is paid for, usable or not."""
-        reply = with_figures(
+    def _without_reply(self, endpoint: ModelSettings, said: str, seconds: float) -> Reply:
+        """What is known of a call without a whole reply."""
+        return without_reply(
+            self._running, endpoint, self._role, said, self._request, self._tools, seconds
+        )
+
+    def _with_figures(self, endpoint: ModelSettings, message: AIMessage, seconds: float) -> Reply:
+        """The reply with its figures: it is paid for, usable or not."""
+        return with_figures(
             self._running, endpoint, self._role, message, self._request, self._tools, seconds
         )
-        count(reply)
-        return reply
 
 
 def _names(endpoint: ModelSettings) -> dict[str, str]:

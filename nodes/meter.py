@@ -2,11 +2,13 @@
 
 A line is written to the journal as soon as the reply is there. When the process dies before the
 task has written what came of it to the state, the task runs again under the same key, and finds
-the lines of its first attempt: they were paid for.
+the lines of its first attempt: they were paid for. Where the run has a limit, the call that was
+under way is among them.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,8 +42,27 @@ class Meter:
         self._by_tool = by_tool
         self.lines = [cast(Spending, line) for line in journal.spent(key)]
 
-    def count(self, reply: Reply) -> None:
-        """Count a call."""
+    def claim(self, reply: Reply) -> str:
+        """Note a call that is about to be made, as what it is if nothing comes of it; its name.
+
+        If the process dies before more is known of it, it counts as that.
+        """
+        name = uuid.uuid4().hex[:12]
+        self._journal.ask(self._key, name, dict(self._line(reply)))
+        return name
+
+    def drop(self, claim: str) -> None:
+        """Take a claim back: the call was refused, and is not paid for."""
+        self._journal.unask(self._key, claim)
+
+    def count(self, reply: Reply, claim: str | None) -> None:
+        """Count a call, in place of its claim."""
+        line = self._line(reply)
+        self.lines.append(line)
+        self._purse.record(line)
+        self._journal.spend(self._key, dict(line), claim)
+
+    def _line(self, reply: Reply) -> Spending:
         line = Spending(
             step=self._step,
             role=reply.role,
@@ -55,9 +76,7 @@ class Meter:
             line["cost"] = reply.cost
         if reply.estimated:
             line["estimated"] = True
-        self.lines.append(line)
-        self._purse.record(line)
-        self._journal.spend(self._key, dict(line))
+        return line
 
     def usage(self, seconds: float = 0.0) -> Usage:
         """What the calls come to, and the time that the task took."""
@@ -83,11 +102,24 @@ def metered(
         _meter.reset(token)
 
 
-def count(reply: Reply) -> None:
+def count(reply: Reply, claim: str | None = None) -> None:
     """Count a call with the task that made it; outside of a run nothing is counted."""
     meter = _meter.get()
     if meter is not None:
-        meter.count(reply)
+        meter.count(reply, claim)
+
+
+def claim(reply: Reply) -> str | None:
+    """Note a call that is about to be made with the task that makes it."""
+    meter = _meter.get()
+    return meter.claim(reply) if meter is not None else None
+
+
+def drop(name: str | None) -> None:
+    """Take a claim back."""
+    meter = _meter.get()
+    if meter is not None and name is not None:
+        meter.drop(name)
 
 
 def by_tools(lines: Sequence[Spending], step: int) -> list[Spending]:

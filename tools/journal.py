@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, NamedTuple
 from langchain_core.messages import ToolMessage
 
 from state.errors import StorageError
+from tools.paid_calls import PaidCalls
 
 log = logging.getLogger("manus")
 
@@ -50,8 +51,7 @@ class Journal:
 
     def __init__(self, path: Path | None) -> None:
         self._entries: dict[str, Entry] = {}
-        self._spent: dict[str, list[dict[str, Any]]] = {}
-        """Model calls that were paid for, by the task that made them."""
+        self._calls = PaidCalls()
         self._file: IO[bytes] | None = None
         self._path = path
         self._torn = False
@@ -86,6 +86,7 @@ class Journal:
             lines = held.decode("utf-8", "replace").split("\n")
             for line in lines:
                 self._recall(line)
+            self._calls.give_up()
             if len(lines) > 2 * _KEEP:
                 self._shorten(self._path)
             self._torn = len(lines) <= 2 * _KEEP and bool(lines[-1])
@@ -138,8 +139,8 @@ class Journal:
             return  # the line under way when the process died
         if state == "released":
             self._entries.pop(key, None)
-        elif state == "spent":
-            self._add(key, record.get("line") or {})
+        elif state in ("asked", "unasked", "spent"):
+            self._calls.take(record)
         elif state in ("begun", "done"):
             self._remember(key, Entry(state, record.get("message"), record.get("update")))
 
@@ -153,9 +154,7 @@ class Journal:
     def _lines(self) -> Iterable[bytes]:
         for key, (state, message, update) in list(self._entries.items()):
             yield _line({"key": key, "state": state, "message": message, "update": update})
-        for key, spent in list(self._spent.items()):
-            for line in spent:
-                yield _line({"key": key, "state": "spent", "line": line})
+        yield from map(_line, self._calls.records())
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -195,25 +194,38 @@ class Journal:
         self._write({"key": key, "state": "released"})
         self._entries.pop(key, None)
 
-    def spend(self, key: str, line: dict[str, Any]) -> None:
+    def ask(self, key: str, name: str, line: dict[str, Any]) -> None:
+        """Record a model call that a task is about to make, as what it is if nothing comes of it.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        record = {"key": key, "state": "asked", "name": name, "line": line}
+        self._write(record)
+        self._calls.take(record)
+
+    def unask(self, key: str, name: str) -> None:
+        """Take back that a call is under way: it was refused."""
+        self._tell({"key": key, "state": "unasked", "name": name})
+
+    def spend(self, key: str, line: dict[str, Any], name: str | None = None) -> None:
         """Record a model call that a task has made, before the task is done.
 
         What cannot be written is counted all the same, as long as the process lives.
         """
-        self._add(key, line)
-        try:
-            self._write({"key": key, "state": "spent", "line": line})
-        except StorageError as error:
-            log.warning("%s", error)
+        asked = {"name": name} if name is not None else {}
+        self._tell({"key": key, "state": "spent", **asked, "line": line})
 
     def spent(self, key: str) -> list[dict[str, Any]]:
         """The model calls of a task, those before a crash included."""
-        return list(self._spent.get(key, ()))
+        return self._calls.of(key)
 
-    def _add(self, key: str, line: dict[str, Any]) -> None:
-        self._spent.setdefault(key, []).append(line)
-        if len(self._spent) > 2 * _KEEP:
-            self._forget()
+    def _tell(self, record: dict[str, Any]) -> None:
+        self._calls.take(record)
+        try:
+            self._write(record)
+        except StorageError as error:
+            log.warning("%s", error)
 
     def _remember(self, key: str, entry: Entry) -> None:
         self._entries.pop(key, None)  # so that the newest word stands last
@@ -224,8 +236,7 @@ class Journal:
     def _forget(self) -> None:
         for key in list(self._entries)[:-_KEEP]:
             del self._entries[key]
-        for key in list(self._spent)[:-_KEEP]:
-            del self._spent[key]
+        self._calls.forget()
 
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is not None:

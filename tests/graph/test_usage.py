@@ -210,6 +210,36 @@ class TestCrash:
         assert outcome.usage["model_calls"] == 2
         assert_sums(outcome.usage)
 
+    @pytest.mark.parametrize("limit", [None, 50_000])
+    async def test_in_a_call_whose_reply_nobody_heard(
+        self, agent: ScriptedAgent, children: Children, limit: int | None
+    ) -> None:
+        """Where there is a limit it counts as its request: nobody knows what was said."""
+        budget = Budget(tokens=limit)
+        agent.server.script(POLL, hang(), DONE)
+        child = children.start(context=agent.context(budget=budget).model_dump())
+        children.kill_when(child, lambda: len(agent.server.requests) == 2)
+        outcome = await agent.invoke(GO_ON, budget=budget)
+        assert outcome.stop_reason == "answered"
+        lost = outcome.usage["input_tokens"] - 5_000
+        assert outcome.usage["model_calls"] == (2 if limit is None else 3)
+        assert (lost > 100) == (limit is not None)
+        assert outcome.usage.get("estimated", False) == (limit is not None)
+        assert_sums(outcome.usage)
+
+    async def test_a_limit_holds_however_often_it_dies(
+        self, agent: ScriptedAgent, children: Children
+    ) -> None:
+        """Each attempt counts, though no reply ever came."""
+        budget = Budget(model_calls=3)
+        agent.server.script(hang(), hang(), POLL)
+        for attempt, given in ((1, {"request": "Do it."}), (2, None)):
+            child = children.start(given, context=agent.context(budget=budget).model_dump())
+            children.kill_when(child, lambda n=attempt: len(agent.server.requests) == n)  # type: ignore[misc]
+        outcome = await agent.invoke(GO_ON, budget=budget)
+        assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
+        assert len(agent.server.requests) == 3
+
 
 class TestLimits:
     async def test_tools_share_what_is_left(self, consulter: ScriptedAgent) -> None:
