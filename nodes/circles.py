@@ -19,7 +19,11 @@ REPEATS = 3
 LONGEST_CYCLE = 5
 """In calls."""
 SILENT = 3
-"""Assistant messages in a row that say nothing and call nothing."""
+"""Assistant messages in a row that say nothing and call nothing.
+
+An empty reply is none of them: it is asked for again once, then an error. What is left of a reply
+whose calls are not wanted (tool choice `none`) is, and so is what a person writes into a thread.
+"""
 _SHOWN = 160
 
 Kind = Literal["text", "call", "error", "cycle", "silence"]

@@ -15,7 +15,8 @@ from state.plan_changes import fold_plans
 from state.profile import Profile
 from tests.flow.test_plan import plan_of
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
-from tests.server import Request, ScriptedServer, call, calls, text
+from tests.helpers.long_run import FINDER, SUMMARIZER
+from tests.server import Request, ScriptedServer, call, calls, fail, mentions, text
 from tools.call import observe_call
 from tools.planning import Planning, Shelf, with_plans
 from tools.session import Session
@@ -204,6 +205,23 @@ async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: Scripted
     assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
     await again.run(call("planning", command="list"), text("None."), thread="other")
     assert (await again.observations("other"))[-1].startswith("There are no plans yet")
+
+
+async def test_a_plan_is_kept_whole_by_a_compaction(
+    keeper: ScriptedAgent, server: ScriptedServer
+) -> None:
+    server.when(mentions(SUMMARIZER)).always(fail(401))
+    server.when(mentions(FINDER)).always(fail(401))
+    (keeper.workspace / "long").write_text("A wall, a door, a window. " * 40)
+    overflow = fail(400, code="context_length_exceeded")
+    work = [calls(call("read", path="long"), call("poll")) for _ in range(8)]
+    await keeper.run(created("a", "b"), *work, overflow, text("Done."))
+    last = server.requests[-1]
+    assert "Notes on the messages" in last.text
+    assert created("a", "b").arguments not in last.text, "the call that made it has gone"
+    assert "0. [→] a\n1. [ ] b" in str(last.last["content"])
+    await keeper.run(call("planning", command="get"), text("Seen."), request="And?")
+    assert "0. [→] a\n1. [ ] b" in (await keeper.observations())[-1]
 
 
 async def test_plans_are_not_lost_when_an_edit_takes_them(keeper: ScriptedAgent) -> None:

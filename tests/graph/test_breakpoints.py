@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.profiles import SWE
 from state.agent import no_usage
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import call, text
 
 T = thread_config("t")
@@ -109,3 +109,26 @@ async def test_a_replay_from_a_checkpoint_asks_and_acts_again(coder: ScriptedAge
     await coder.graph.ainvoke(None, begun.config, context=coder.context())
     assert coder.lines("log") == ["line", "again"]
     assert (await coder.outcome()).output == "Written again."
+
+
+async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAgent) -> None:
+    added = [call("append", path="a", line=str(number)) for number in range(2)]
+    await agent.run(*added, text("Done."))
+    ended = await agent.graph.aget_state(T)
+    history = [s async for s in agent.graph.aget_state_history(T, limit=50)]
+    assert len(history) >= 9
+    agent.server.always(text("Another end."))
+    for earlier in history:
+        given = None if earlier.next else {"request": "And now?"}
+        await agent.graph.ainvoke(given, earlier.config, context=agent.context())
+        values = await agent.values()
+        decided = earlier.next == ("stuck_check",) and len(earlier.values["messages"]) == 6
+        assert values["output"] == ("Done." if decided else "Another end.")
+        assert_paired(values["messages"])
+        said = [message.text for message in values["messages"] if message.type == "human"]
+        assert said == (["Do it."] if given is None else ["Do it.", "And now?"])
+        kept = len(earlier.values.get("messages", []))
+        assert values["messages"][:kept] == earlier.values.get("messages", [])
+    assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
+    left = await agent.graph.aget_state(ended.config)
+    assert left.values == ended.values

@@ -159,6 +159,16 @@ class TestMeasures:
         assert outcome.stop_reason == "error"
         assert (await agent.values())["circle"] is None
 
+    async def test_calls_that_nobody_wants_leave_silence_which_is_a_circle(
+        self, agent: ScriptedAgent
+    ) -> None:
+        outcome = await agent.run(*[call("append", path="a", line="1")] * 4, tool_choice="none")
+        assert outcome.stop_reason == "stuck"
+        assert (await agent.values())["circle"]["kind"] == "silence"
+        hinted = ["last 3 replies were empty" in r.text for r in agent.server.requests]
+        assert hinted == [False, False, False, True]
+        assert agent.lines("a") == []
+
     async def test_the_same_words_again_and_again(self, agent: ScriptedAgent) -> None:
         outcome = await agent.run(*[text("I am thinking.")] * 4, text_reply="continue")
         assert outcome.stop_reason == "stuck"
