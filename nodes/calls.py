@@ -24,16 +24,19 @@ def to_tasks(
     once a hint has not helped.
     """
     tasks: list[ToolTask] = []
-    ending, cut_off = False, ended_at_limit(message)
+    ending, cut_off = "", ended_at_limit(message)
     for index, call in enumerate(calls_of(message)):
         name, args = call["name"] or "", call["args"]
         task = ToolTask(
             index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
         )
-        refusal = prompts.AFTER_TERMINATE if ending else refused_by(circle, call, cut_off=cut_off)
+        refusal = (
+            prompts.after_special(ending) if ending else refused_by(circle, call, cut_off=cut_off)
+        )
         if refusal is not None:
             task["refusal"] = refusal
-        ending = ending or name.lower() in special
+        if not ending and name.lower() in special:
+            ending = name
         tasks.append(task)
     return tasks
 

@@ -108,8 +108,12 @@ def circle_question(what: str) -> str:
     return f"The agent is stuck: {what} What should it do?"
 
 
+def after_special(name: str) -> str:
+    """The observation in place of a call behind one of a tool that may end the run."""
+    return f"Not executed: it came after `{name}` in the same message."
+
+
 OVER_BUDGET = "Not executed: the budget of this run allows no more tool calls."
-AFTER_TERMINATE = "Not executed: it came after `terminate` in the same message."
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."
 NOT_ANSWERED = "The question was not answered; the user went on with something else."

@@ -11,7 +11,8 @@ class Profile:
     """What kind of agent a run is.
 
     `tools` names tools of the catalogue or holds LangChain tools of the user's own.
-    `max_steps` counts think-and-act rounds; `max_observe` is in characters.
+    `special_tools` names those whose call may end the run, in any letter case. `max_steps` counts
+    think-and-act rounds; `max_observe` is in characters.
     """
 
     name: str
@@ -24,3 +25,7 @@ class Profile:
     special_tools: tuple[str, ...] = ("terminate",)
     role: str = "main"
     extras: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Names of special tools are compared in lower case."""
+        object.__setattr__(self, "special_tools", tuple(map(str.lower, self.special_tools)))

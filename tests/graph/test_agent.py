@@ -67,7 +67,7 @@ class TestEndings:
         outcome = await agent.run(calls(write, DONE, write, call("nothing")))
         assert outcome.stop_reason == "terminated"
         assert agent.lines("a") == ["1"]
-        assert (await agent.observations())[2:] == [prompts.AFTER_TERMINATE] * 2
+        assert (await agent.observations())[2:] == [prompts.after_special("terminate")] * 2
         assert_paired(await agent.messages())
 
     async def test_terminate_on_the_last_step_counts(self, agent: ScriptedAgent) -> None:

@@ -69,7 +69,7 @@ def test_a_malformed_call_is_refused_at_its_place() -> None:
 def test_calls_after_a_special_one_are_refused() -> None:
     tasks = after(asks("bash", "Terminate", "bash", "terminate", bad=("edit",)))
     refusals = [task.get("refusal") for task in tasks]
-    assert refusals == [None, None, *[prompts.AFTER_TERMINATE] * 3]
+    assert refusals == [None, None, *[prompts.after_special("Terminate")] * 3]
 
 
 def test_a_malformed_call_before_a_special_one_is_told_what_is_wrong_with_it() -> None:

@@ -361,8 +361,9 @@ class TestProfiles:
         assert len((await other.observations())[0]) < 1200
 
     async def test_its_own_special_tools(self, agent: ScriptedAgent) -> None:
-        own = replace(TESTER, special_tools=("terminate", "poll"))
+        own = replace(TESTER, special_tools=("terminate", "Poll"))
         other = ScriptedAgent(agent.server, agent.workspace, agent.saver, own)
         outcome = await other.run(calls(call("poll"), call("append", path="a", line="1")))
         assert (outcome.stop_reason, outcome.success) == ("terminated", True)
         assert agent.lines("a") == []
+        assert (await other.observations())[-1].startswith("Not executed: it came after `poll`")
