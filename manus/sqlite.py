@@ -38,6 +38,24 @@ _REASONS = {
 }
 
 
+# From one thread to the next by the key, past the checkpoints that each of them has.
+_RECENT = """
+    WITH RECURSIVE known(id) AS (
+        SELECT MIN(thread_id) FROM checkpoints
+        UNION ALL
+        SELECT (SELECT MIN(thread_id) FROM checkpoints WHERE thread_id > known.id)
+        FROM known WHERE known.id IS NOT NULL
+    )
+    SELECT id FROM (
+        SELECT id, (
+            SELECT MAX(checkpoint_id) FROM checkpoints
+            WHERE thread_id = known.id AND checkpoint_ns = ''
+        ) AS newest FROM known
+    )
+    WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT ?
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteStore:
     """An open file; see `manus.checkpoint.Store`."""
@@ -52,11 +70,7 @@ class SqliteStore:
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
-        newest = (
-            "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
-            "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT ?"
-        )
-        async with self.saver.conn.execute(newest, (limit,)) as cursor:
+        async with self.saver.conn.execute(_RECENT, (limit,)) as cursor:
             return [str(row[0]) for row in await cursor.fetchall()]
 
     async def spaces(self, thread_id: str) -> list[str]:

@@ -16,8 +16,8 @@ def _settings(path: Path | str) -> Settings:
     return Settings(checkpoint=str(path))
 
 
-async def _put(saver: Any, thread: str) -> None:
-    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+async def _put(saver: Any, thread: str, space: str = "") -> None:
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": space}}
     await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
 
 
@@ -49,8 +49,17 @@ async def test_threads_come_the_newest_first_and_are_kept(tmp_path: Path) -> Non
     async with open_store(_settings(path)) as store:
         assert await store.recent(10) == ["a", "c", "b"]
         assert await store.recent(2) == ["a", "c"]
+        await _put(store.saver, "subgraph alone", space="child")
+        await _put(store.saver, "", space="")
+        assert await store.recent(10) == ["", "a", "c", "b"]
+        await store.saver.adelete_thread("")
         await store.saver.adelete_thread("c")
         assert await store.recent(10) == ["a", "b"]
+
+
+async def test_a_new_file_has_no_threads(tmp_path: Path) -> None:
+    async with open_store(_settings(tmp_path / "t.sqlite")) as store:
+        assert await store.recent(10) == []
 
 
 async def test_a_thread_is_held_by_one_at_a_time(tmp_path: Path) -> None:
@@ -144,7 +153,7 @@ async def test_a_file_of_langgraphs_own_saver_goes_on(tmp_path: Path) -> None:
     async with open_store(_settings(path)) as store:
         await _put(store.saver, "after")
         assert await store.recent(10) == ["after", "before"]
-        config = {"configurable": {"thread_id": "before", "checkpoint_ns": ""}}
+        config: Any = {"configurable": {"thread_id": "before", "checkpoint_ns": ""}}
         assert await store.saver.aget_tuple(config) is not None
 
 
