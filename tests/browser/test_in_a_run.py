@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,21 @@ async def test_page_is_in_the_next_step_prompt(
     assert (pictures(second.messages[:-1]), pictures(second.messages[-1:])) == (0, 1)
     kept = "".join(str(message.content) for message in await surfer.messages())
     assert "image_url" not in kept
+
+
+async def test_page_is_shown_while_a_browser_call_is_among_the_last_three_messages(
+    surfer: ScriptedAgent, new_site: Callable[..., Site]
+) -> None:
+    site = new_site()
+    site.pages["/"] = SHOP
+    plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
+    agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)
+    plans = [call("planning", command="create", title=title, steps=["a"]) for title in "abc"]
+    goes = calls(call("browser_use", action="go_to_url", url=site.base))
+    await agent.run(plans[0], goes, *plans[1:], call("terminate", status="success"))
+    shown = [last_words(request) for request in agent.server.requests]
+    assert ["Buy it" in words for words in shown] == [False, False, True, True, False]
+    assert not any("The browser" in words or "No page" in words for words in (shown[0], shown[-1]))
 
 
 async def test_no_picture_for_a_model_that_sees_none(
