@@ -17,7 +17,14 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     request = last_request(state.get("messages", []))
     run = state.get("run")
     if run is not None and goes_on(run, request, state.get("stop_reason")):
-        going_on: Run = {**run, "step": run["step"] + 1, "max_steps": running.max_steps}
+        # what a caller may choose anew whenever a run goes on: the model is told what holds now
+        going_on: Run = {
+            **run,
+            "step": run["step"] + 1,
+            "max_steps": running.max_steps,
+            "workspace": _place(running),
+            "profile": running.profile.name,
+        }
         return {"run": going_on, "usage": state["usage"].copy()}
     begun = begin_run(request, running)
     for name in ("earlier", "spent"):
@@ -33,7 +40,7 @@ def begin_run(request: HumanMessage | None, running: Running) -> AgentState:
         request_id=str(request.id) if request is not None else "",
         step=1,
         max_steps=running.max_steps,
-        workspace=str(running.session.workspace.root),
+        workspace=_place(running),
         profile=running.profile.name,
     )
     return {
@@ -45,6 +52,10 @@ def begin_run(request: HumanMessage | None, running: Running) -> AgentState:
         "output": "",
         "results": [],
     }
+
+
+def _place(running: Running) -> str:
+    return str(running.session.workspace.root)
 
 
 def goes_on(run: Run, request: HumanMessage | None, stop_reason: StopReason | None) -> bool:
