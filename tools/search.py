@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -12,6 +13,8 @@ from tools.egress_proxy import EgressProxy
 from tools.reader import read_page
 from tools.relevance import cut_by_relevance
 from tools.search_engines import Ask, EngineError, Query, Result, engines
+
+log = logging.getLogger("manus")
 
 _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
@@ -55,6 +58,10 @@ async def _patiently(ask: Ask, query: Query, settings: SearchSettings) -> list[R
             failure = EngineError(f"no answer within {settings.timeout:g} s", passing=True)
         except EngineError as error:
             failure = error
+        except Exception as error:  # what nobody foresaw must not keep the next from being asked
+            log.info("an engine failed", exc_info=error)
+            why = f"it could not be asked or understood ({type(error).__name__})"
+            failure = EngineError(why, passing=False)
         if not failure.passing or attempt == settings.retries:
             break
         await asyncio.sleep(0.5 * 2**attempt)

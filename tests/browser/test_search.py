@@ -97,6 +97,30 @@ async def test_fallback_with_a_reason_for_each_that_failed(search: Search, site:
     assert site.paths() == ["/tavily", "/brave", "/brave", "/searx/search"]
 
 
+async def test_an_answer_that_nobody_foresaw_leads_to_the_next_engine(
+    search: Search, site: Site
+) -> None:
+    site.pages["/tavily"] = Answer("[" * 100_000, type="application/json")
+    site.pages["/brave"] = Answer(json.dumps({"web": ["odd"]}), type="application/json")
+    site.pages["/searx/search"] = rows(site, "a")
+    said = await search().ask()
+    assert not said.is_error
+    assert "(searxng)" in said.text
+    assert "tavily: it could not be asked or understood (RecursionError)" in said.text
+    assert "brave_api: it could not be asked or understood (AttributeError)" in said.text
+
+
+async def test_a_key_that_cannot_be_sent_leads_to_the_next_engine(
+    search: Search, site: Site
+) -> None:
+    site.pages["/brave"] = Answer(json.dumps({"web": {"results": []}}), type="application/json")
+    site.pages["/searx/search"] = rows(site, "a")
+    said = await search(tavily_api_key=SecretStr("k-\u2026")).ask()
+    assert not said.is_error
+    assert "(searxng)" in said.text
+    assert "\u2026" not in said.text
+
+
 async def test_every_kind_of_failure(search: Search, site: Site) -> None:
     site.pages["/tavily"] = Answer("{", type="application/json")
     site.pages["/brave"] = Answer(json.dumps({"web": {"results": []}}), type="application/json")
