@@ -56,9 +56,9 @@ class Journal:
         self._path = path
         self._torn = False
         """The file does not end with a whole line."""
-        self._lost: list[IO[bytes]] = []
-        """Files of it that were removed while it was open."""
-        self._restoring = threading.Lock()
+        self._lock = threading.RLock()
+        """Held from what is written to what is remembered: a file that is written anew meanwhile
+        would lack a line, or have the one before it behind it."""
         self.is_new = False
         """There was no file when it was opened: a run that goes on with it has lost its records.
         Whoever takes note of that takes it back."""
@@ -102,16 +102,18 @@ class Journal:
         """
         if self._path is None or self._file is None:
             return True
-        try:
-            there = self._path.stat()
-        except OSError:
-            return False
-        is_same = there.st_ino == os.fstat(self._file.fileno()).st_ino
-        return is_same and there.st_size == self._file.tell()
+        with self._lock:
+            try:
+                there = self._path.stat()
+            except OSError:
+                return False
+            is_same = there.st_ino == os.fstat(self._file.fileno()).st_ino
+            return is_same and there.st_size == self._file.tell()
 
     def is_lost(self) -> bool:
         """Whether its file was removed, as by an agent that cleans its workspace. Not blocking."""
-        return self._file is not None and os.fstat(self._file.fileno()).st_nlink == 0
+        with self._lock:
+            return self._file is not None and os.fstat(self._file.fileno()).st_nlink == 0
 
     def restore(self) -> None:
         """Write a file that is lost anew. Blocking.
@@ -119,7 +121,7 @@ class Journal:
         Raises:
             StorageError: it cannot be written.
         """
-        with self._restoring:
+        with self._lock:
             if self._path is None or self._file is None or not self.is_lost():
                 return
             try:
@@ -127,7 +129,7 @@ class Journal:
                 fresh = self._path.open("ab", buffering=0)
             except OSError as error:
                 raise self._unusable(error) from None
-            self._lost.append(self._file)  # another call may be writing to it
+            self._file.close()
             self._file = fresh
             self._put(b"\n" + b"".join(self._lines()))
 
@@ -152,7 +154,7 @@ class Journal:
         fresh.replace(path)
 
     def _lines(self) -> Iterable[bytes]:
-        for key, (state, message, update) in list(self._entries.items()):
+        for key, (state, message, update) in self._entries.items():
             yield _line({"key": key, "state": state, "message": message, "update": update})
         yield from map(_line, self._calls.records())
 
@@ -173,8 +175,9 @@ class Journal:
         Raises:
             StorageError: the claim cannot be written, so the effect must not begin.
         """
-        self._write({"key": key, "state": "begun", "tool": tool})
-        self._remember(key, Entry("begun", None))
+        with self._lock:
+            self._write({"key": key, "state": "begun", "tool": tool})
+            self._remember(key, Entry("begun", None))
 
     def finish(
         self, key: str, message: dict[str, Any], update: Mapping[str, Any] | None = None
@@ -186,13 +189,15 @@ class Journal:
         """
         kept = _json_able(update or {})
         more = {"update": kept} if kept else {}
-        self._write({"key": key, "state": "done", "message": message, **more})
-        self._remember(key, Entry("done", message, kept or None))
+        with self._lock:
+            self._write({"key": key, "state": "done", "message": message, **more})
+            self._remember(key, Entry("done", message, kept or None))
 
     def release(self, key: str) -> None:
         """Take a claim back: the call stopped before it had any effect."""
-        self._write({"key": key, "state": "released"})
-        self._entries.pop(key, None)
+        with self._lock:
+            self._write({"key": key, "state": "released"})
+            self._entries.pop(key, None)
 
     def ask(self, key: str, name: str, line: dict[str, Any]) -> None:
         """Record a model call that a task is about to make, as what it is if nothing comes of it.
@@ -201,8 +206,9 @@ class Journal:
             StorageError: it cannot be written.
         """
         record = {"key": key, "state": "asked", "name": name, "line": line}
-        self._write(record)
-        self._calls.take(record)
+        with self._lock:
+            self._write(record)
+            self._calls.take(record)
 
     def unask(self, key: str, name: str) -> None:
         """Take back that a call is under way: it was refused."""
@@ -221,11 +227,12 @@ class Journal:
         return self._calls.of(key)
 
     def _tell(self, record: dict[str, Any]) -> None:
-        self._calls.take(record)
-        try:
-            self._write(record)
-        except StorageError as error:
-            log.warning("%s", error)
+        with self._lock:
+            self._calls.take(record)
+            try:
+                self._write(record)
+            except StorageError as error:
+                log.warning("%s", error)
 
     def _remember(self, key: str, entry: Entry) -> None:
         self._entries.pop(key, None)  # so that the newest word stands last
@@ -260,10 +267,10 @@ class Journal:
 
     def close(self) -> None:
         """Close the file. Nothing is recorded any more until it is opened again."""
-        for file in (*self._lost, self._file):
-            if file is not None:
-                file.close()
-        self._file, self._lost = None, []
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
 
 def _line(record: dict[str, Any]) -> bytes:
