@@ -25,6 +25,7 @@ from state.context import Context
 from state.errors import UsageError
 from state.flow import FlowInput, FlowOutput, FlowState
 from state.plan_changes import as_edited
+from state.plan_edits import as_meant
 from state.profile import Profile
 
 _AFTER_PLAN: dict[Hashable, str] = {
@@ -111,16 +112,26 @@ class FlowGraph(RunGraph):
         """
         live = self._at_work(config)
         if live is None or as_node is not None:
-            return await super().aupdate_state(config, values, as_node, task_id)
+            meant = await self._as_meant(config, values)
+            return await super().aupdate_state(config, meant, as_node, task_id)
         if not isinstance(values, dict) or set(values) != {"plan"} or not live.takes_edits:
             raise UsageError(
                 "The run is at work: only its plan can be changed now, and only until it is "
                 "summed up; wait for it to end."
             )
         snapshot = await self.aget_state(config)
-        as_edited(snapshot.values["plan"], values["plan"])
-        live.edits.append(values["plan"])
+        present = snapshot.values["plan"]
+        meant = as_meant(values["plan"], present)
+        as_edited(present, meant)
+        live.edits.append(meant)
         return config
+
+    async def _as_meant(self, config: RunnableConfig, values: Any) -> Any:
+        """What is to be written, with a whole plan read as the person meant it."""
+        if not (isinstance(values, dict) and isinstance(values.get("plan"), dict)):
+            return values
+        present: Any = (await self.aget_state(config)).values.get("plan") or {}
+        return {**values, "plan": as_meant(values["plan"], present)}
 
     def _at_work(self, config: RunnableConfig) -> running.Running | None:
         configurable = config.get("configurable", {})

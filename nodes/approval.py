@@ -11,6 +11,7 @@ from typing import Any, Literal
 from state.errors import PlanError
 from state.plan import Plan
 from state.plan_changes import StepChange, as_edited, changed_step
+from state.plan_edits import as_meant
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
@@ -49,7 +50,7 @@ def read_decision(answer: Any, plan: Plan) -> Decision:
     if isinstance(answer, Mapping):
         return _of_mapping(answer, plan)
     if isinstance(answer, list):
-        return Decision("edit", as_edited(plan, {"steps": answer}))
+        return Decision("edit", as_edited(plan, as_meant({"steps": answer}, plan)))
     return _of_words(str(answer), plan)
 
 
@@ -100,7 +101,7 @@ def _edited(answer: Mapping[str, Any], plan: Plan) -> Plan:
     given: Mapping[str, Any] = inner if isinstance(inner, Mapping) else answer
     if isinstance(given.get("steps"), list):
         kept = {name: given[name] for name in ("id", "title", "steps") if name in given}
-        return as_edited(plan, {**kept, "id": plan["id"]})
+        return as_edited(plan, {**as_meant(kept, plan), "id": plan["id"]})
     place = given.get("step", given.get("step_index"))
     if not isinstance(place, int):
         raise PlanError("An edit needs the whole `plan`, all `steps`, or a `step` and its `text`.")

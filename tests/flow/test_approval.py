@@ -9,6 +9,7 @@ from langgraph.types import Command
 
 from nodes.approval import read_decision
 from state.errors import PlanError
+from state.plan_changes import fold_plan
 from tests.flow.helpers import (
     ScriptedFlow,
     gives_up,
@@ -64,6 +65,17 @@ def test_edits(answer: Any, texts: list[str]) -> None:
     decision = read_decision(answer, PLAN)
     assert decision.kind == "edit"
     assert [s["text"] for s in decision.plan["steps"]] == texts
+
+
+def test_an_edited_text_names_its_executor_whatever_was_left_beside_it() -> None:
+    plan = fold_plan(plan_of("a", "b", "c"), [{"step": i, "executor": "manus"} for i in range(3)])
+    sent = [{**step} for step in plan["steps"]]
+    sent[0]["text"] = "[browser] a"
+    sent[1]["text"] = "b, but better"
+    sent[2] |= {"text": "[browser] c", "executor": "swe"}
+    for answer in (sent, {"action": "edit", "plan": {**plan, "steps": sent}}):
+        edited = read_decision(answer, plan).plan
+        assert [step["executor"] for step in edited["steps"]] == ["browser", "manus", "swe"]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,19 @@ async def test_one_step_alone(flow: ScriptedFlow) -> None:
     assert (await flow.invoke(None)).stop_reason == "completed"
 
 
+async def test_another_text_goes_to_the_executor_that_it_names(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "gamma"))
+    flow.step("", *[succeeds()] * 3)
+    flow.sums_up(text("All."))
+    await paused(flow)
+    plan = await flow.plan()
+    plan["steps"][1] = {**plan["steps"][1], "text": "[Second] beta"}
+    await flow.graph.aupdate_state(T, {"plan": plan})
+    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "[second] gamma"}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert [s["executor"] for s in (await flow.plan())["steps"]] == ["tester", "second", "second"]
+
+
 async def test_a_step_marked_done_by_a_person_is_not_carried_out(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha", "beta"))
     flow.step("alpha", succeeds())
