@@ -156,4 +156,9 @@ async def _in_pieces(stream: Any) -> AsyncIterator[dict[str, Any]]:
 
 async def _whole(stream: Any) -> AsyncIterator[dict[str, Any]]:
     """The one piece of a server that does not stream, or that says what is wrong."""
-    yield json.loads(await stream.response.aread())
+    said = json.loads(await stream.response.aread())
+    if isinstance(said, dict):
+        raise_if_error(said)
+        if not said.get("choices"):
+            return  # no chat reply: as a stream in which nothing comes
+    yield said
