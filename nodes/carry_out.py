@@ -105,8 +105,6 @@ async def carry_out(
         asyncio.CancelledError: the run itself is being cancelled.
     """
     ended = await _run(task, running, executor, runtime, config)
-    if ended.problem:
-        ended.known = running.purse.used_by(str(task["step"]))
     usage = ended.usage
     spent = summed([task.get("spent", nothing_used()), spent_so_far(usage)])
     files = await asyncio.to_thread(_files, task, running, ended)
@@ -168,6 +166,8 @@ async def _run(
         # a step that breaks must not take the plan with it; the log keeps the traceback
         log.info("step %d of the plan broke off", task["step"], exc_info=error)
         ended.problem = _said(error)
+    if ended.problem:
+        ended.known = running.purse.used_by(str(task["step"]))
     return ended
 
 

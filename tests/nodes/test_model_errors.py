@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import email.utils
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 
 from nodes.model_errors import attempts_for, explain, may_pass
-from nodes.models import build_model
 from nodes.waits import server_wait
 from state.errors import (
     ContextOverflowError,
@@ -20,6 +17,7 @@ from state.errors import (
     ModelUnavailableError,
 )
 from state.model_settings import ModelSettings
+from tests.helpers.failure import failure_of
 from tests.server import Hang, Scripted, ScriptedServer, cut, fail, hang, raw
 
 HTML = b"<html><body><h1>Bad gateway</h1></body></html>"
@@ -28,16 +26,7 @@ HTML = b"<html><body><h1>Bad gateway</h1></body></html>"
 async def failure(address: str, streamed: bool, *, timeout: float = 30.0) -> Exception:
     """What the real client raises."""
     settings = ModelSettings(model="scripted", base_url=address, timeout=timeout)
-    model = await build_model(settings, Path())
-    try:
-        if streamed:
-            async for _ in model.astream([HumanMessage("Hi.")]):
-                pass
-        else:
-            await model.ainvoke([HumanMessage("Hi.")])
-    except Exception as error:  # noqa: BLE001 - which one it is, is the question
-        return error
-    raise AssertionError("it did not fail")
+    return await failure_of(settings, streamed=streamed)
 
 
 async def explained(server: ScriptedServer, reply: Scripted, streamed: bool) -> ModelError:

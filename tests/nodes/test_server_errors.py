@@ -6,14 +6,11 @@ The bodies are as the products send them, or as users have reported them.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 
 from nodes.model_errors import explain, misses_thoughts
-from nodes.models import build_model
 from nodes.prompted_tools import has_no_tools
 from nodes.waits import server_wait
 from state.errors import (
@@ -23,6 +20,7 @@ from state.errors import (
     ModelUnavailableError,
 )
 from state.model_settings import ModelSettings
+from tests.helpers.failure import failure_of
 from tests.server import Raw, ScriptedServer, raw
 
 BLOCKED = (
@@ -46,16 +44,7 @@ async def failure(server: ScriptedServer, reply: Raw, streamed: bool) -> Excepti
     """What the real client raises."""
     server.script(reply)
     settings = ModelSettings(model="m", base_url=server.base_url)
-    model = await build_model(settings, Path())
-    try:
-        if streamed:
-            async for _ in model.astream([HumanMessage("Hi.")]):
-                pass
-        else:
-            await model.ainvoke([HumanMessage("Hi.")])
-    except Exception as found:  # noqa: BLE001 - which one it is, is the question
-        return found
-    raise AssertionError("it did not fail")
+    return await failure_of(settings, streamed=streamed)
 
 
 def explained(found: Exception) -> ModelError:
