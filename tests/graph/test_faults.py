@@ -194,6 +194,20 @@ async def test_fault_22_nor_do_two_graphs_of_one_profile_share_it(agent: Scripte
     assert await agent.observations("right") == ["two"]
 
 
+async def test_fault_22_nor_do_two_runs_at_once(agent: ScriptedAgent) -> None:
+    agent.server.script(call("keep", path="", line="one"), call("hold", path="a", line="1"))
+    first = asyncio.create_task(agent.run(thread="left"))
+    while not agent.lines("a"):
+        await asyncio.sleep(0.001)
+    await agent.run(call("keep", path="", line="two"), text("Two."), thread="right")
+    assert await agent.observations("right") == ["two"]
+    agent.server.script(call("keep", path="", line="three"), text("One."))
+    (agent.workspace / "release").touch()
+    await first
+    assert await agent.observations("left") == ["one", "Released.", "one three"]
+    assert Shelf.open == 0
+
+
 def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
     """Importing it and drawing it needs no setting, no key and no network."""
     script = (
