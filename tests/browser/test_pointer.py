@@ -120,6 +120,9 @@ async def test_scrolling_an_area_and_to_a_text(driver: Driver, site: Site) -> No
     )
     assert "nothing below" in await driver.look()
     assert "is at its end already" in await driver.say("scroll_down")
+    await driver.say("scroll_up", scroll_amount=100_000)
+    assert "nothing above" in await driver.look()
+    assert "is at its" in await driver.say("scroll_up")
     assert '"unicorn" is not on the page.' in await driver.fail("scroll_to_text", text="unicorn")
 
 

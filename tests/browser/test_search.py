@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from pydantic import SecretStr
@@ -65,6 +66,34 @@ def search(tmp_path: Path, site: Site) -> Search:
 def rows(site: Site, *names: str, **more: str) -> Answer:
     found = [{"title": n, "url": f"{site.base}/{n}", "content": f"About {n}"} for n in names]
     return Answer(json.dumps({"results": found, **more}), type="application/json")
+
+
+@pytest.mark.parametrize(
+    ("engine", "path", "asked"),
+    [
+        ("searxng", "/searx/search", {"q": "otters", "language": "de"}),
+        (
+            "brave_api",
+            "/brave",
+            {"q": "otters", "count": "2", "country": "AT", "search_lang": "de"},
+        ),
+        ("tavily", "/tavily", {"query": "otters", "max_results": 2}),
+    ],
+)
+async def test_an_engine_is_asked_for_what_was_asked_for(
+    search: Search, site: Site, engine: str, path: str, asked: dict[str, object]
+) -> None:
+    answer = rows(site, "a", "b", "c")
+    found = json.loads(answer.body)["results"]
+    listed = [{**one, "description": one["content"]} for one in found]
+    answer.body = json.dumps({"results": found, "web": {"results": listed}})
+    site.pages[path] = answer
+    said = await search(engines=(engine,)).ask(num_results=2, lang="de", country="at")
+    [request] = site.requests
+    seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
+    assert {name: seen.get(name) for name in asked} == asked
+    assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
+    assert all(words in said.text for words in (f"1. a\n   {site.base}/a\n   About a", "About b"))
 
 
 async def test_the_first_engine_that_answers(search: Search, site: Site) -> None:
