@@ -144,7 +144,7 @@ async def test_time_runs_while_a_call_waits(flow: ScriptedFlow) -> None:
     plans(flow, "alpha", "beta")
     flow.server.when(is_step("a"), hang())
     flow.sums_up(text("None was done."))
-    outcome = await flow.run(budget={"tokens": 30_000, "seconds": 3.0}, max_replans=0)
+    outcome = await flow.run(budget={"tokens": 30_000, "seconds": 6.0}, max_replans=0)
     assert outcome.stop_reason == "budget"
     assert await flow.statuses() == ["blocked", "blocked"]
     assert asked(flow) == 1
