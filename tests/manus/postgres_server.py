@@ -67,7 +67,9 @@ def running(folder: Path) -> Iterator[PostgresServer]:
 
 def _as_postgres(command: Sequence[str | Path]) -> None:
     """The server does not run as root."""
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    # an ordinary user's PATH has no place for the tools of root
+    runuser = shutil.which("runuser") or "/usr/sbin/runuser"
+    as_user = [runuser, "-u", "postgres", "--"] if os.geteuid() == 0 else []
     done = subprocess.run(
         [*as_user, *map(str, command)],
         cwd="/",

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from langgraph_sdk import get_client
 
@@ -252,12 +254,20 @@ async def test_two_runs_at_once(studio: Studio, tmp_path: Path) -> None:
     assert said(right)[2:] == [("tool", "met\n[exit code 0]"), ("ai", "right ended")]
 
 
+def sleepers(dev: DevServer) -> list[int]:
+    found = []
+    for process in dev.below():
+        with suppress(psutil.NoSuchProcess):  # others come and go meanwhile
+            found += [process.pid] if process.name() == "sleep" else []
+    return found
+
+
 async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     thread = await studio.thread()
     run = await studio.begin(thread, SLEEP)
     shell = await studio.pid()
-    below = [process.pid for process in dev.below() if process.name() == "sleep"]
-    assert below
+    await until(lambda: len(sleepers(dev)) >= 2)  # the shell tells its number before it begins to sleep
+    below = sleepers(dev)
     await studio.client.runs.cancel(thread, run, wait=True)
     await until(lambda: not any(map(is_there, [shell, *below])))
     ended = await studio.run(thread, text("Good that you stopped me."), request="Enough.")

@@ -214,7 +214,7 @@ _WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "private": ({"markdown": "a", "output": ".manus/r.html"}, "belongs to the agent's own records"),
     "is folder": ({"markdown": "a", "output": "f.html"}, "f.html is a folder"),
     "itself": ({"source": "r.html", "output": "./r.html"}, "`output` is r.html, the Markdown its"),
-    "below a file": ({"markdown": "a", "output": "plain.txt/r.html"}, "cannot be written: "),
+    "below a file": ({"markdown": "a", "output": "plain.txt/r.html"}, "plain.txt is a file, so"),
 }
 
 
