@@ -266,7 +266,8 @@ async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     thread = await studio.thread()
     run = await studio.begin(thread, SLEEP)
     shell = await studio.pid()
-    await until(lambda: len(sleepers(dev)) >= 2)  # the shell tells its number before it begins to sleep
+    # the shell tells its number before it begins to sleep
+    await until(lambda: len(sleepers(dev)) >= 2)
     below = sleepers(dev)
     await studio.client.runs.cancel(thread, run, wait=True)
     await until(lambda: not any(map(is_there, [shell, *below])))
