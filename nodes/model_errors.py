@@ -80,6 +80,7 @@ _MISSES_THOUGHTS = re.compile(
 _FLAGGED = re.compile(r"flagged|moderation|content policy", re.IGNORECASE)
 _OUT_OF_QUOTA = ("insufficient_quota", "billing", "credit balance")
 _FEW = 3
+_UNCONNECTED = 2
 
 
 def explain(error: Exception, *, model: str, address: str) -> ModelError:
@@ -193,8 +194,10 @@ def may_pass(error: BaseException) -> bool:
 
 def attempts_for(error: Exception, most: int) -> int:
     """How many attempts an error is worth: a server that is not there is not waited for long."""
+    if is_never_connected(error):
+        return min(most, _UNCONNECTED)
     lasting = status_of(error) is None and not (_is_timeout(error) or _is_transport(error))
-    return min(most, _FEW) if lasting or is_never_connected(error) else most
+    return min(most, _FEW) if lasting else most
 
 
 def _is_overflow(error: Exception, status: int | None) -> bool:

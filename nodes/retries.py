@@ -20,7 +20,7 @@ log = logging.getLogger("manus")
 
 FIRST_WAIT = 0.5
 FIRST_WAIT_UNCONNECTED = 0.1
-"""Seconds, where nobody listens: a server that is being restarted is given a moment, no more."""
+"""Seconds, where nobody listens: a server that comes up is given a moment, no more."""
 LONGEST_WAIT = 60.0
 """Seconds. A server that asks for a longer wait is not waited for."""
 
