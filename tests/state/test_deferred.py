@@ -70,8 +70,7 @@ def test_one_inside_another_waits_without_the_outer_one_being_run(
     outer = importlib.import_module(package)
     assert importlib.import_module(f"{package}.inner.part").value == 8
     assert runs() == [package]
-    exec(f"from {package} import inner", scope := {})
-    assert scope["inner"].value == 7
+    assert importlib.import_module(f"{package}.inner").value == 7
     assert runs() == [package, f"{package}.inner"]
     assert outer.value == 7
 
