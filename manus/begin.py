@@ -57,7 +57,7 @@ def _with_replay(args: argparse.Namespace, settings: Settings, context: Context)
     """The context with the recording of `--or-replay`, where no model is configured."""
     from manus.preflight import main_model
     from manus.screen import Screen
-    from nodes.models import is_configured
+    from nodes.model_names import is_configured
 
     if args.or_replay is None or is_configured(main_model(settings, context)):
         return context

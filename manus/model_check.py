@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
 def check_endpoint(settings: ModelSettings) -> Answer:
     """Ask the server of a model, if it is one that can be asked."""
-    from nodes.models import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured, split_spec
+    from nodes.model_names import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured, split_spec
 
     if not is_configured(settings):
         text, _, remedy = NOT_CONFIGURED.partition(": ")

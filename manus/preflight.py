@@ -24,7 +24,7 @@ def check_model(settings: Settings, context: Context) -> None:
     Raises:
         SettingsError: none is configured, a package is missing, or there is no such recording.
     """
-    from nodes.models import NOT_CONFIGURED, REPLAY, is_configured
+    from nodes.model_names import NOT_CONFIGURED, REPLAY, is_configured
 
     model = main_model(settings, context)
     if not is_configured(model):

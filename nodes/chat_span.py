@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from nodes.asking import Question
 from nodes.error_facts import status_of
-from nodes.models import DEFAULT_MODEL, REPLAY, split_spec
+from nodes.model_names import DEFAULT_MODEL, REPLAY, split_spec
 from nodes.reply_figures import Reply
 from nodes.spoken import spoken
 from state import tracing

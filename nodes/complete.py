@@ -17,7 +17,7 @@ from nodes.ear import listening, may_be_billed
 from nodes.endpoints import breaker
 from nodes.forecast import forecast
 from nodes.meter import claim, count, drop
-from nodes.models import DEFAULT_MODEL, address_of
+from nodes.model_names import DEFAULT_MODEL, address_of
 from nodes.replies import check_filtered, check_said, check_whole, is_empty
 from nodes.reply_figures import Reply, with_figures, without_reply
 from nodes.retries import Tell, with_retries

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from nodes.models import address_of
+from nodes.model_names import address_of
 from state.errors import ModelError, ModelRefusedError
 from state.model_settings import ModelSettings
 

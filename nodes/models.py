@@ -11,42 +11,14 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 
-from nodes.extras import EXTRAS, build_extra
+from nodes.extras import build_extra
+from nodes.model_names import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured, split_spec
 from state.collector import paused_collector
 from state.errors import SettingsError
 from state.model_settings import ModelSettings
 
-DEFAULT_MODEL = "gpt-5"
-"""Where a key is set and no model is named."""
-REPLAY = "replay:"
 _CONNECT_TIMEOUT = 15.0
 """Seconds. A server that is there takes the connection at once, however long it then thinks."""
-
-_PROVIDERS = ("openai", "azure", *EXTRAS)
-
-NOT_CONFIGURED = (
-    "No model is configured: set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL for any "
-    "compatible server (for Ollama on this machine: MANUS_BASE_URL=http://localhost:11434/v1)."
-)
-
-
-def split_spec(spec: str) -> tuple[str, str]:
-    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
-    provider, colon, name = spec.partition(":")
-    if colon and provider.lower() in _PROVIDERS and name:
-        return provider.lower(), name
-    return "openai", spec
-
-
-def is_configured(settings: ModelSettings) -> bool:
-    """Whether there is enough to ask a model."""
-    return bool(settings.model or settings.api_key)
-
-
-def address_of(settings: ModelSettings) -> str:
-    """Where the model is asked, for messages."""
-    provider, _ = split_spec(settings.model or DEFAULT_MODEL)
-    return settings.base_url or f"{provider}'s own address"
 
 
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:

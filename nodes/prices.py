@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodes.models import DEFAULT_MODEL
+from nodes.model_names import DEFAULT_MODEL
 from state.context import Context
 from state.errors import UsageError
 from state.settings import Settings

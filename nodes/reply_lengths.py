@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodes.models import DEFAULT_MODEL, split_spec
+from nodes.model_names import DEFAULT_MODEL, split_spec
 from nodes.running import Running
 from nodes.windows import window_of
 from state.model_settings import ModelSettings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nodes.models import DEFAULT_MODEL
+from nodes.model_names import DEFAULT_MODEL
 from nodes.running import Running
 from nodes.tokens import Calibration, estimate_text, estimate_tools
 from nodes.windows import endpoint_for, window_of

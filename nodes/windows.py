@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nodes.endpoints import breaker
-from nodes.models import DEFAULT_MODEL
+from nodes.model_names import DEFAULT_MODEL
 from nodes.running import Running
 from state.errors import ContextOverflowError
 from state.model_settings import ModelSettings

@@ -10,13 +10,8 @@ import pytest
 from langchain_openai import AzureChatOpenAI
 from pydantic import SecretStr
 
-from nodes.models import (
-    NOT_CONFIGURED,
-    address_of,
-    build_model,
-    is_configured,
-    split_spec,
-)
+from nodes.model_names import NOT_CONFIGURED, address_of, is_configured, split_spec
+from nodes.models import build_model
 from nodes.replay import ReplayModel
 from nodes.wire import LeanChatOpenAI
 from state.errors import SettingsError
