@@ -9,13 +9,14 @@ from langgraph.types import Send
 from nodes.allowance import within
 from nodes.calls import to_tasks
 from prompts import flow as prompts
-from state.agent import AgentState
+from state.agent import AgentState, Compaction, ToolTask
 from state.flow import Batch, FlowState, StepTask
 from state.ledger import as_budget
-from state.messages import has_calls, last_assistant, last_request, text_of
+from state.messages import answered_ids, has_calls, last_assistant, last_request, text_of
 from state.plan import as_text, builds_on, executor_for, shown_result
 from state.usage import used_by
 from tools.planning import Shelf, with_plans
+from tools.recall import NAME as RECALL
 
 _INDIRECT = 300
 """Characters of the result of a step that another depends on only by way of a third."""
@@ -40,13 +41,24 @@ def route_after_think(
     message = last_assistant(state["messages"])
     if message is None or not has_calls(message):
         return "no_call"
-    tasks = to_tasks(message, special, state.get("circle"))
+    answered = answered_ids(state["messages"])
+    tasks = [t for t in to_tasks(message, special, state.get("circle")) if t["id"] not in answered]
+    if not tasks:  # a person has written into a thread whose calls were carried out
+        return "no_call"
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     if "run" in state:
         run = state["run"]
         tasks = within(run.get("calls_left"), tasks, special)
         tasks = [{**task, "step": run["step"]} for task in tasks]
+    tasks = [with_compaction(task, state.get("compaction")) for task in tasks]
     return [Send("act", task) for task in with_plans(tasks, shelf)]
+
+
+def with_compaction(task: ToolTask, compaction: Compaction | None) -> ToolTask:
+    """A call of `recall` with what it looks into: another process may be the one to make it."""
+    if compaction is None or task["name"].lower() != RECALL:
+        return task
+    return {**task, "compaction": compaction}
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:

@@ -10,6 +10,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
 from nodes.meter import metered
+from nodes.room import inherit_archive, offer_recall
 from nodes.running import running_of
 from state.agent import ToolTask
 from state.context import Context
@@ -22,8 +23,11 @@ from tools.execute import execute
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message."""
     running = running_of(config)
-    if running.catalog.find(task["name"]) is None:
-        await equip(running.catalog, running.session)  # the run was resumed in the midst of a step
+    if running.catalog.find(task["name"]) is None:  # the run was resumed in the midst of a step
+        await equip(running.catalog, running.session)
+        if "compaction" in task:
+            offer_recall(running)
+            await inherit_archive(running, task["compaction"])
     tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
     began = time.monotonic()

@@ -1,4 +1,7 @@
-"""Mending a history whose calls lack their tool messages; providers refuse such a history."""
+"""Mending a history whose calls and tool messages are not beside each other.
+
+Providers refuse such a history, and a thread that has one could never go on.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,70 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from prompts import agent as prompts
-from state.messages import calls_of, unanswered
+from state.messages import call_ids, calls_of
+
+AnswerTo = Callable[[str], ToolMessage | None]
 
 
-def mend(
-    history: Sequence[AnyMessage], answer_to: Callable[[str], ToolMessage | None]
-) -> list[AnyMessage] | None:
-    """The history with a tool message for each call that lacks one; None if there is none such.
+def mend(history: Sequence[AnyMessage], answer_to: AnswerTo) -> list[AnyMessage] | None:
+    """The history with exactly one tool message for each call, behind it; None if it is so.
 
-    Calls lack one when a run was stopped in `act` and the thread goes on with something new.
-    `answer_to` knows what came of calls that had ended by then.
+    Calls lack theirs when a run was stopped in `act` and the thread goes on with something new; it
+    stands elsewhere when a person has written between the two, and has no call when a person has
+    taken that out. `answer_to` knows what came of calls that had ended by then.
     """
-    gaps = dict(unanswered(history))
-    if not gaps:
+    turns, strays = _apart(history)
+    if not strays and all(turn.is_whole for turn in turns):
         return None
     mended: list[AnyMessage] = []
-    for index, message in enumerate(history):
-        mended.append(message)
-        if isinstance(message, AIMessage) and index in gaps:
-            mended += [answer_to(call_id) or _lost(message, call_id) for call_id in gaps[index]]
+    for turn in turns:
+        mended += turn.messages if turn.is_whole else turn.mended(strays, answer_to)
     return mended
+
+
+class _Turn:
+    """A message and, of an assistant's, the tool messages right behind it."""
+
+    def __init__(self, message: AnyMessage) -> None:
+        self.messages = [message]
+        self._asks = message if isinstance(message, AIMessage) else None
+        self._open = call_ids(self._asks) if self._asks is not None else []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each call has its answer."""
+        return not self._open
+
+    def takes(self, answer: ToolMessage) -> bool:
+        """Take a tool message if it answers a call that is still open."""
+        if answer.tool_call_id not in self._open:
+            return False
+        self._open.remove(answer.tool_call_id)
+        self.messages.append(answer)
+        return True
+
+    def mended(self, strays: list[ToolMessage], answer_to: AnswerTo) -> list[AnyMessage]:
+        """The message with an answer to each call, in call order; some of them were astray."""
+        assert self._asks is not None
+        known = {m.tool_call_id: m for m in self.messages if isinstance(m, ToolMessage)}
+        found: list[AnyMessage] = [self._asks]
+        for call_id in call_ids(self._asks):
+            astray = next((m for m in strays if m.tool_call_id == call_id), None)
+            answer = known.get(call_id) or astray or answer_to(call_id)
+            found.append(answer or _lost(self._asks, call_id))
+        return found
+
+
+def _apart(history: Sequence[AnyMessage]) -> tuple[list[_Turn], list[ToolMessage]]:
+    """The turns of a history, and the tool messages that stand behind no call of theirs."""
+    turns: list[_Turn] = []
+    strays: list[ToolMessage] = []
+    for message in history:
+        if not isinstance(message, ToolMessage):
+            turns.append(_Turn(message))
+        elif not (turns and turns[-1].takes(message)):
+            strays.append(message)
+    return turns, strays
 
 
 def _lost(message: AIMessage, call_id: str) -> ToolMessage:

@@ -202,6 +202,8 @@ class ToolTask(TypedDict):
     """Why this call must not be executed; it becomes the observation."""
     injected: NotRequired[dict[str, Any]]
     """What the tool is given besides the model's arguments: what it needs to know of the state."""
+    compaction: NotRequired[Compaction]
+    """For a call that looks into the archive: what has been taken out of the history."""
 
 
 def no_usage() -> Usage:

@@ -128,6 +128,12 @@ def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
     return next((m for m in reversed(history) if isinstance(m, AIMessage)), None)
 
 
+def answered_ids(history: Sequence[AnyMessage]) -> set[str]:
+    """Ids of the calls of the newest assistant message that have a tool message already."""
+    newest = itertools.takewhile(lambda m: not isinstance(m, AIMessage), reversed(history))
+    return {m.tool_call_id for m in newest if isinstance(m, ToolMessage)}
+
+
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage | None:
     """The newest message of the user, or None."""
     return next((m for m in reversed(history) if isinstance(m, HumanMessage)), None)

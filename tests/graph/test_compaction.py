@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from nodes.compaction import is_summary
+from nodes.running import close_waiting
 from state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
@@ -171,3 +172,17 @@ async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
     observations = await looker.observations("fork")
     assert observations[-2].startswith("[#2] look:\nPlace 1.")
     assert "Place 5. A wall" in observations[-1]
+
+
+async def test_a_call_of_recall_that_another_process_carries_out(looker: ScriptedAgent) -> None:
+    looks = [calls(call("look", place=place)) for place in range(1, 9)]
+    overflow = fail(400, code="context_length_exceeded")
+    await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    looker.server.script(call("Recall", query="#2"))
+    stop = {"interrupt_before": ["act"]}
+    given = {"request": "Look around."}
+    await looker.graph.ainvoke(given, thread_config("t"), context=looker.context(), **stop)
+    await close_waiting()
+    outcome = await looker.invoke(None, text("ok"))
+    assert outcome.stop_reason == "answered"
+    assert (await looker.observations())[-1].startswith("[#2] look:\nPlace 1.")
