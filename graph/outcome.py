@@ -10,6 +10,15 @@ from langgraph.types import Interrupt, StateSnapshot
 from state.agent import RunStatus, StopReason, Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
+_WHERE_KNOWN = (
+    "cached_tokens",
+    "cache_write_tokens",
+    "cost",
+    "estimated",
+    "roles",
+    "steps",
+    "plan_steps",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class Outcome:
         """The outcome as the command line prints it with `--json`."""
         usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}
         usage["seconds"] = round(usage["seconds"], 3)
-        for name in ("cached_tokens", "cost", "estimated", "roles", "steps", "plan_steps"):
+        for name in _WHERE_KNOWN:
             if self.usage.get(name):
                 usage[name] = self.usage.get(name)
         shown = {

@@ -25,6 +25,7 @@ _USED = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
     "cached_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
     "model_calls": "manus.usage.model_calls",
     "tool_calls": "manus.usage.tool_calls",
     "cost": "manus.usage.cost",

@@ -61,16 +61,18 @@ class Comparison:
         ]
         for name, title in _FIGURES.items():
             left, right = self.left.usage.get(name, 0), self.right.usage.get(name, 0)
-            if name != "cost" or left or right:
+            if name not in _WHERE_KNOWN or left or right:
                 rows.append((title, _number(left), _number(right)))
         return rows
 
 
+_WHERE_KNOWN = ("cost", "cache_write_tokens")
 _FIGURES = {
     "model_calls": "model calls",
     "tool_calls": "tool calls",
     "input_tokens": "tokens in",
     "cached_tokens": "of these cached",
+    "cache_write_tokens": "of these written to the cache",
     "output_tokens": "tokens out",
     "seconds": "seconds",
     "cost": "cost",

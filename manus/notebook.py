@@ -21,6 +21,7 @@ from manus.notebook_html import (
     side_by_side,
     step_html,
 )
+from manus.spent import cache_in_words
 from manus.steps import Call, Step, step_in, steps_of
 from manus.text import clean, count, fit, flat, main_argument
 from state.agent import Usage
@@ -113,8 +114,9 @@ def show_usage(usage: Usage) -> Shown:
     roles = usage.get("roles") or {}
     rows = [("run", usage), *(roles.items() if len(roles) > 1 else ())]
     text = "\n".join(f"{name:<10} {usage_line(used)}" for name, used in rows)
-    shown = [(name, [_figure(used, key) for key in _FIGURES]) for name, used in rows]
-    return Shown(text, figures_table(["", *_FIGURES.values()], shown))
+    told = [key for key in _FIGURES if key != "cache_write_tokens" or usage.get(key)]
+    shown = [(name, [_figure(used, key) for key in told]) for name, used in rows]
+    return Shown(text, figures_table(["", *(_FIGURES[key] for key in told)], shown))
 
 
 def show_comparison(comparison: Comparison) -> Shown:
@@ -157,8 +159,7 @@ def usage_line(usage: Mapping[str, Any]) -> str:
     parts = [count(usage.get("model_calls", 0), "model call")]
     if "tool_calls" in usage:
         parts.append(count(usage["tool_calls"], "tool call"))
-    cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
-    parts.append(f"{usage.get('input_tokens', 0):,} tokens in{cached}")
+    parts.append(f"{usage.get('input_tokens', 0):,} tokens in{cache_in_words(usage)}")
     parts.append(f"{usage.get('output_tokens', 0):,} out")
     if "seconds" in usage:
         parts.append(f"{usage['seconds']:.1f} s")
@@ -172,6 +173,7 @@ _FIGURES = {
     "tool_calls": "tool calls",
     "input_tokens": "tokens in",
     "cached_tokens": "cached",
+    "cache_write_tokens": "written to the cache",
     "output_tokens": "tokens out",
     "seconds": "seconds",
     "cost": "cost",

@@ -8,7 +8,7 @@ from typing import Any
 from manus.draft import Draft, draft_line
 from manus.plan_view import PlanView
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.spent import in_words
+from manus.spent import cache_in_words, in_words
 from manus.text import first_line, flat, main_argument
 
 _LABEL = 8
@@ -79,8 +79,8 @@ class Progress:
         self._screen.end_text()
         if not self._streamed and (text := flat(event["text"])):
             self._tell("thought", text)
-        cached = f" ({event['cached_tokens']:,} cached)" if event["cached_tokens"] else ""
-        tokens = f"{event['input_tokens']:,} tokens in{cached}, {event['output_tokens']:,} out"
+        given = f"{event['input_tokens']:,} tokens in{cache_in_words(event)}"
+        tokens = f"{given}, {event['output_tokens']:,} out"
         self._tell("model", f"{event['seconds']:.1f} s, {tokens}", "dim")
 
     def _on_call(self, event: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from manus.text import count
@@ -24,6 +25,14 @@ def in_words(used: Used, currency: str) -> str:
         return ""
     cost = used.get("cost")
     return count(tokens, "token") + (f", {money(cost, currency)}" if cost is not None else "")
+
+
+def cache_in_words(used: Mapping[str, Any]) -> str:
+    """` (1,000 cached, 400 written)`: how much of the input the provider's cache had, and took."""
+    cached, written = used.get("cached_tokens", 0), used.get("cache_write_tokens", 0)
+    parts = [f"{cached:,} cached"] if cached else []
+    parts += [f"{written:,} written"] if written else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 class FlowSpending:

@@ -72,6 +72,7 @@ def tell_reply(span: tracing.Span, replies: Sequence[Reply]) -> None:
             "gen_ai.usage.input_tokens": reply.input_tokens,
             "gen_ai.usage.output_tokens": reply.output_tokens,
             "gen_ai.usage.cache_read.input_tokens": reply.cached_tokens or None,
+            "gen_ai.usage.cache_creation.input_tokens": reply.cache_write_tokens or None,
             "manus.usage.estimated": reply.estimated or None,
             "manus.usage.cost": reply.cost,
         }

@@ -20,8 +20,8 @@ from nodes.compatible import (
     raise_if_error,
     raise_if_failed,
     reasoning_of,
-    whole_usage,
 )
+from nodes.server_usage import together, usage_of, whole_usage
 from nodes.thoughts import REASONING, ThoughtReader
 
 
@@ -43,14 +43,10 @@ class _Call:
 
 
 class Chunks:
-    """Takes the chunks of one reply in their order.
-
-    Attributes:
-        usage: The newest figures: they are of the whole reply so far, not of a piece of it.
-    """
+    """Takes the chunks of one reply in their order."""
 
     def __init__(self) -> None:
-        self.usage: dict[str, Any] | None = None
+        self._used: dict[str, Any] | None = None
         self._calls: list[_Call] = []
         self._places: dict[Any, int] = {}
         self._ended = False
@@ -63,10 +59,15 @@ class Chunks:
             ValueError: it is an error; its argument is what the server says of it.
         """
         raise_if_error(chunk)
-        self.usage = whole_usage(chunk.pop("usage", None)) or self.usage
+        self._used = together(self._used, usage_of(chunk))
         choices = chunk.get("choices") or []
         chunk["choices"] = [self._choice(choice) for choice in choices[:1]]
         return chunk
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """The newest figures: they are of the whole reply so far, not of a piece of it."""
+        return whole_usage(self._used)
 
     def rest(self) -> tuple[str, str]:
         """What is thought and what is said of the text that was held back."""

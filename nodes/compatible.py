@@ -7,10 +7,10 @@ text in blocks, figures as text or null, an error where the reply should be.
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from nodes.malformed import told_apart
+from nodes.server_usage import whole_usage
 from nodes.thoughts import REASONING, thought_apart
 
 SEND_REASONING = "send_reasoning"
@@ -161,40 +161,3 @@ def _detail(detail: Any) -> str:
         return ""
     found = (detail.get(name) for name in _DETAILS)
     return next((text for text in found if isinstance(text, str)), "")
-
-
-def whole_usage(usage: Any) -> dict[str, Any] | None:
-    """The figures of a call as whole numbers; None where the server does not know its request's.
-
-    DeepSeek and Moonshot say beside the details how much of the input was cached.
-    """
-    if not isinstance(usage, dict) or not (given := _number(usage.get("prompt_tokens"))):
-        return None
-    said = _number(usage.get("completion_tokens")) or 0
-    details = _numbers(usage.get("prompt_tokens_details"))
-    others = (_number(usage.get(name)) for name in ("prompt_cache_hit_tokens", "cached_tokens"))
-    cached = next((number for number in others if number), None)
-    if cached is not None:
-        details.setdefault("cached_tokens", cached)
-    return {
-        "prompt_tokens": given,
-        "completion_tokens": said,
-        "total_tokens": given + said,
-        "prompt_tokens_details": details,
-        "completion_tokens_details": _numbers(usage.get("completion_tokens_details")),
-    }
-
-
-def _numbers(details: Any) -> dict[str, int]:
-    if not isinstance(details, dict):
-        return {}
-    pairs = ((name, _number(value)) for name, value in details.items())
-    return {name: value for name, value in pairs if value is not None}
-
-
-def _number(value: Any) -> int | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if math.isfinite(number) and number >= 0 else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from nodes.model_names import DEFAULT_MODEL
 from nodes.reply_figures import Reply
 from nodes.reply_lengths import longest_reply
 from nodes.running import Running
@@ -74,8 +75,6 @@ def _most(
 def _amounts(
     running: Running, endpoint: ModelSettings, given: float, said: float
 ) -> dict[str, float]:
-    price = running.settings.price_of(endpoint.model or "")
-    cost = price.cost(round(given), round(said), 0) if price is not None else 0.0
-    if price is not None and price.cached is not None and price.cached > price.input:
-        cost = price.cost(round(given), round(said), round(given))
+    price = running.settings.price_of(endpoint.model or DEFAULT_MODEL)
+    cost = price.most(round(given), round(said)) if price is not None else 0.0
     return {"tokens": given + said, "cost": cost, "model_calls": 1.0}

@@ -72,6 +72,8 @@ class Meter:
             cached_tokens=reply.cached_tokens,
             model_calls=reply.calls,
         )
+        if reply.cache_write_tokens:
+            line["cache_write_tokens"] = reply.cache_write_tokens
         if reply.cost is not None:
             line["cost"] = reply.cost
         if reply.estimated:

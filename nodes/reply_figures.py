@@ -9,7 +9,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.context_size import TOKENS
+from nodes.model_names import DEFAULT_MODEL
 from nodes.running import Running
+from nodes.server_usage import cache_tokens
 from nodes.tokens import Calibration, estimate_message, estimate_request, estimate_text
 from nodes.windows import window_of
 from state.model_settings import ModelSettings, provider_of
@@ -33,6 +35,7 @@ class Reply:
     calls: int = 1
     answered: bool = True
     """False for a call that broke off: the figures are of what is known of it."""
+    cache_write_tokens: int = 0
 
     def after(self, first: Reply) -> Reply:
         """This reply with the figures of one that was asked for before it and thrown away."""
@@ -42,6 +45,7 @@ class Reply:
             input_tokens=first.input_tokens + self.input_tokens,
             output_tokens=first.output_tokens + self.output_tokens,
             cached_tokens=first.cached_tokens + self.cached_tokens,
+            cache_write_tokens=first.cache_write_tokens + self.cache_write_tokens,
             estimated=first.estimated or self.estimated,
             seconds=first.seconds + self.seconds,
             cost=sum(costs) if costs else None,
@@ -69,16 +73,26 @@ def with_figures(
     if usage is None or not usage["input_tokens"]:  # some servers report zeros
         usage = None
         given = calibration(estimate_request(request, tools, provider))
-        said, cached = calibration(estimate_message(message, provider)), 0
+        said, cached, written = calibration(estimate_message(message, provider)), 0, 0
         message.additional_kwargs[TOKENS] = given + said
     else:
         given, said = usage["input_tokens"], usage["output_tokens"]
-        cached = int((usage.get("input_token_details") or {}).get("cache_read") or 0)
+        cached, written = cache_tokens(usage.get("input_token_details"))
         if _matters(running, settings, given) and calibration.is_due():
             calibration.learn(estimate_request(request, tools, provider), given)
-    price = running.settings.price_of(model)
-    cost = price.cost(given, said, cached) if price is not None else None
-    return Reply(message, given, said, cached, usage is None, seconds, cost, role)
+    price = running.settings.price_of(model or DEFAULT_MODEL)
+    cost = price.cost(given, said, cached, written) if price is not None else None
+    return Reply(
+        message,
+        given,
+        said,
+        cached,
+        usage is None,
+        seconds,
+        cost,
+        role,
+        cache_write_tokens=written,
+    )
 
 
 def without_reply(
@@ -94,8 +108,8 @@ def without_reply(
     calibration = running.calibration.setdefault(settings.model or "", Calibration())
     given = calibration(estimate_request(request, tools, provider_of(settings.model)))
     heard = calibration(estimate_text(said))
-    price = running.settings.price_of(settings.model or "")
-    cost = price.cost(given, heard, 0) if price is not None else None
+    price = running.settings.price_of(settings.model or DEFAULT_MODEL)
+    cost = price.most(given, heard) if price is not None else None
     message = AIMessage(said)
     return Reply(message, given, heard, 0, True, seconds, cost, role, answered=False)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nodes.carry_out import MOST_TEXT
 from nodes.ending import limits_of, shown_limit
+from nodes.model_names import DEFAULT_MODEL
 from nodes.purse import KEPT
 from nodes.running import Running
 from nodes.tokens import estimate_text
@@ -41,10 +42,10 @@ def kept_for_summary(running: Running, budget: Budget, plan: Plan) -> dict[str, 
     """What the summary will use, as far as it is limited; never more than a fifth of the budget."""
     limits, kept = budget.limits(), {}
     given, said = _summary_tokens(plan), _SUMMARY_OUTPUT
-    price = running.settings.price_of(running.model_settings("summary").model or "")
+    price = running.settings.price_of(running.model_settings("summary").model or DEFAULT_MODEL)
     wanted = {
         "tokens": float(given + said),
-        "cost": price.cost(given, said, 0) if price is not None else 0.0,
+        "cost": price.most(given, said) if price is not None else 0.0,
     }
     for kind, amount in wanted.items():
         if kind in limits:

@@ -134,7 +134,7 @@ def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:
 
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
-    return ThoughtEvent(
+    event = ThoughtEvent(
         type="thought",
         step=run["step"],
         text=text_of(message),
@@ -145,3 +145,6 @@ def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> Though
         seconds=reply.seconds,
         spent=spent_so_far(usage),
     )
+    if reply.cache_write_tokens:
+        event["cache_write_tokens"] = reply.cache_write_tokens
+    return event

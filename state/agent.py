@@ -45,6 +45,8 @@ class Usage(TypedDict):
     """Of all replies."""
     cached_tokens: int
     """Those of the input that the provider had in its cache."""
+    cache_write_tokens: NotRequired[int]
+    """Those of the input that the provider wrote to its cache; only where there were any."""
     model_calls: int
     """Of every role, failed tries not counted."""
     tool_calls: int

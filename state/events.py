@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from state.agent import RunStatus, StopReason
 from state.plan import Plan, StepStatus
@@ -37,6 +37,7 @@ class ThoughtEvent(TypedDict):
     input_tokens: int
     output_tokens: int
     cached_tokens: int
+    cache_write_tokens: NotRequired[int]
     seconds: float
     spent: RoleUsage
     """What the run has used so far, this call included."""

@@ -104,19 +104,33 @@ class Price(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
     """For the tokens of a request."""
-    output: float = Field(ge=0)
-    """For those of a reply."""
-    cached: float | None = Field(None, ge=0)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    """For those of a reply, and for what was thought before it."""
+    cached: float | None = Field(None, ge=0, allow_inf_nan=False)
     """For input that the provider had in its cache; the price of input where it is not given."""
+    cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """For input that the provider wrote to its cache, for however long it keeps it; the price of
+    input where it is not given."""
 
-    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
-        """What a call costs; the cached tokens are a part of the input."""
+    def cost(
+        self, input_tokens: int, output_tokens: int, cached_tokens: int, written_tokens: int = 0
+    ) -> float:
+        """What a call costs; the tokens read from a cache and written to it are of the input."""
         cached = min(cached_tokens, input_tokens)
-        cached_price = self.input if self.cached is None else self.cached
-        fresh = (input_tokens - cached) * self.input
-        return (fresh + cached * cached_price + output_tokens * self.output) / 1_000_000
+        written = min(written_tokens, input_tokens - cached)
+        given = (input_tokens - cached - written) * self.input
+        given += cached * self._or_input(self.cached) + written * self._or_input(self.cache_write)
+        return (given + output_tokens * self.output) / 1_000_000
+
+    def most(self, input_tokens: int, output_tokens: int) -> float:
+        """What a call costs at most, whatever the provider does with its cache."""
+        dearest = max(self.input, self._or_input(self.cached), self._or_input(self.cache_write))
+        return (input_tokens * dearest + output_tokens * self.output) / 1_000_000
+
+    def _or_input(self, price: float | None) -> float:
+        return self.input if price is None else price
 
 
 class ContextSettings(BaseModel):

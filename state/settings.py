@@ -92,7 +92,8 @@ class Settings(ModelSettings):
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model: of its name, or of the longest beginning of it in the table."""
-        bare = model.partition(":")[2] if model.partition(":")[0] in PROVIDERS else model
+        prefix, _, name = model.partition(":")
+        bare = name if prefix.lower() in PROVIDERS else model
         fitting = [name for name in self.prices if bare.startswith(name) or model == name]
         return self.prices[max(fitting, key=len)] if fitting else None
 

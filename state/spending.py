@@ -15,6 +15,8 @@ class RoleUsage(TypedDict):
     output_tokens: int
     cached_tokens: int
     """The part of the input that the provider had in its cache, and that has a price of its own."""
+    cache_write_tokens: NotRequired[int]
+    """The part of it that the provider wrote to its cache; only where there was one."""
     model_calls: int
     cost: NotRequired[float]
     """Only where prices are known."""

@@ -9,7 +9,7 @@ from state.agent import Usage
 from state.plan import Plan, Step, flat, shortened
 from state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
 
-_COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
+_COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
 _TEXT = 80
 
 

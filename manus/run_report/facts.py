@@ -27,6 +27,8 @@ class Tokens:
     output: int = 0
     cached: int = 0
     cost: float | None = None
+    written: int = 0
+    """Of the input, to the provider's cache."""
 
     @property
     def total(self) -> int:

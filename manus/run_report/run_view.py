@@ -94,6 +94,8 @@ def _facts(run: RunFacts, clock: Clock) -> Html:
     if used.cached:
         share = round(100 * used.cached / max(used.input, 1))
         told.append(("Cached", f"{share} %", f"{used.cached:,} of the input"))
+    if used.written:
+        told.append(("Written to the cache", f"{used.written:,}", "of the input"))
     if used.cost is not None:
         told.append(("Cost", f"{used.cost:.4f}", "by the price table"))
     if run.models:
@@ -188,12 +190,16 @@ def _legend_of_tokens(points: Sequence[Point]) -> Html:
 
 def _table(clock: Clock, points: Sequence[Point]) -> Html:
     has_cost = any(p.tokens.cost is not None for p in points)
-    names = ["Time", "Input", "Cached", "Output", "So far", *(["Cost"] if has_cost else [])]
+    wrote = any(p.tokens.written for p in points)
+    names = ["Time", "Input", "Cached", *(["Written"] if wrote else []), "Output", "So far"]
+    names += ["Cost"] if has_cost else []
     rows, total = [], 0
     for point in points:
         used = point.tokens
         total += used.total
-        cells = [clock.label(point.at), *_numbers(used.input, used.cached, used.output)]
+        written = [used.written] if wrote else []
+        counted = _numbers(used.input, used.cached, *written, used.output)
+        cells = [clock.label(point.at), *counted]
         cells += [f"{total:,}", *([f"{used.cost or 0:.5f}"] if has_cost else [])]
         rows.append(tag("tr", *(tag("td", cell) for cell in cells)))
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))

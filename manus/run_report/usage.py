@@ -10,6 +10,7 @@ from langgraph.types import Overwrite
 
 from manus.run_report.facts import Point, Tokens
 from manus.run_report.trail import Superstep
+from nodes.server_usage import cache_tokens
 
 
 def of_message(message: AIMessage) -> Tokens | None:
@@ -17,9 +18,9 @@ def of_message(message: AIMessage) -> Tokens | None:
     used = message.usage_metadata
     if not used:
         return None
-    details = used.get("input_token_details") or {}
-    cached = int(details.get("cache_read") or 0)
-    return Tokens(int(used["input_tokens"]), int(used["output_tokens"]), cached)
+    cached, written = cache_tokens(used.get("input_token_details"))
+    given, said = int(used["input_tokens"]), int(used["output_tokens"])
+    return Tokens(given, said, cached, written=written)
 
 
 def points_of(supersteps: Sequence[Superstep]) -> list[Point]:
@@ -57,6 +58,7 @@ def total_of(points: Sequence[Point]) -> Tokens:
         sum(p.tokens.output for p in points),
         sum(p.tokens.cached for p in points),
         sum(costs) if costs else None,
+        sum(p.tokens.written for p in points),
     )
 
 
@@ -72,5 +74,6 @@ def _point(superstep: Superstep, before: dict[str, Any], after: dict[str, Any]) 
         return max((after.get(name) or 0) - (before.get(name) or 0), 0)
 
     cost = more("cost") if after.get("cost") is not None else None
-    tokens = Tokens(more("input_tokens"), more("output_tokens"), more("cached_tokens"), cost)
+    given, said = more("input_tokens"), more("output_tokens")
+    tokens = Tokens(given, said, more("cached_tokens"), cost, more("cache_write_tokens"))
     return Point(superstep.end, tokens, more("seconds"))

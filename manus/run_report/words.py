@@ -79,7 +79,8 @@ def moment(when: datetime) -> str:
 def tokens(used: Tokens) -> str:
     """Tokens in and out: `1,312 in, 402 out`."""
     said = f"{used.input:,} in, {used.output:,} out"
-    return f"{said}, {used.cached:,} cached" if used.cached else said
+    said = f"{said}, {used.cached:,} cached" if used.cached else said
+    return f"{said}, {used.written:,} written to the cache" if used.written else said
 
 
 def state(run: RunFacts) -> tuple[str, str]:

@@ -71,6 +71,21 @@ def test_a_step_is_a_line_for_each_thing(stream: io.StringIO) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cached", "more", "shown"),
+    [
+        (0, {}, "1,204 tokens in, 85 out"),
+        (1000, {"cache_write_tokens": 150}, "in (1,000 cached, 150 written), 85 out"),
+        (0, {"cache_write_tokens": 150}, "in (150 written), 85 out"),
+    ],
+)
+def test_what_the_provider_did_with_its_cache(
+    stream: io.StringIO, cached: int, more: dict[str, int], shown: str
+) -> None:
+    thought = {**_thought(""), "cached_tokens": cached, **more}
+    assert _shown(stream, _step(), thought)[-1].endswith(shown)
+
+
 def test_calls_side_by_side_are_told_apart(stream: io.StringIO) -> None:
     lines = _shown(
         stream,

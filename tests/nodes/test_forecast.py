@@ -15,7 +15,7 @@ from nodes.running import Running, start, stop
 from nodes.tokens import Calibration, estimate_request
 from state.budget import Budget
 from state.context import Context
-from state.model_settings import ModelSettings
+from state.model_settings import ModelSettings, Price
 from tests.helpers.agent import TESTER
 
 REQUEST = [HumanMessage("once upon a time " * 100)]
@@ -76,6 +76,15 @@ async def test_cost_is_that_of_the_dearer_price(running: Running) -> None:
     found = learned(running, round(SIZE), 100, max_tokens=700)
     assert found.most["cost"] == pytest.approx((2 * SIZE * 2.0 + 700 * 10.0) / 1e6, rel=0.01)
     assert found.likely["cost"] < found.most["cost"]
+
+
+async def test_writing_the_cache_is_reserved_for(running: Running) -> None:
+    """It may be dearer than anything else that can become of a request."""
+    prices = {"m": Price(input=1.0, cached=0.1, cache_write=1.25, output=10.0)}
+    running.settings = running.settings.model_copy(update={"prices": prices})
+    found = learned(running, round(SIZE), 100, max_tokens=700)
+    assert found.likely["cost"] == pytest.approx((SIZE * 1.25 + 300 * 10.0) / 1e6, rel=0.01)
+    assert found.most["cost"] == pytest.approx((2 * SIZE * 1.25 + 700 * 10.0) / 1e6, rel=0.01)
 
 
 async def test_estimates_teach_nothing(running: Running) -> None:

@@ -73,8 +73,15 @@ def _reason(turn: Turn) -> str:
 
 
 def _metadata(turn: Turn) -> Json:
-    usage = {"inputTokens": 100, "outputTokens": 20, "totalTokens": 120 + turn.cached}
-    usage |= {"cacheReadInputTokens": turn.cached, "cacheWriteInputTokens": 0}
+    written = turn.written + turn.written_hour
+    total = 120 + turn.cached + written
+    usage: Json = {"inputTokens": 100, "outputTokens": 20, "totalTokens": total}
+    usage |= {"cacheReadInputTokens": turn.cached, "cacheWriteInputTokens": written}
+    if turn.written_hour:
+        usage["cacheDetails"] = [
+            {"ttl": "5m", "inputTokens": turn.written},
+            {"ttl": "1h", "inputTokens": turn.written_hour},
+        ]
     return {"usage": usage, "metrics": {"latencyMs": 1}}
 
 

@@ -22,6 +22,8 @@ class Turn:
         silent: Its stream ends without saying why.
         thought: What it thought before, where the protocol has a place for that.
         cached: Tokens of the request that were in the provider's cache.
+        written: Those that were written to it, for five minutes.
+        written_hour: Those that were written to it for an hour; where a server tells the two apart.
     """
 
     text: str = ""
@@ -30,6 +32,8 @@ class Turn:
     silent: bool = False
     thought: str = ""
     cached: int = 0
+    written: int = 0
+    written_hour: int = 0
 
     def arguments(self, place: int) -> str:
         """The arguments of a call as they are sent."""

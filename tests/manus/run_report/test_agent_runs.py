@@ -14,7 +14,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from manus.run_report.facts import RunFacts
+from manus.run_report.facts import RunFacts, Tokens
 from manus.run_report.gather import gather
 from manus.run_report.page import page
 from manus.run_report.trail import read_trail
@@ -78,6 +78,18 @@ async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
     moments = [m for s in talk.steps for m in (s.began, s.thought_at, s.ended)]
     assert moments == sorted(moments, key=lambda m: m or talk.began)
     assert talk.pauses == []
+
+
+async def test_what_was_written_to_the_cache_is_told(agent: ScriptedAgent) -> None:
+    details = {"cached_tokens": 30, "cache_write_tokens": 40}
+    wrote = {**tokens(100, 20), "prompt_tokens_details": details}
+    await agent.run(replace(calls(call("poll")), usage=wrote), used(text("Done."), 10, 1))
+    [run] = await runs_of(agent)
+    assert total_of(run.talk.points) == Tokens(110, 21, 30, None, 40)
+    assert run.talk.steps[0].tokens == Tokens(100, 20, 30, None, 40)
+    shown = page(gather(await read_trail(agent.saver, "t")))
+    assert "<dt>Written to the cache</dt><dd>40" in shown
+    assert '<th scope="col">Written</th>' in shown
 
 
 async def test_each_run_of_a_thread_counts_for_itself(agent: ScriptedAgent) -> None:

@@ -1,0 +1,176 @@
+"""What servers say that a call used, whole and in a stream, over the real client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.server_usage import cache_tokens
+from state.settings import Settings
+from tests.helpers.agent import ScriptedAgent
+from tests.nodes.test_chunks import STOP, said, sse, streamed
+from tests.nodes.test_compatible import whole
+from tests.server import call, calls, tokens
+
+Said = dict[str, Any]
+OK = {"prompt_tokens": 50, "completion_tokens": 3, "total_tokens": 53}
+
+
+def details(**more: Any) -> Said:
+    return {**OK, "prompt_tokens_details": more}
+
+
+# figures, and what they mean: input, output, read from the cache, written to it
+FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
+    "OpenRouter": (details(cached_tokens=20, cache_write_tokens=30), (50, 3, 20, 30)),
+    "LiteLLM": (
+        {**details(cached_tokens=20), "cache_creation_input_tokens": 30},
+        (50, 3, 20, 30),
+    ),
+    "a gateway that counts the cache apart": (
+        {**OK, "cache_read_input_tokens": 700, "cache_creation_input_tokens": 200},
+        (950, 3, 700, 200),
+    ),
+    "the same with a total": (
+        {**OK, "total_tokens": 953, "cache_read_input_tokens": 900},
+        (950, 3, 900, 0),
+    ),
+    "xAI leaves thoughts out of the reply": (
+        {**OK, "total_tokens": 153, "completion_tokens_details": {"reasoning_tokens": 100}},
+        (50, 103, 0, 0),
+    ),
+    "the same without a total": (
+        {**OK, "total_tokens": None, "completion_tokens_details": {"reasoning_tokens": 100}},
+        (50, 103, 0, 0),
+    ),
+    "Google has thoughts in the total alone": ({**OK, "total_tokens": 853}, (50, 803, 0, 0)),
+    "OpenAI has them in the reply": (
+        {**OK, "completion_tokens_details": {"reasoning_tokens": 2}},
+        (50, 3, 0, 0),
+    ),
+    "a total that is too small": ({**OK, "total_tokens": 1}, (50, 3, 0, 0)),
+    "below zero": ({**OK, "completion_tokens": -3, "total_tokens": -1}, (50, 0, 0, 0)),
+    "below zero in the details": (details(cached_tokens=-20), (50, 3, 0, 0)),
+    "as text": (
+        {"prompt_tokens": "50", "completion_tokens": "3", "prompt_tokens_details": "{}"},
+        (50, 3, 0, 0),
+    ),
+    "audio": (details(audio_tokens=10, cached_tokens=None), (50, 3, 0, 0)),
+}
+CASES = pytest.mark.parametrize(("usage", "meant"), FIGURES.values(), ids=FIGURES)
+
+
+async def counted(agent: ScriptedAgent) -> tuple[int, ...]:
+    usage = (await agent.outcome()).usage
+    assert not usage.get("estimated")
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
+    return tuple(int(usage.get(name, 0)) for name in names)  # type: ignore[call-overload]
+
+
+@CASES
+async def test_of_a_whole_reply(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
+    await agent.run(whole({"role": "assistant", "content": "Hi."}, usage=usage))
+    assert await counted(agent) == meant
+
+
+@CASES
+async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
+    await streamed(agent, sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
+    assert await counted(agent) == meant
+
+
+IN_PIECES = {
+    "the request's first, the reply's last": [
+        said({"content": "Hi."}, usage={"prompt_tokens": 50, "completion_tokens": 0}),
+        said({}, "stop", usage={"prompt_tokens": 0, "completion_tokens": 3}),
+    ],
+    "null at the end": [
+        said({"content": "Hi."}, usage=OK),
+        said({}, "stop", usage={"prompt_tokens": None, "completion_tokens": None}),
+    ],
+    "below zero at the end": [
+        said({"content": "Hi."}, usage=OK),
+        said({}, "stop", usage={"prompt_tokens": -1, "completion_tokens": -1}),
+    ],
+    "so far with each": [
+        said({"content": "H"}, usage={**OK, "completion_tokens": 1, "total_tokens": 51}),
+        said({"content": "i"}, usage={**OK, "completion_tokens": 2, "total_tokens": 52}),
+        said({"content": "."}, usage=OK),
+        said({}, "stop", usage=OK),
+    ],
+    "in the choice": [
+        said({"content": "Hi."}),
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": OK}]},
+    ],
+    "apart": [said({"content": "Hi."}), said({}, "stop", x_groq={"id": "r", "usage": OK})],
+    "before the end": [said({"content": "Hi."}, usage=OK), STOP],
+}
+
+
+@pytest.mark.parametrize("chunks", IN_PIECES.values(), ids=IN_PIECES)
+async def test_in_the_pieces_of_a_stream(agent: ScriptedAgent, chunks: list[Said]) -> None:
+    await streamed(agent, sse(*chunks))
+    assert await counted(agent) == (50, 3, 0, 0)
+
+
+@pytest.mark.parametrize("figure", [10**12, 1e300, "1e30", "inf", "nan", "x", [], {}])
+async def test_what_is_no_figure_is_estimated(agent: ScriptedAgent, figure: Any) -> None:
+    usage = {"prompt_tokens": figure, "completion_tokens": 3}
+    outcome = await agent.run(whole({"role": "assistant", "content": "Hi."}, usage=usage))
+    assert outcome.stop_reason == "answered"
+    assert outcome.usage["estimated"] is True
+    assert 50 < outcome.usage["input_tokens"] < 1_000
+
+
+def test_names_of_a_service_tier() -> None:
+    """OpenAI's client puts the tier before the names of what it served faster, or cheaper."""
+    assert cache_tokens({"flex_cache_read": 7, "flex": 3, "audio": 1}) == (7, 0)
+    assert cache_tokens({"priority_cache_creation": 5, "cache_read": None}) == (0, 5)
+    assert cache_tokens(None) == (0, 0)
+
+
+async def test_a_service_tier_leaves_the_price_of_the_cache(
+    agent: ScriptedAgent, tmp_path: Path
+) -> None:
+    write(tmp_path, "scripted", "input = 1.0", "cached = 0.1", "output = 10.0")
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 3} | {
+        "prompt_tokens_details": {"cached_tokens": 900}
+    }
+    message = {"role": "assistant", "content": "Hi."}
+    outcome = await agent.run(whole(message, usage=usage, service_tier="priority"))
+    assert outcome.usage["cost"] == pytest.approx((100 + 90 + 30) / 1e6)
+
+
+def write(folder: Path, name: str, *lines: str) -> None:
+    (folder / "manus.toml").write_text("\n".join([f'[prices."{name}"]', *lines]))
+
+
+async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
+    agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of cost was taken, and could not be held: the calls had no cost."""
+    write(tmp_path, "gpt-5", "input = 1.0", "output = 10.0")
+    monkeypatch.setenv("MANUS_API_KEY", "sk-x")
+    monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
+    used = tokens(1_000_000, 10)
+    outcome = await agent.run(
+        calls(call("poll"), usage=used), model=None, base_url=None, budget={"cost": 0.5}
+    )
+    assert agent.server.requests[0].model == "gpt-5"
+    assert outcome.usage["cost"] == pytest.approx(1.0001)
+    assert outcome.stop_reason == "budget"
+
+
+def test_a_provider_in_capitals_has_the_price_of_its_model() -> None:
+    settings = Settings.model_validate({"prices": {"gpt-5": {"input": 1, "output": 2}}})
+    assert settings.price_of("OpenAI:gpt-5") == settings.prices["gpt-5"]
+
+
+@pytest.mark.parametrize("amount", ["nan", "inf", "-1"])
+def test_a_price_is_a_number(amount: str) -> None:
+    with pytest.raises(ValueError, match="cache_write"):
+        Settings.model_validate(
+            {"prices": {"m": {"input": 1, "output": 1, "cache_write": float(amount)}}}
+        )
