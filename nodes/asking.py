@@ -20,9 +20,16 @@ from nodes.ear import heard
 from nodes.endpoints import breaker
 from nodes.extras import EXTRAS, with_tools
 from nodes.malformed import with_malformed
-from nodes.model_errors import misses_thoughts
+from nodes.model_errors import (
+    misses_signature,
+    misses_thoughts,
+    refuses_signature,
+    refuses_thoughts,
+)
+from nodes.origins import Back, own_thoughts, with_origin
 from nodes.prompted_tools import has_no_tools, in_words, prompted, with_prompted_calls
 from nodes.repair import with_repairs
+from nodes.sealed import drop_sealed
 from nodes.thoughts import without_thought
 from state.messages import calls_of
 from state.model_settings import ModelSettings, provider_of
@@ -56,16 +63,17 @@ async def ask_endpoint(
     """The reply of an endpoint, with its calls read and repaired.
 
     Where the server says that its model has no tools, they are told of in words from then on; where
-    it wants back what the model thought, it gets it.
+    it wants back what the model thought, it gets it; where it refuses that, it is left out.
     """
-    manner = _Manner(breaker.is_prompted(endpoint), breaker.gets_thoughts(endpoint))
-    try:
-        return await _asked(model, endpoint, question, manner)
-    except Exception as error:
-        taught = _taught(error, endpoint, question, manner)
-        if taught is None:
-            raise
-    return await _asked(model, endpoint, question, taught)
+    manner = _Manner(breaker.is_prompted(endpoint), breaker.back_to(endpoint))
+    while True:  # each refusal is answered once
+        try:
+            return await _asked(model, endpoint, question, manner)
+        except Exception as error:
+            taught = _taught(error, endpoint, question, manner)
+            if taught is None:
+                raise
+        manner = taught
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +82,8 @@ class _Manner:
 
     in_words: bool
     """Tools are told of in words."""
-    with_thoughts: bool
-    """What the model thought goes back with the history."""
+    back: Back
+    """How what the model thought goes back with the history."""
 
 
 def _taught(
@@ -87,30 +95,45 @@ def _taught(
         log.info("the model has no tools; they are described to it in words")
         breaker.without_tools(endpoint)
         return replace(manner, in_words=True)
-    by_itself = endpoint.send_reasoning is None and not manner.with_thoughts
-    if by_itself and misses_thoughts(error):
+    back = _taught_of_thoughts(error, endpoint, manner.back)
+    return None if back is None else replace(manner, back=back)
+
+
+def _taught_of_thoughts(error: Exception, endpoint: ModelSettings, back: Back) -> Back | None:
+    chosen = endpoint.send_reasoning
+    if chosen is None and not back.text and misses_thoughts(error):
         log.info("the server wants back what its model thought; it is sent from now on")
         breaker.wants_thoughts(endpoint)
-        return replace(manner, with_thoughts=True)
+        return back._replace(text=True)
+    if chosen is not False and not back.excused and misses_signature(error):
+        log.info("the server wants a signature of each call; those without one say so from now on")
+        breaker.wants_excuses(endpoint)
+        return back._replace(excused=True)
+    if chosen is None and back.sealed and refuses_thoughts(error):
+        if of_their_kind := not refuses_signature(error):
+            breaker.refuses_sealed(endpoint)
+        always = " from now on" if of_their_kind else ""
+        log.info("the server refuses what was signed or encrypted; it is left out%s", always)
+        return back._replace(sealed=False)
     return None
 
 
 async def _asked(
     model: BaseChatModel, endpoint: ModelSettings, question: Question, manner: _Manner
 ) -> AIMessage:
-    provider = provider_of(endpoint.model)
     if question.tools and manner.in_words:
-        return await _in_words(model, provider, question)
-    return await _native(model, provider, question, manner)
+        return await _in_words(model, endpoint, question)
+    return await _native(model, endpoint, question, manner)
 
 
 async def _native(
-    model: BaseChatModel, provider: str, question: Question, manner: _Manner
+    model: BaseChatModel, endpoint: ModelSettings, question: Question, manner: _Manner
 ) -> AIMessage:
+    provider = provider_of(endpoint.model)
     tools, required = question.tools, question.tool_choice == "required"
     extra, asked = question.extra(), cast(Runnable[Any, Any], model)
-    if manner.with_thoughts and provider not in EXTRAS:
-        extra[SEND_REASONING] = True
+    if provider not in EXTRAS:
+        extra[SEND_REASONING] = manner.back
     if tools and provider in EXTRAS:
         asked = with_tools(model, tools, required=required)
     elif tools:
@@ -120,24 +143,27 @@ async def _native(
     # without tools in it a request may still have calls in its history
     request = in_words(question.request) if manner.in_words else question.request
     name = str(getattr(model, "model_id", ""))  # Bedrock's
+    request = own_thoughts(request, manner.back.origin) if provider in EXTRAS else request
     request = to_provider(request, provider, with_tools=bool(tools), model=name)
     reply = from_provider(as_text(await asked.ainvoke(request, **extra)), provider)
     whole = with_cut_off_calls(with_malformed(without_thought(reply)), provider)
-    return _storable(with_repairs(whole, tools or ()))
+    return _storable(with_origin(with_repairs(whole, tools or ()), endpoint))
 
 
-async def _in_words(model: BaseChatModel, provider: str, question: Question) -> AIMessage:
+async def _in_words(model: BaseChatModel, endpoint: ModelSettings, question: Question) -> AIMessage:
     from nodes.prompted_model import PromptedModel
 
     tools = question.tools or []
     asked = PromptedModel(inner=model)
     reply = await asked.ainvoke(prompted(question.request, tools), **question.extra())
-    plain = from_provider(as_text(reply), provider)
-    return _storable(with_repairs(with_prompted_calls(plain), tools))
+    plain = from_provider(as_text(reply), provider_of(endpoint.model))
+    drop_sealed(plain)  # it would go back with calls, and there are none
+    return _storable(with_origin(with_repairs(with_prompted_calls(plain), tools), endpoint))
 
 
 def _storable(message: AIMessage) -> AIMessage:
     message.content = storable_all(message.content)
+    message.additional_kwargs = storable_all(message.additional_kwargs)
     for call in calls_of(message):
         call.update(storable_all(call))
     return message

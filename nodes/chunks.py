@@ -21,6 +21,7 @@ from nodes.compatible import (
     raise_if_failed,
     reasoning_of,
 )
+from nodes.sealed import Sealed
 from nodes.server_usage import together, usage_of, whole_usage
 from nodes.thoughts import REASONING, ThoughtReader
 
@@ -51,6 +52,7 @@ class Chunks:
         self._places: dict[Any, int] = {}
         self._ended = False
         self._thoughts = ThoughtReader()
+        self._sealed = Sealed()
 
     def mended(self, chunk: dict[str, Any]) -> dict[str, Any]:
         """The chunk in the protocol's form, without its figures; the old one is used up.
@@ -73,10 +75,15 @@ class Chunks:
         """What is thought and what is said of the text that was held back."""
         return self._thoughts.end()
 
+    def sealed(self) -> dict[str, Any]:
+        """What the server wants back unread, as `additional_kwargs` have it."""
+        return self._sealed.kept(len(self._calls))
+
     def _choice(self, choice: dict[str, Any]) -> dict[str, Any]:
         raise_if_failed(choice)
         delta = dict(choice.get("delta") or choice.get("message") or {})
         mend_message(delta)
+        self._sealed.feed(delta)
         self._split(delta)
         delta["tool_calls"] = [self._piece(call) for call in delta.get("tool_calls") or ()]
         reason = None if self._ended else choice.get("finish_reason")
@@ -103,6 +110,7 @@ class Chunks:
         new_args = "" if name and args == call.args and call.is_whole() else args
         call.id, call.name = call.id or new_id, call.name + new_name
         call.pieces.append(new_args)
+        self._sealed.feed_call(place, piece)
         said = {"name": new_name or None, "arguments": new_args}
         return {"index": place, "id": new_id, "type": "function", "function": said}
 

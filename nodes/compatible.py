@@ -14,7 +14,7 @@ from nodes.server_usage import whole_usage
 from nodes.thoughts import REASONING, thought_apart
 
 SEND_REASONING = "send_reasoning"
-"""An argument of a model's call: whether what the model thought goes back with the history."""
+"""An argument of a model's call: how what the model thought goes back (`nodes.origins.Back`)."""
 _REASONING_NAMES = (REASONING, "reasoning")
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
 """Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
@@ -152,7 +152,8 @@ def reasoning_of(said: Any) -> str:
         return ""
     found = [said.get(name) for name in _REASONING_NAMES]
     plain: list[str] = [text for text in found if isinstance(text, str) and text]
-    details = said.get("reasoning_details") or ()
+    details = said.get("reasoning_details")
+    details = details if isinstance(details, list) else ()
     return plain[0] if plain else "".join(_detail(one) for one in details)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
+from nodes.sealed import SEALED, length_of
 from state.agent import Compaction
 from state.messages import calls_of
 
@@ -53,7 +55,12 @@ def most(message: BaseMessage) -> float:
     content, around = message.content, _AROUND
     if isinstance(message, AIMessage):
         around += sum(_AROUND + len(str(call["args"])) for call in calls_of(message))
+        around += sum(length_of(message.additional_kwargs.get(name)) for name in SEALED)
     if isinstance(content, str):
         return len(content) + around
-    blocks = (len(str(b.get("text", ""))) if isinstance(b, dict) else len(b) for b in content)
-    return sum(blocks) + _IMAGE * len(content) + around
+    return sum(map(_length, content)) + _IMAGE * len(content) + around
+
+
+def _length(block: Any) -> int:
+    is_image = isinstance(block, dict) and block.get("type") in ("image", "image_url")
+    return 0 if is_image else length_of(block)

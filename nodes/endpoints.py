@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from nodes.model_names import address_of
+from nodes.origins import Back, origin_of
 from state.errors import ModelError, ModelRefusedError
 from state.model_settings import ModelSettings
 
@@ -36,6 +37,8 @@ class Breaker:
         self._circuits: dict[_Key, _Circuit] = {}
         self._without_tools: set[_Key] = set()
         self._thoughtful: set[_Key] = set()
+        self._excused: set[_Key] = set()
+        self._unsealed: set[_Key] = set()
 
     def usable(self, chain: Sequence[ModelSettings]) -> list[ModelSettings]:
         """The endpoints to ask, in order: those that are not left alone, or all if none is left."""
@@ -69,11 +72,23 @@ class Breaker:
         """An endpoint has said that its model's thoughts must come back with the history."""
         self._thoughtful.add(_key(endpoint))
 
-    def gets_thoughts(self, endpoint: ModelSettings) -> bool:
-        """Whether what the model thought goes back to an endpoint."""
-        if endpoint.send_reasoning is None:
-            return _key(endpoint) in self._thoughtful
-        return endpoint.send_reasoning
+    def wants_excuses(self, endpoint: ModelSettings) -> None:
+        """An endpoint has said that a call has no signature: those of other models have none."""
+        self._excused.add(_key(endpoint))
+
+    def refuses_sealed(self, endpoint: ModelSettings) -> None:
+        """An endpoint has said that it does not take back what it gives signed or encrypted."""
+        self._unsealed.add(_key(endpoint))
+
+    def back_to(self, endpoint: ModelSettings) -> Back:
+        """How what the model thought goes back to an endpoint."""
+        key, chosen = _key(endpoint), endpoint.send_reasoning
+        return Back(
+            origin_of(endpoint),
+            text=key in self._thoughtful if chosen is None else chosen,
+            sealed=key not in self._unsealed if chosen is None else chosen,
+            excused=key in self._excused and chosen is not False,
+        )
 
     def _of(self, endpoint: ModelSettings) -> _Circuit:
         return self._circuits.get(_key(endpoint)) or _Circuit()

@@ -77,6 +77,21 @@ _MISSES_THOUGHTS = re.compile(
     r"reasoning_content.{0,80}(?:must be passed|missing|required)|missing.{0,20}reasoning_content",
     re.IGNORECASE | re.DOTALL,
 )
+# Gemini: ai.google.dev/gemini-api/docs/thought-signatures
+_MISSES_SIGNATURE = re.compile(r"missing an? .?thought_?signature", re.IGNORECASE)
+_REFUSES_SIGNATURE = re.compile(
+    r"(?:invalid|corrupted).{0,10}(?:thought.?signature|signature.{0,5} in .{0,5}thinking)"
+    r"|thought.?signature.{0,20}(?:not valid|invalid|corrupted)"
+    r"|encrypted content.{0,80}could not be (?:verified|decrypted)",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFUSES_FIELD = re.compile(
+    r"(?:unknown|unrecognized|unexpected|unsupported|extra_forbidden|not permitted).{0,80}"
+    r"(?:reasoning_details|thinking_blocks|extra_content|provider_specific_fields)"
+    r"|(?:reasoning_details|thinking_blocks|extra_content|provider_specific_fields).{0,80}"
+    r"(?:unknown|unrecognized|unexpected|(?:un|not )supported|forbidden|not (?:permitted|allowed))",
+    re.IGNORECASE | re.DOTALL,
+)
 _FLAGGED = re.compile(r"flagged|moderation|content policy", re.IGNORECASE)
 _OUT_OF_QUOTA = ("insufficient_quota", "billing", "credit balance")
 _FEW = 3
@@ -184,7 +199,26 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
 
 def misses_thoughts(error: BaseException) -> bool:
     """Whether a request is refused since what the model thought before did not come back."""
-    return status_of(error) in (400, 422) and bool(_MISSES_THOUGHTS.search(message_of(error)))
+    return _is_refused_with(error, _MISSES_THOUGHTS)
+
+
+def misses_signature(error: BaseException) -> bool:
+    """Whether a request is refused since a call in it, of another model mostly, is not signed."""
+    return _is_refused_with(error, _MISSES_SIGNATURE)
+
+
+def refuses_signature(error: BaseException) -> bool:
+    """Whether a request is refused since a signature in it is not right."""
+    return _is_refused_with(error, _REFUSES_SIGNATURE)
+
+
+def refuses_thoughts(error: BaseException) -> bool:
+    """Whether a request is refused since what is signed or encrypted came back with it."""
+    return refuses_signature(error) or _is_refused_with(error, _REFUSES_FIELD)
+
+
+def _is_refused_with(error: BaseException, words: re.Pattern[str]) -> bool:
+    return status_of(error) in (400, 422) and bool(words.search(message_of(error)))
 
 
 def may_pass(error: BaseException) -> bool:

@@ -26,6 +26,7 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import UsageMetadata
 
 from nodes.malformed import as_sent, with_calls
+from nodes.origins import BESIDE, thought_blocks
 from state.errors import SettingsError, StorageError
 from state.messages import calls_of
 
@@ -99,7 +100,14 @@ def encode_reply(reply: AIMessage, workspace: str) -> Turn:
         turn["usage"] = dict(reply.usage_metadata)
     if reason := reply.response_metadata.get("finish_reason"):
         turn["finish_reason"] = reason
-    return _moved(turn, workspace, _HERE)
+    return {**_moved(turn, workspace, _HERE), **_thoughts_of(reply)}
+
+
+def _thoughts_of(reply: AIMessage) -> Turn:
+    """What the model thought, as it came: what is signed is not to be changed by a letter."""
+    beside = {k: v for k, v in reply.additional_kwargs.items() if k in BESIDE}
+    found: Turn = {"thoughts": beside, "blocks": thought_blocks(reply)}
+    return {name: value for name, value in found.items() if value}
 
 
 def _moved(turn: Turn, old: str, new: str) -> Turn:
@@ -120,8 +128,11 @@ def decode_reply(recorded: Turn, workspace: str) -> AIMessage:
     turn = _moved(recorded, _HERE, workspace)
     usage: UsageMetadata | None = turn.get("usage")
     reason = turn.get("finish_reason")
+    before = recorded.get("blocks") or []
+    said = [{"type": "text", "text": turn["text"]}] if turn["text"] else []
     message = AIMessage(
-        content=turn["text"],
+        content=[*before, *said] if before else turn["text"],
+        additional_kwargs=recorded.get("thoughts") or {},
         usage_metadata=usage,
         response_metadata={"finish_reason": reason} if reason else {},
     )

@@ -129,7 +129,9 @@ class ReplayModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         reply = self._next(messages)
-        for word in re.findall(r"\S+\s*|\s+", str(reply.content)):
+        in_blocks = not isinstance(reply.content, str)
+        words = [reply.content] if in_blocks else re.findall(r"\S+\s*|\s+", str(reply.content))
+        for word in words:
             yield await _told(AIMessageChunk(content=word), run_manager)
         calls = [as_sent(call) for call in calls_of(reply)]
         rest = AIMessageChunk(
@@ -144,7 +146,7 @@ class ReplayModel(BaseChatModel):
                 )
                 for index, call in enumerate(calls)
             ],
-            additional_kwargs=told_apart(calls),
+            additional_kwargs={**reply.additional_kwargs, **told_apart(calls)},
             usage_metadata=reply.usage_metadata,
             response_metadata=reply.response_metadata,
         )

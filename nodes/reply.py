@@ -7,7 +7,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from nodes.origins import follow
 from nodes.repair import REPAIRED, unnamed
+from nodes.sealed import drop_sealed
 from state.agent import Run
 from state.context import ToolChoice
 from state.messages import MALFORMED_AT, call_ids, calls_of, has_calls, text_of
@@ -30,14 +32,17 @@ def prepared(
         return _without_calls(message)
     notes = message.additional_kwargs.get(REPAIRED, {})
     taken = _taken(call_ids(message), history)
+    new_ids: list[tuple[str, str]] = []
     for index, call in enumerate(calls_of(message)):
         id_ = call["id"]
         if not id_ or id_ in taken:
             known = id_ or unnamed(index)
             id_ = call["id"] = f"{own}-{index}"
+            new_ids.append((known, id_))
             if known in notes:
                 notes[id_] = notes.pop(known)
         taken.add(id_)
+    follow(message, new_ids)
     return message
 
 
@@ -57,6 +62,7 @@ def _without_calls(message: AIMessage) -> AIMessage:
     message.content = text_of(message)
     message.tool_calls, message.invalid_tool_calls = [], []
     message.additional_kwargs.pop(MALFORMED_AT, None)
+    drop_sealed(message)  # it belongs to them
     return message
 
 

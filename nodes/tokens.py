@@ -21,6 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from nodes.image_tokens import image_tokens
 from nodes.languages import cyrillic_cost, latin_cost
+from nodes.sealed import length_of, sealed_text
 
 _LATIN = "À-ɏḀ-ỿ"
 _OPAQUE = 24
@@ -59,6 +60,8 @@ _MESSAGE = 4
 """Tokens around each message, for its role and its ends."""
 _CALL = 9
 """Tokens around each tool call."""
+_SEALED = 0.25
+"""Tokens of a character that is signed or encrypted; what servers count of these, none says."""
 _SAMPLED = 24_000
 """Characters of a text that are looked at; of a longer one `_PARTS` parts are taken."""
 _PARTS = 8
@@ -127,6 +130,8 @@ def estimate_message(message: BaseMessage, provider: str = "openai") -> float:
         return known[1]
     total = _MESSAGE + _content(message.content, provider)
     if isinstance(message, AIMessage):
+        thought, sealed = sealed_text(message)
+        total += estimate_text(thought) + _SEALED * sealed
         for call in (*message.tool_calls, *message.invalid_tool_calls):
             args = call["args"]
             text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
@@ -155,8 +160,11 @@ def _block(block: Any, provider: str) -> float:
         return 0.0
     if block.get("type") in ("image", "image_url"):
         return image_tokens(block, provider)
+    if isinstance(inner := block.get("reasoning_content"), Mapping):  # Bedrock's
+        block = inner
     text = block.get("text") or block.get("thinking") or block.get("reasoning") or ""
-    return estimate_text(str(text))
+    seals = (block.get("signature"), block.get("data"), block.get("extras"))
+    return estimate_text(str(text)) + _SEALED * sum(map(length_of, seals))
 
 
 def estimate_tools(tools: Sequence[Mapping[str, Any]] | None) -> float:

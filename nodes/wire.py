@@ -27,8 +27,10 @@ from langchain_openai.chat_models.base import (
 from nodes.chunks import AsDicts, Chunks
 from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of, take_calls_apart
 from nodes.malformed import told_apart
+from nodes.origins import Back
 from nodes.paced import paced
 from nodes.replies import CUT_OFF
+from nodes.sealed import sealed_of
 from nodes.thoughts import REASONING
 from nodes.wire_forms import WireForm, WireForms, encode, wire_messages
 from state.watched import is_watched
@@ -44,11 +46,12 @@ class Lean(BaseChatOpenAI):
     def model_post_init(self, context: Any, /) -> None:
         """Make room for the wire forms, which are no field of the model."""
         super().model_post_init(context)
-        self._forms = {kept: WireForms(send_reasoning=kept) for kept in (False, True)}
+        self._forms: dict[Back, WireForms] = {}
         self._chunks: Chunks | None = None
 
     def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
-        forms = self._forms[bool(kwargs.pop(SEND_REASONING, False))]
+        back = kwargs.pop(SEND_REASONING, None) or Back()
+        forms = self._forms.setdefault(back, WireForms(back))
         payload = super()._get_request_payload([], **kwargs)
         payload.pop("messages")
         if self.openai_api_base and not self._is_openais_reasoner():
@@ -116,10 +119,11 @@ class Lean(BaseChatOpenAI):
             options={"headers": {"Content-Type": "application/json"}},
         )
         said = mend_reply(answer.json())
+        sealed = sealed_of(said["choices"][0]["message"]) if _has_message(said) else {}
         apart = take_calls_apart(said)
         result = self._create_chat_result(said)
         kept = result.generations[0].message.additional_kwargs
-        kept.update(apart)
+        kept.update(sealed | apart)
         if thought := reasoning_of(said["choices"][0].get("message")):
             kept[REASONING] = thought
         return result
@@ -161,6 +165,13 @@ class LeanChatOpenAI(Lean, ChatOpenAI):
     """ChatOpenAI without the cost that grows with the history."""
 
 
+def _has_message(said: Any) -> bool:
+    try:
+        return isinstance(said["choices"][0]["message"], dict)
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
 def _rename(payload: dict[str, Any], old: str, new: str) -> None:
     if old in payload:
         payload[new] = payload.pop(old)
@@ -177,6 +188,7 @@ def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
 def _last(chunks: Chunks, apart: dict[str, Any]) -> ChatGenerationChunk | None:
     """What is known only when a stream has ended."""
     thought, said = chunks.rest()
+    apart |= chunks.sealed()
     if thought:
         apart[REASONING] = thought
     usage = _create_usage_metadata(chunks.usage) if chunks.usage else None

@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
 from langchain_openai.chat_models.base import _convert_message_to_dict
 
+from nodes.origins import Back, is_foreign
+from nodes.sealed import excuse, put_back
 from nodes.thoughts import REASONING
 from state.messages import calls_of
 
@@ -37,8 +39,8 @@ class WireForm:
 class WireForms:
     """The wire form of each message, kept as long as the message lives."""
 
-    def __init__(self, *, send_reasoning: bool = False) -> None:
-        self._send_reasoning = send_reasoning
+    def __init__(self, back: Back | None = None) -> None:
+        self._back = back or Back()
         self._forms: dict[int, tuple[weakref.ref[BaseMessage], WireForm]] = {}
 
     def of(self, message: BaseMessage) -> WireForm:
@@ -48,12 +50,24 @@ class WireForms:
         if known is not None and known[0]() is message:
             return known[1]
         plain = wire_form(message)
-        if self._send_reasoning and isinstance(message, AIMessage):
-            # those who want it want it of every message, also where there was none
-            plain[REASONING] = message.additional_kwargs.get(REASONING) or ""
+        if isinstance(message, AIMessage):
+            _add_thoughts(plain, message, self._back)
         form = WireForm(plain)
         self._forms[key] = (weakref.ref(message, lambda _: self._forms.pop(key, None)), form)
         return form
+
+
+def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
+    """What was thought with a message, as far as its server is to have it back."""
+    foreign = is_foreign(message, back.origin)
+    if back.text:
+        # those who want it want it of every message, also where there was none
+        known = "" if foreign else message.additional_kwargs.get(REASONING)
+        form[REASONING] = known or ""
+    if back.sealed and not foreign:
+        put_back(form, message)
+    if back.excused:
+        excuse(form)
 
 
 def wire_form(message: BaseMessage) -> dict[str, Any]:
@@ -72,9 +86,18 @@ def wire_form(message: BaseMessage) -> dict[str, Any]:
         kinds = [*message.tool_calls, *message.invalid_tool_calls]
         places = [next(i for i, c in enumerate(kinds) if c is call) for call in calls_of(message)]
         form["tool_calls"] = [form["tool_calls"][place] for place in places]
+    if isinstance(message, AIMessage) and isinstance(message.content, list):
+        form["content"] = _texts(message.content) or (None if form.get("tool_calls") else "")
     if isinstance(message, ToolMessage) and isinstance(message.content, list):
         form["content"] = f"{message.text}\n{IMAGE_FOLLOWS}"
     return form
+
+
+def _texts(blocks: list[Any]) -> list[dict[str, str]]:
+    """The text of blocks that another provider's model may have written, its thoughts left out."""
+    found = ({"type": "text", "text": b} if isinstance(b, str) else b for b in blocks)
+    texts = [{"type": "text", "text": str(b["text"])} for b in found if b.get("type") == "text"]
+    return [text for text in texts if text["text"]]
 
 
 def image_message(batch: list[ToolMessage]) -> dict[str, Any] | None:

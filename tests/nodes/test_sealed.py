@@ -1,0 +1,509 @@
+"""What is signed or encrypted goes back to the server that gave it, as it came."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from nodes import endpoints
+from nodes.origins import THOUGHT_BY, Back, origin_of
+from nodes.sealed import CALLS, NO_SIGNATURE, Sealed
+from nodes.thoughts import REASONING
+from nodes.tokens import estimate_message
+from nodes.wire_forms import WireForms
+from state.model_settings import ModelSettings
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.helpers.long_run import FINDER, SUMMARIZER
+from tests.server import Scripted, ScriptedServer, fail, mentions, raw, text, tokens
+
+Json = dict[str, Any]
+TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+THOUGHT = {**TEXT, "text": "First I look.", "signature": "ErUB+/="}
+SECRET = {
+    "type": "reasoning.encrypted",
+    "data": "gAAAAB==",
+    "id": "rs_1",
+    "format": "openai-responses-v1",
+    "index": 0,
+}
+DETAILS = [THOUGHT, {**SECRET, "index": 1}]
+
+
+def signed(signature: str) -> Json:
+    return {"extra_content": {"google": {"thought_signature": signature}}}
+
+
+def made(place: int, **more: Any) -> Json:
+    """A call in a reply; `index` is what a stream has in it."""
+    arguments = json.dumps({"path": "a", "line": str(place)})
+    return {
+        "id": f"c{place}",
+        "type": "function",
+        "function": {"name": "append", "arguments": arguments},
+        **more,
+    }
+
+
+def reply(streamed: bool, *deltas: Json) -> Scripted:
+    """A reply of one message, whole or in these pieces."""
+    if not streamed:
+        [message] = deltas
+        said = {"role": "assistant", "content": None, **message}
+        choice = {"index": 0, "message": said, "finish_reason": "tool_calls"}
+        body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
+        return raw(json.dumps(body).encode(), content_type="application/json")
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    choices: list[Json] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+    events = [f"data: {json.dumps({**head, 'choices': [choice]})}\n\n" for choice in choices]
+    return raw("".join([*events, "data: [DONE]\n\n"]).encode(), content_type="text/event-stream")
+
+
+@pytest.fixture(autouse=True)
+def fresh_breaker() -> Iterator[None]:
+    _forget()
+    yield
+    _forget()
+
+
+def _forget() -> None:
+    for known in vars(endpoints.breaker).values():
+        if isinstance(known, dict | set):
+            known.clear()
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def streamed(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture
+def lax(agent: ScriptedAgent) -> ScriptedAgent:
+    """An agent whose server takes fields that OpenAI's does not know."""
+    agent.server.strict = False
+    return agent
+
+
+async def run(
+    agent: ScriptedAgent, *replies: Scripted, streamed: bool, thread: str = "t", **chosen: Any
+) -> list[Any]:
+    """A run that somebody watches, or nobody; what is streamed of it."""
+    agent.server.script(*replies)
+    stream = agent.graph.astream(
+        {"request": "Do it."},
+        thread_config(thread),
+        context=agent.context(**chosen),
+        stream_mode=["messages"] if streamed else ["values"],
+    )
+    return [part async for part in stream]
+
+
+def assistants(server: ScriptedServer) -> list[Json]:
+    """Those of the last request."""
+    return [m for m in server.requests[-1].messages if m["role"] == "assistant"]
+
+
+def together(*pieces: Json) -> Any:
+    """What becomes of pieces of `reasoning_details`, each in a chunk of its own."""
+    found = Sealed()
+    for piece in pieces:
+        found.feed({"reasoning_details": [piece]})
+    return found.kept(0).get("reasoning_details")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole"),
+    [
+        (
+            [
+                {**TEXT, "text": "First"},
+                {**TEXT, "text": " I look."},
+                {**TEXT, "signature": "ErUB+/="},
+            ],
+            [THOUGHT],
+        ),
+        (
+            [
+                {**TEXT, "text": "First", "signature": None},
+                {**TEXT, "text": " I look.", "signature": ""},
+                {**TEXT, "text": "", "signature": "ErUB+/="},
+            ],
+            [THOUGHT],
+        ),
+        (
+            [{**TEXT, "text": "a", "index": 0}, {**TEXT, "text": "b", "index": 1}] * 2,
+            [{**TEXT, "text": "aa", "index": 0}, {**TEXT, "text": "bb", "index": 1}],
+        ),
+        ([THOUGHT, {**TEXT, "text": "Then"}, {**TEXT, "signature": "x"}], "two"),
+        ([{**TEXT, "text": "a"}, SECRET, {**TEXT, "text": "b"}], "as they are"),
+        ([SECRET, {**SECRET, "id": "rs_2", "data": "hBBB"}], "as they are"),
+        ([{**TEXT, "signature": "one"}, {**TEXT, "signature": "two"}], "as they are"),
+        ([SECRET, SECRET], [SECRET]),
+        (
+            [{"type": "reasoning.summary", "summary": word} for word in ("I ", "look.")],
+            [{"type": "reasoning.summary", "summary": "I look."}],
+        ),
+    ],
+    ids=[
+        "a late signature",
+        "null signatures before",
+        "by the index",
+        "a second block after the signature",
+        "a second block after another kind",
+        "two secrets of one index",
+        "two thoughts that are not shown",
+        "the same twice",
+        "without an index",
+    ],
+)
+def test_pieces_become_entries(pieces: list[Json], whole: Any) -> None:
+    expected = {"as they are": pieces, "two": [THOUGHT, {**TEXT, "text": "Then", "signature": "x"}]}
+    assert together(*pieces) == (expected[whole] if isinstance(whole, str) else whole)
+
+
+def test_pieces_of_litellms_blocks_become_blocks() -> None:
+    found = Sealed()
+    for piece in ({"thinking": "I "}, {"thinking": "look."}, {"thinking": "", "signature": "s"}):
+        found.feed({"thinking_blocks": [{"type": "thinking", **piece}]})
+    found.feed({"thinking_blocks": [{"type": "redacted_thinking", "data": "x"}]})
+    assert found.kept(0)["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "I look.", "signature": "s"},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
+
+
+async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) -> None:
+    whole = {"reasoning_details": DETAILS, "reasoning": "First I look.", "tool_calls": [made(0)]}
+    pieces = [
+        {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
+        {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
+        {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
+        {"reasoning_details": [DETAILS[1]], "tool_calls": [made(0, index=0)]},
+    ]
+    await run(
+        lax, reply(streamed, *(pieces if streamed else [whole])), text("done"), streamed=streamed
+    )
+    [sent] = assistants(lax.server)
+    assert sent["reasoning_details"] == DETAILS
+    assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
+    kept = (await lax.messages())[1]
+    assert kept.additional_kwargs[REASONING] == "First I look."
+
+
+async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent, streamed: bool) -> None:
+    """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
+    both = [made(0, **signed("AbC+/=")), made(1)]
+    deltas = [{"tool_calls": [{**one, "index": 0}]} for one in both]
+    first = reply(True, *deltas) if streamed else reply(False, {"tool_calls": both})
+    await run(lax, first, text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    one, two = sent["tool_calls"]
+    assert one["extra_content"] == signed("AbC+/=")["extra_content"]
+    assert "extra_content" not in two
+    assert [one["id"], two["id"]] == ["c0", "c1"]
+
+
+async def test_a_signature_that_comes_late_goes_back_on_its_call(lax: ScriptedAgent) -> None:
+    deltas = [
+        {"tool_calls": [made(0, index=0)]},
+        {"tool_calls": [made(1, index=1, extra_content=None)]},
+        {"tool_calls": [{"index": 1, **signed("late")}]},
+        {"tool_calls": [{"index": 1, "function": None, **signed("late")}]},
+    ]
+    await run(lax, reply(True, *deltas), text("done"), streamed=True)
+    one, two = assistants(lax.server)[0]["tool_calls"]
+    assert "extra_content" not in one
+    assert two["extra_content"] == signed("late")["extra_content"]
+    assert lax.lines("a") == ["0", "1"]
+
+
+async def test_a_signature_of_a_text_goes_back_with_it(lax: ScriptedAgent, streamed: bool) -> None:
+    said = {"content": "Hello.", **signed("of the text")}
+    pieces = [{"content": "Hello."}, {"content": "", **signed("of the text")}]
+    await run(lax, reply(streamed, *(pieces if streamed else [said])), streamed=streamed)
+    await run(lax, text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    assert sent["content"] == "Hello."
+    assert sent["extra_content"] == signed("of the text")["extra_content"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"reasoning_details": 5, "extra_content": "x", "thinking_blocks": {"type": "thinking"}},
+        {"reasoning_details": None, "extra_content": None, "thinking_blocks": None},
+        {"reasoning_details": {"text": "a"}, "extra_content": [], "thinking_blocks": []},
+        {"reasoning_details": [None, "a", []], "extra_content": {}},
+    ],
+    ids=["other types", "null", "an object", "odd entries"],
+)
+async def test_what_is_of_another_type_is_nothing(
+    lax: ScriptedAgent, odd: Json, streamed: bool
+) -> None:
+    called = made(0, **({"index": 0} if streamed else {}), extra_content=odd["extra_content"])
+    await run(
+        lax, reply(streamed, {**odd, "tool_calls": [called]}), text("done"), streamed=streamed
+    )
+    assert lax.lines("a") == ["0"]
+    [sent] = assistants(lax.server)
+    assert set(sent) == {"role", "content", "tool_calls"}
+    assert set(sent["tool_calls"][0]) == {"id", "type", "function"}
+
+
+async def test_odd_values_in_an_entry_do_no_harm(lax: ScriptedAgent) -> None:
+    odd = [{"type": None, "text": 5, "index": None}, {"text": "a", "index": []}, {"data": {"a": 1}}]
+    deltas = [{"reasoning_details": [one]} for one in odd]
+    await run(
+        lax,
+        reply(True, *deltas, {"tool_calls": [made(0, index=0)]}),
+        text("done"),
+        streamed=True,
+    )
+    assert lax.lines("a") == ["0"]
+    assert len(assistants(lax.server)[0]["reasoning_details"]) == 2
+
+
+async def test_half_a_surrogate_pair_in_a_thought_can_be_stored(lax: ScriptedAgent) -> None:
+    thought = {"reasoning": "\ud83d", "reasoning_details": [{**TEXT, "text": "\ud83d\0"}]}
+    await run(
+        lax,
+        reply(False, {**thought, "tool_calls": [made(0)]}),
+        text("done"),
+        streamed=False,
+    )
+    assert (await lax.outcome()).output == "done"
+    assert assistants(lax.server)[0]["reasoning_details"][0]["text"] == "\ufffd\u2400"
+
+
+async def test_never_if_it_is_not_to_be_sent(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, streamed: bool
+) -> None:
+    monkeypatch.setenv("MANUS_SEND_REASONING", "false")
+    one = made(0, **({"index": 0} if streamed else {}), **signed("AbC"))
+    first = reply(streamed, {"reasoning_details": DETAILS, "tool_calls": [one]})
+    await run(lax, first, text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    assert set(sent) == {"role", "content", "tool_calls"}
+    kept = (await lax.messages())[1].additional_kwargs
+    assert kept[REASONING] == "First I look.", "it is still shown"
+    assert "reasoning_details" not in kept
+
+
+@pytest.fixture
+def second(
+    lax: ScriptedAgent,
+    new_server: Callable[[], ScriptedServer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ScriptedServer:
+    """Another server, configured as the fallback of the agent's."""
+    other = new_server()
+    monkeypatch.setenv("MANUS_BASE_URL", lax.server.base_url)
+    named = f'fallback = [{{model = "other", base_url = "{other.base_url}"}}]'
+    (tmp_path / "manus.toml").write_text(f"send_reasoning = true\n{named}\n")
+    return other
+
+
+async def test_no_other_server_gets_it(
+    lax: ScriptedAgent, second: ScriptedServer, streamed: bool
+) -> None:
+    """Neither what is sealed nor what can be read; the first one has it again afterwards."""
+    second.strict = False
+    one = made(0, **({"index": 0} if streamed else {}), **signed("AbC"))
+    first = reply(streamed, {"reasoning_details": DETAILS, "tool_calls": [one]})
+    other = reply(
+        streamed,
+        {
+            **one,
+            "reasoning_details": [SECRET],
+            "tool_calls": [{**one, "id": "d0", **signed("of the other")}],
+        },
+    )
+    second.script(other)
+    await run(
+        lax, first, fail(403, message="flagged"), text("done"), streamed=streamed, base_url=None
+    )
+    [given] = assistants(second)
+    assert given[REASONING] == ""
+    assert "reasoning_details" not in given
+    assert "extra_content" not in given["tool_calls"][0]
+    mine, others = assistants(lax.server)
+    assert (mine["reasoning_details"], mine[REASONING]) == (DETAILS, "First I look.")
+    assert mine["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
+    assert "reasoning_details" not in others
+    assert "extra_content" not in others["tool_calls"][0]
+    assert "of the other" not in json.dumps(others)
+
+
+async def test_the_same_server_with_another_model_does_not_get_it(lax: ScriptedAgent) -> None:
+    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
+    await run(lax, first, text("done"), streamed=False)
+    await run(lax, text("again"), streamed=False, model="another")
+    assert all("reasoning_details" not in one for one in assistants(lax.server))
+    await run(lax, text("and again"), streamed=False)
+    assert assistants(lax.server)[0]["reasoning_details"] == DETAILS
+
+
+def test_an_origin_tells_address_and_model_and_neither_can_be_read() -> None:
+    one = ModelSettings(model="m", base_url="http://key@here/v1")
+    assert origin_of(one) == origin_of(one.model_copy(update={"base_url": "http://key@here/v1/"}))
+    others = [{"model": "n"}, {"base_url": "http://there/v1"}, {"model": "azure:m"}]
+    assert len({origin_of(one), *(origin_of(one.model_copy(update=o)) for o in others)}) == 4
+    assert "here" not in origin_of(one)
+
+
+async def test_each_request_begins_as_the_one_before(lax: ScriptedAgent) -> None:
+    steps = [
+        reply(
+            False,
+            {
+                "reasoning_details": [{**THOUGHT, "text": f"Step {n}."}],
+                "tool_calls": [made(n, **signed(f"s{n}"))],
+            },
+        )
+        for n in range(6)
+    ]
+    await run(lax, *steps, text("done"), streamed=False)
+    raws = [request.raw for request in lax.server.requests]
+    assert len(raws) == 7
+    for before, after in itertools.pairwise(raws):
+        shared = before[: before.rindex(b',{"content":"What next?')]
+        assert after.startswith(shared)
+    assert b"Step 0." in raws[1]
+
+
+async def test_it_outlives_the_process_and_its_breaker(lax: ScriptedAgent) -> None:
+    """A thread is read from the file by a graph that has never seen its messages."""
+    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
+    await run(lax, first, text("done"), streamed=False)
+    again = ScriptedAgent(lax.server, lax.workspace, lax.saver)
+    await run(again, text("again"), streamed=False)
+    sent = assistants(lax.server)[0]
+    assert sent["reasoning_details"] == DETAILS
+    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
+
+
+async def test_a_thread_that_was_played_goes_on_with_it(
+    lax: ScriptedAgent, streamed: bool, tmp_path: Path
+) -> None:
+    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
+    await run(lax, first, text("done"), streamed=False, record="turns.jsonl")
+    await run(lax, streamed=streamed, thread="played", model="replay:turns.jsonl")
+    await run(lax, text("real"), streamed=False, thread="played")
+    sent = assistants(lax.server)[0]
+    assert sent["reasoning_details"] == DETAILS
+    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
+
+
+def test_it_counts_as_tokens() -> None:
+    bare = AIMessage("", tool_calls=[{"name": "a", "args": {}, "id": "c"}])
+    words = " ".join(f"word{n}" for n in range(500))
+    thought = bare.model_copy(
+        update={"additional_kwargs": {"reasoning_details": [{**TEXT, "text": words}]}}
+    )
+    secret = bare.model_copy(
+        update={"additional_kwargs": {"reasoning_details": [{**SECRET, "data": "aB3+" * 2_000}]}}
+    )
+    beside = bare.model_copy(update={"additional_kwargs": {CALLS: [signed("aB3+" * 2_000)]}})
+    assert estimate_message(thought) > estimate_message(bare) + 500
+    assert estimate_message(secret) > estimate_message(bare) + 1_000
+    assert estimate_message(beside) == pytest.approx(estimate_message(secret), rel=0.01)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_calls_that_are_no_longer_those_that_were_made_are_unsigned(count: int) -> None:
+    calls: Any = [{"name": "a", "args": {}, "id": f"c{n}"} for n in range(count)]
+    kept = {CALLS: [signed("AbC")], THOUGHT_BY: "me"}
+    changed = AIMessage("Edited.", tool_calls=calls, additional_kwargs=kept)
+    form = WireForms(Back("me")).of(changed).form
+    assert "AbC" not in json.dumps(form)
+
+
+async def test_an_entry_stays_with_its_call_when_that_gets_another_id(lax: ScriptedAgent) -> None:
+    """OpenRouter finds the signature of a call of Gemini's by the call's id."""
+    of_call = {"type": "reasoning.encrypted", "data": "x", "id": "c0", "index": 0}
+    one = reply(False, {"reasoning_details": [of_call], "tool_calls": [made(0)]})
+    await run(lax, one, one, text("done"), streamed=False)
+    assert_paired(await lax.messages())
+    sent = assistants(lax.server)
+    ids = [message["tool_calls"][0]["id"] for message in sent]
+    assert ids[0] != ids[1]
+    assert [message["reasoning_details"][0]["id"] for message in sent] == ids
+
+
+UNSIGNED = fail(
+    400,
+    message="Function call is missing a thought_signature in functionCall parts. This is required "
+    "for tools to work correctly. Additional data, function call `default_api:append`.",
+)
+
+
+async def test_calls_of_another_model_are_excused_where_the_server_wants_signatures(
+    lax: ScriptedAgent,
+) -> None:
+    both = reply(False, {"tool_calls": [made(0), made(1)]})
+    await run(lax, both, text("done"), streamed=False, model="another")
+    own = reply(False, {"tool_calls": [made(2, **signed("mine"))]})
+    await run(lax, UNSIGNED, own, text("done"), streamed=False)
+    assert (await lax.outcome()).output == "done"
+    foreign, mine = (m for m in assistants(lax.server) if m.get("tool_calls"))
+    one, two = foreign["tool_calls"]
+    assert one["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
+    assert "extra_content" not in two
+    assert mine["tool_calls"][0]["extra_content"] == signed("mine")["extra_content"]
+    assert len(lax.server.requests) == 5, "it is known from then on"
+
+
+INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
+UNKNOWN = "Invalid JSON payload received. Unknown name \"reasoning_details\" at 'messages[2]'"
+FORBIDDEN = "Extra inputs are not permitted: body.messages.2.assistant.reasoning_details"
+
+
+@pytest.mark.parametrize(
+    ("said", "requests"),
+    [(INVALID, 5), ("Corrupted thought signature.", 5), (UNKNOWN, 4), (FORBIDDEN, 4)],
+)
+async def test_what_is_refused_is_left_out(lax: ScriptedAgent, said: str, requests: int) -> None:
+    """A signature that is not right says nothing of the next; an unknown field stays one."""
+    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
+    refused = fail(400, message=said)
+    again = reply(False, {"tool_calls": [made(1)]})
+    both = [refused] if requests == 5 else []
+    await run(lax, first, refused, again, *both, text("done"), streamed=False)
+    assert (await lax.outcome()).output == "done"
+    assert "reasoning_details" not in json.dumps(assistants(lax.server))
+    assert len(lax.server.requests) == requests
+
+
+async def test_it_counts_towards_the_window_and_goes_with_its_message(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "12000")
+    for asked in (SUMMARIZER, FINDER):
+        lax.server.when(mentions(asked)).always(text("None.", usage=tokens(10, 10)))
+    steps = [
+        reply(
+            False,
+            {
+                "reasoning_details": [{**THOUGHT, "text": f"Step {n}. " + "I look. " * 600}],
+                "tool_calls": [made(n, **signed(f"sig{n}"))],
+            },
+        )
+        for n in range(8)
+    ]
+    await run(lax, *steps, text("done"), streamed=False)
+    values = await lax.values()
+    assert values["compaction"]["count"] >= 1
+    held = [m for m in values["messages"] if isinstance(m, AIMessage) and m.tool_calls]
+    assert 0 < len(held) < 8
+    sent = lax.server.requests[-1].raw
+    assert b"sig0" not in sent
+    assert b"Step 0. " not in sent
+    assert sent.count(b"reasoning_details") == len(held)
+    assert b"sig7" in sent
