@@ -19,6 +19,7 @@ from graph.given import to_context, to_input
 from graph.outcome import question_of
 from graph.run_span import traced
 from nodes import running
+from nodes.closing import kept_for_last_word
 from nodes.side_calls import offer_model
 from state.agent import AgentInput
 from state.context import Context
@@ -134,9 +135,11 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         """Tell a purse of a run that goes on what was spent: tools may be the first to ask it."""
         if is_new or not running_now.purse.is_limited:
             return
-        usage = (await self.stored_values(config)).get("usage")
-        if usage is not None:
-            running_now.purse.sync(usage)
+        values = await self.stored_values(config)
+        if (usage := values.get("usage")) is not None:
+            purse, history = running_now.purse, values.get("messages", [])
+            purse.sync(usage)
+            purse.keep(kept_for_last_word(purse.budget, usage, history))
 
     def _inner(
         self, config: RunnableConfig, key: str, running_now: running.Running

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from langchain_core.messages import AnyMessage
 
 from nodes.context_size import counted_at
 from nodes.ending import limits_of, shown_limit
+from nodes.tokens import estimate_message
 from state.agent import Usage
 from state.budget import Budget
 from state.messages import last_assistant
+from state.usage import tokens_of
 
 WARN_AT = 0.8
 _FEWEST_CALLS = 4
@@ -19,19 +22,14 @@ _TIME = 0.9
 
 
 def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> str | None:
-    """The budget, in words, that has room for one more call and not for two; None if all have.
-
-    The next call is taken to cost what the last one did.
-    """
-    newest = last_assistant(history)
-    tokens = (counted_at(newest) or 0) if newest is not None and usage["model_calls"] else 0
-    each = {"tokens": tokens, "cost": usage.get("cost", 0.0) / max(1, usage["model_calls"])}
+    """The budget, in words, that has room for one more call and not for two; None if all have."""
+    each = next_call(budget, usage, history)
     for name, used, limit in limits_of(budget, usage):
         if limit is None:
             continue
         left = limit - used
         nearly = {
-            "tokens": 0 < left < 2 * tokens,
+            "tokens": 0 < left < 2 * each["tokens"],
             "cost": 0 < left < 2 * each["cost"],
             "seconds": used >= _TIME * limit,
             "tool calls": left <= 0,
@@ -40,6 +38,30 @@ def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> st
         if nearly[name]:
             return shown_limit(name, used, limit)
     return None
+
+
+def next_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> dict[str, float]:
+    """What the next call will use of tokens and money, as far as they are limited.
+
+    As much as the last one, and what has come since; nothing before there was one.
+    """
+    newest, used = last_assistant(history), tokens_of(usage)
+    if newest is None or not used or (budget.tokens is None and budget.cost is None):
+        return {"tokens": 0.0, "cost": 0.0}
+    since = map(estimate_message, takewhile(lambda m: m is not newest, reversed(history)))
+    tokens = (counted_at(newest) or 0) + sum(since)
+    spent = usage.get("cost", 0.0)
+    return {"tokens": tokens, "cost": spent * max(1 / usage["model_calls"], tokens / used)}
+
+
+def kept_for_last_word(
+    budget: Budget, usage: Usage, history: Sequence[AnyMessage]
+) -> dict[str, float]:
+    """What calls on the side leave untouched, so that a run out of budget says what it has."""
+    kept = next_call(budget, usage, history)
+    if budget.model_calls is not None and budget.model_calls >= _FEWEST_CALLS:
+        kept["model_calls"] = 1.0
+    return kept
 
 
 def nearly_used_up(budget: Budget, usage: Usage) -> list[str]:

@@ -145,7 +145,8 @@ class _Exchange:
         """One attempt. It needs room in the budget, also after one that failed and was paid for."""
         running = self._running
         told = forecast(running, endpoint, self._request, self._tools)
-        async with running.purse.call(told.likely, told.most) as paid:
+        aside = self._question.quiet
+        async with running.purse.call(told.likely, told.most, on_the_side=aside) as paid:
             name = self._claim(endpoint)
             began = time.monotonic()
             with listening() as ear:

@@ -52,6 +52,11 @@ class Purse:
         self._said = 0.0
         self._known = no_usage()
         self._lines: list[Spending] = []
+        self._last_word: Mapping[str, float] = {}
+
+    def keep(self, amounts: Mapping[str, float]) -> None:
+        """Keep so much for the last word of the run: calls on the side leave it untouched."""
+        self._last_word = amounts
 
     def draw_on(self, parent: Purse, who: str) -> None:
         """Be the purse of somebody who has a share of another one."""
@@ -131,13 +136,18 @@ class Purse:
 
     @asynccontextmanager
     async def call(
-        self, estimate: Mapping[str, float], most: Mapping[str, float] | None = None
+        self,
+        estimate: Mapping[str, float],
+        most: Mapping[str, float] | None = None,
+        *,
+        on_the_side: bool = False,
     ) -> AsyncIterator[list[Reply]]:
         """Set aside what a call may use; the block adds its replies to the list.
 
         `estimate` is what it will need, `most` what it can use at most (without it: no more than
         that). Waits while other calls of the run and its steps are under way and all of them do
-        not fit what is left even at their largest.
+        not fit what is left even at their largest. A call `on_the_side`, of a tool or for notes,
+        leaves what is kept for the last word of the run, and is not made where it does not fit.
 
         Raises:
             BudgetError: there is no room for it.
@@ -148,7 +158,8 @@ class Purse:
 
         def ask() -> Answer:
             nonlocal number
-            answer = self._may_go(wanted) or self._root.has_room(bound)
+            kept = self._last_word if on_the_side else {}
+            answer = self._may_go(wanted, kept) or self._root.has_room(bound, kept)
             if answer == "go":
                 self.ledger.promised[who] = wanted
                 number = self._root._gate.let_in(bound)
@@ -179,23 +190,27 @@ class Purse:
         self._replies += len(whole)
         self._said += sum(reply.output_tokens for reply in whole)
 
-    def _may_go(self, wanted: Mapping[str, float]) -> Answer | None:
-        """What its own share says to a call; None: that it can go.
+    def _may_go(self, wanted: Mapping[str, float], kept: Mapping[str, float]) -> Answer | None:
+        """What its own share says to a call; None: that it can go. `kept` is not for it.
 
         Raises:
             BudgetError: there is no room for it, and there will be none.
         """
         self._take_what_is_free()
-        if all(amount <= self.ledger.free(kind) for kind, amount in wanted.items()):
+        needed = {kind: amount + kept.get(kind, 0.0) for kind, amount in wanted.items()}
+        if all(amount <= self.ledger.free(kind) for kind, amount in needed.items()):
             return None
-        if self._calls_under_way() and all(self.ledger.unspent(kind) > 0 for kind in wanted):
+        unspent = {kind: self.ledger.unspent(kind) - kept.get(kind, 0.0) for kind in wanted}
+        if self._calls_under_way() and all(left > 0 for left in unspent.values()):
             return "stand aside"
-        if not self._may_overdraw(wanted):
-            raise BudgetError(self._missing(wanted))
+        if kept or not self._may_overdraw(wanted):
+            raise BudgetError(self._missing(needed))
         return None
 
-    def has_room(self, bound: Mapping[str, float]) -> Answer:
+    def has_room(self, bound: Mapping[str, float], kept: Mapping[str, float]) -> Answer:
         """Whether a call can go beside those that are under way; it is asked of the root.
+
+        What is `kept` is left untouched even if all of them are at their largest.
 
         Raises:
             BudgetError: nothing is left.
@@ -205,7 +220,10 @@ class Purse:
                 limit = self.ledger.limits[kind]
                 raise BudgetError(shown_limit(_WORDS.get(kind, kind), self._spent(kind), limit))
         gate = self._gate
-        fits = all(gate.largest(k) + most <= self._left(k) for k, most in bound.items())
+        fits = all(
+            gate.largest(kind) + most + kept.get(kind, 0.0) <= self._left(kind)
+            for kind, most in bound.items()
+        )
         return "go" if gate.is_free or fits else "wait"
 
     def _left(self, kind: str) -> float:

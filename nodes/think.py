@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from nodes.beginning import begin_step
-from nodes.closing import last_call, nearly_used_up
+from nodes.closing import kept_for_last_word, last_call, nearly_used_up
 from nodes.complete import Reply
 from nodes.looking import look
 from nodes.mending import mend, replacing
@@ -51,6 +51,8 @@ async def _think(
     mended = mend(state.get("messages", []), running.session.journal.answer_to)
     history = mended or state.get("messages", [])
     plan_note, begun_plan = plan_notes(state, running.profile)
+    purse = running.purse
+    purse.keep(kept_for_last_word(purse.budget, purse.used, history))
     circle = begun.get("circle", state.get("circle"))
     choice, budget_note = closing_choice(running, run, running.purse.used, history)
     seen, images = await look(running, history)
@@ -69,6 +71,7 @@ async def _think(
         return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
     spent = accounted(begun, running, meter)
     message = prepared(reply.message, talk.history, run, choice)
+    purse.keep(kept_for_last_word(purse.budget, purse.used, [message]))
     tell(_thought(run, message, reply, spent["usage"]))
     if has_calls(message):
         tell(StatusEvent(type="status", status="executing", stop_reason=None))

@@ -113,7 +113,7 @@ class TestEndings:
     @pytest.mark.parametrize(
         ("budget", "steps", "named"),
         [
-            (Budget(tokens=350), 2, "tokens (220 of 350)"),
+            (Budget(tokens=400), 2, "tokens (220 of 400)"),
             (Budget(tool_calls=4), 2, "tool calls (4 of 4)"),
             (Budget(model_calls=4), 3, "model calls (3 of 4)"),
         ],

@@ -11,12 +11,13 @@ import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
+from prompts.compaction import INSTRUCTION_FINDER, SUMMARIZER
 from state.agent import Usage
 from state.budget import Budget
 from state.usage import summed
 from tests.graph.test_crash import GO_ON, Children
 from tests.helpers.agent import CONSULTER, ScriptedAgent
-from tests.server import call, calls, fail, hang, text, tokens
+from tests.server import call, calls, fail, hang, mentions, text, tokens
 
 POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
 CONSULT = calls(call("consult", path="said", line="Who?"), usage=tokens(2_000, 20))
@@ -189,15 +190,17 @@ class TestCrash:
     ) -> None:
         """Both want the same file: the second one asks only now, and nothing is left for it."""
         consult = call("consult", path="said", line="Who?")
-        agent.server.script(calls(consult, consult, usage=tokens(2_000, 20)), ANSWER)
-        limited = agent.context(budget=Budget(tokens=2_100)).model_dump()
+        agent.server.script(calls(consult, consult, usage=tokens(2_000, 20)), ANSWER, DONE)
+        budget = Budget(tokens=4_300)  # some 2,000 are kept for the last word
+        limited = agent.context(budget=budget).model_dump()
         child = children.start(consults=True, context=limited)
         children.kill_when(child, lambda: agent.lines("said") == ["Me."])
         consulter = ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
-        outcome = await consulter.invoke(GO_ON, budget=Budget(tokens=2_100))
+        outcome = await consulter.invoke(GO_ON, budget=budget)
         assert outcome.stop_reason == "budget"
+        assert outcome.output.startswith("Done.")
         assert "no room for another model call" in (await consulter.observations())[1]
-        assert (outcome.usage["model_calls"], outcome.usage["input_tokens"]) == (2, 2_300)
+        assert (outcome.usage["model_calls"], outcome.usage["input_tokens"]) == (3, 6_300)
 
     async def test_in_a_step_whose_first_reply_had_to_be_asked_for_again(
         self, agent: ScriptedAgent, children: Children
@@ -260,6 +263,42 @@ class TestLimits:
         assert outcome.usage["tool_calls"] == 3
         assert (await agent.observations())[3].startswith("Not executed: the budget")
         assert outcome.output.startswith("Three are written.")
+
+    async def test_what_tools_ask_leaves_room_for_the_last_word(
+        self, consulter: ScriptedAgent
+    ) -> None:
+        """Of 4,500 tokens the step has used 2,000, and its tools want to ask twice for 700."""
+        ask = [call("consult", path=f"said{n}", line="Who?" * 450) for n in range(2)]
+        work = calls(*ask, usage=tokens(1_980, 20))
+        answer = text("Me.", usage=tokens(690, 10))
+        last = text("One of two said it.", usage=tokens(1_000, 50))
+        outcome = await consulter.run(work, answer, last, budget=Budget(tokens=5_000))
+        assert outcome.stop_reason == "budget"
+        assert outcome.output.startswith("One of two said it.")
+        said = await consulter.observations()
+        assert ["no room for another model call" in one for one in said] in (
+            [False, True],
+            [True, False],
+        )
+        assert outcome.usage["roles"]["extract"]["model_calls"] == 1
+
+    async def test_notes_leave_room_for_the_last_word(
+        self, agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The history has to be made shorter when hardly more than one call is left."""
+        monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
+        (agent.workspace / "long").write_text("A wall, a door, a window. " * 200)
+        read = [calls(call("read", path="long"), usage=tokens(n, 50)) for n in (2_450, 3_450)]
+        last = text("As far as I came.", usage=tokens(2_000, 50))
+        agent.server.when(mentions(INSTRUCTION_FINDER[:40])).always(
+            text("NONE", usage=tokens(9, 1))
+        )
+        notes = text("- A wall. [#2]", usage=tokens(2_000, 4_000))
+        agent.server.when(mentions(SUMMARIZER[:40])).always(notes)
+        outcome = await agent.run(*read, last, budget=Budget(tokens=11_500))
+        assert (await agent.values())["compaction"]["count"] == 1
+        assert outcome.output.startswith("As far as I came.")
+        assert not any(SUMMARIZER[:40] in request.text for request in agent.server.requests)
 
     async def test_terminate_needs_no_room(self, agent: ScriptedAgent) -> None:
         both = calls(call("append", path="a", line="1"), call("terminate", status="success"))
