@@ -105,7 +105,8 @@ def _taught_of_thoughts(error: Exception, endpoint: ModelSettings, back: Back) -
         log.info("the server wants back what its model thought; it is sent from now on")
         breaker.wants_thoughts(endpoint)
         return back._replace(text=True)
-    if chosen is not False and not back.excused and misses_signature(error):
+    by_us = chosen is not False and provider_of(endpoint.model) not in EXTRAS
+    if by_us and not back.excused and misses_signature(error):
         log.info("the server wants a signature of each call; those without one say so from now on")
         breaker.wants_excuses(endpoint)
         return back._replace(excused=True)
@@ -143,7 +144,8 @@ async def _native(
     # without tools in it a request may still have calls in its history
     request = in_words(question.request) if manner.in_words else question.request
     name = str(getattr(model, "model_id", ""))  # Bedrock's
-    request = own_thoughts(request, manner.back.origin) if provider in EXTRAS else request
+    if provider in EXTRAS:
+        request = own_thoughts(request, manner.back)
     request = to_provider(request, provider, with_tools=bool(tools), model=name)
     reply = from_provider(as_text(await asked.ainvoke(request, **extra)), provider)
     whole = with_cut_off_calls(with_malformed(without_thought(reply)), provider)

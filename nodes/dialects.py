@@ -12,6 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from nodes.cache_marks import with_cache_marks
 from nodes.extras import EXTRAS
+from nodes.origins import is_thought
+from nodes.own_blocks import with_own_blocks
 from nodes.prompted_tools import in_words
 from nodes.replies import reason_of
 from state.messages import calls_of, has_calls
@@ -54,15 +56,39 @@ def _object(args: Any) -> dict[str, Any]:
 
 def from_provider(message: AIMessage, provider: str) -> AIMessage:
     """A reply with its calls in one place, text alone as text, and why it ended under one name."""
-    if provider not in EXTRAS:
-        return message
-    if reason := reason_of(message):
+    if provider in EXTRAS and (reason := reason_of(message)):
         message.response_metadata.setdefault("finish_reason", reason)
-    if isinstance(message.content, list):
-        blocks = [block for block in message.content if not _is_repeated(block)]
+    if provider == "google":  # its package says one of the calls again there, and sends it again
+        message.additional_kwargs.pop("function_call", None)
+    own = with_own_blocks(message, provider)
+    if isinstance(message.content, list) and (own or provider in EXTRAS):
+        blocks = _said_once(message.content)
         plain = all(map(_is_plain, blocks))
         message.content = "".join(map(_text, blocks)) if plain else blocks
     return message
+
+
+def _said_once(content: list[Any]) -> list[Any]:
+    """The blocks without those of calls, but for the places of calls among thoughts.
+
+    Anthropic refuses thoughts in another order than that in which they were thought.
+    """
+    thoughts = [place for place, block in enumerate(content) if is_thought(block)]
+    last = thoughts[-1] if thoughts else 0
+    found = (
+        _place_of_call(block) if _is_repeated(block) else block
+        for place, block in enumerate(content)
+        if place < last or not _is_repeated(block)
+    )
+    return [block for block in found if block is not None]
+
+
+def _place_of_call(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Only where a call stands: what it is, its package takes from the message's calls."""
+    id_, name = block.get("id"), block.get("name")
+    if block.get("type") != "tool_use" or not (id_ and name):
+        return None
+    return {"type": "tool_use", "id": id_, "name": name, "input": {}}
 
 
 def _is_repeated(block: Any) -> bool:

@@ -66,16 +66,20 @@ def _is_thoughtful(message: AIMessage) -> bool:
 def thought_blocks(message: AIMessage) -> list[Any]:
     """The thoughts among the blocks of a message."""
     content = message.content
-    return [b for b in content if _is_thought(b)] if isinstance(content, list) else []
+    return [b for b in content if is_thought(b)] if isinstance(content, list) else []
 
 
-def _is_thought(block: Any) -> bool:
+def is_thought(block: Any) -> bool:
+    """Whether a block of a message is a thought, or signed."""
     if not isinstance(block, dict):
         return False
-    return block.get("type") in _THOUGHTS or _is_signed(block)
+    return block.get("type") in _THOUGHTS or is_signed(block)
 
 
-def _is_signed(block: dict[str, Any]) -> bool:
+def is_signed(block: Any) -> bool:
+    """Whether a block of a message bears a signature."""
+    if not isinstance(block, dict):
+        return False
     extras = block.get("extras")
     return not _SEALS.isdisjoint([*block, *(extras if isinstance(extras, dict) else ())])
 
@@ -89,16 +93,23 @@ def follow(message: AIMessage, new_ids: Sequence[tuple[str, str]]) -> None:
     """Keep what belongs to calls by their ids with them, where these have got others (old, new)."""
     renamed(message, new_ids)
     signatures = message.additional_kwargs.get(GOOGLES, {})
+    blocks = message.content if isinstance(message.content, list) else ()
     for old, new in new_ids:
         if old in signatures:
             signatures[new] = signatures.pop(old)
+        for block in blocks:
+            if isinstance(block, dict) and block.get("id") == old:
+                block["id"] = new
 
 
-def own_thoughts(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
-    """The request without what other endpoints thought; its messages stay as they are."""
+def own_thoughts(request: Sequence[BaseMessage], back: Back) -> list[BaseMessage]:
+    """The request without what other endpoints thought, or without all if nothing goes back.
+
+    Its messages stay as they are.
+    """
     return [
         without_thoughts(message)
-        if isinstance(message, AIMessage) and is_foreign(message, origin)
+        if isinstance(message, AIMessage) and (not back.sealed or is_foreign(message, back.origin))
         else message
         for message in request
     ]
@@ -120,6 +131,6 @@ def _is_left_out(block: Any) -> bool:
 
 
 def _unsigned(block: Any) -> Any:
-    if not isinstance(block, dict) or not _is_signed(block):
+    if not isinstance(block, dict) or not is_signed(block):
         return block
     return {k: v for k, v in block.items() if k not in _SEALS and k != "extras"}

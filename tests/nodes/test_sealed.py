@@ -196,6 +196,30 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) 
     assert kept.additional_kwargs[REASONING] == "First I look."
 
 
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_details_go_back_under_the_newer_streaming_protocol(lax: ScriptedAgent) -> None:
+    deltas: list[Json] = [
+        {"reasoning": "First I look.", "reasoning_details": [{**TEXT, "text": "First I look."}]},
+        {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
+        {"content": "I write."},
+        {
+            "reasoning_details": [DETAILS[1]],
+            "tool_calls": [made(0, index=0, **signed("AbC"))],
+        },
+    ]
+    lax.server.script(reply(True, *deltas), text("done"))
+    events: Any = await lax.graph.astream_events(
+        {"request": "Do it."}, thread_config("t"), context=lax.context(), version="v3"
+    )
+    assert [event async for event in events]
+    [sent] = assistants(lax.server)
+    assert sent["reasoning_details"] == DETAILS
+    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
+    kept = (await lax.messages())[1]
+    assert kept.content == sent["content"] == "I write."
+    assert kept.additional_kwargs[REASONING] == "First I look."
+
+
 async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent, streamed: bool) -> None:
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]

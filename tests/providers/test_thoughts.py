@@ -1,0 +1,388 @@
+"""What Anthropic's, Google's and Bedrock's models thought goes back to them as it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from tests.helpers.agent import assert_paired, thread_config
+from tests.providers import anthropic, bedrock, google
+from tests.providers.conftest import ProvidedAgent
+from tests.providers.turns import Json, Refusal, Turn, pieces, sse
+from tests.server import ScriptedServer, call
+
+
+@dataclass(frozen=True)
+class Blocks(Turn):
+    """A reply of these blocks, as the provider's protocol has them."""
+
+    blocks: tuple[Json, ...] = ()
+
+
+class Anthropic(anthropic.Anthropic):
+    """Writes `Blocks` too."""
+
+    def whole(self, turn: Turn) -> Json:
+        if not isinstance(turn, Blocks):
+            return super().whole(turn)
+        reason = "tool_use" if _tools(turn, "tool_use") else "end_turn"
+        return {**self._message(turn), "content": list(turn.blocks), "stop_reason": reason}
+
+    def _events(self, turn: Turn) -> Iterator[Json]:
+        if not isinstance(turn, Blocks):
+            yield from super()._events(turn)
+            return
+        yield {"type": "message_start", "message": self._message(turn)}
+        for place, block in enumerate(turn.blocks):
+            start, deltas = _in_deltas(block)
+            yield from anthropic._block(place, start, deltas)
+        reason = "tool_use" if _tools(turn, "tool_use") else "end_turn"
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        yield {"type": "message_delta", "delta": delta, "usage": anthropic._usage(turn)}
+        yield {"type": "message_stop"}
+
+
+def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
+    kind = block["type"]
+    if kind == "thinking":
+        said = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
+        start = {"type": "thinking", "thinking": "", "signature": ""}
+        return start, [*said, {"type": "signature_delta", "signature": block["signature"]}]
+    if kind == "text":
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        return {"type": "text", "text": ""}, deltas
+    if kind == "tool_use":
+        given = [
+            {"type": "input_json_delta", "partial_json": piece}
+            for piece in ["", *pieces(json.dumps(block["input"]))]
+        ]
+        return {**block, "input": {}}, given
+    return block, []
+
+
+class Google(google.Google):
+    """Writes `Blocks` too; in a stream each part is a chunk."""
+
+    def whole(self, turn: Turn) -> Json:
+        if not isinstance(turn, Blocks):
+            return super().whole(turn)
+        return google._said(turn, list(turn.blocks), last=True)
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        if not isinstance(turn, Blocks):
+            return super().stream(turn)
+        *parts, last = turn.blocks
+        events = [google._said(turn, [part], last=False) for part in parts]
+        return [sse(event) for event in [*events, google._said(turn, [last], last=True)]]
+
+
+class Bedrock(bedrock.Bedrock):
+    """Writes `Blocks` too."""
+
+    def whole(self, turn: Turn) -> Json:
+        if not isinstance(turn, Blocks):
+            return super().whole(turn)
+        message = {"role": "assistant", "content": list(turn.blocks)}
+        reason = "tool_use" if _uses(turn) else "end_turn"
+        return {"output": {"message": message}, "stopReason": reason, **bedrock._metadata(turn)}
+
+    def _events(self, turn: Turn) -> Iterator[tuple[str, Json]]:
+        if not isinstance(turn, Blocks):
+            yield from super()._events(turn)
+            return
+        yield "messageStart", {"role": "assistant"}
+        for place, block in enumerate(turn.blocks):
+            at = {"contentBlockIndex": place}
+            if use := block.get("toolUse"):
+                given = {"toolUse": {k: use[k] for k in ("toolUseId", "name")}}
+                yield "contentBlockStart", {**at, "start": given}
+            for delta in _converse_deltas(block):
+                yield "contentBlockDelta", {**at, "delta": delta}
+            yield "contentBlockStop", at
+        yield "messageStop", {"stopReason": "tool_use" if _uses(turn) else "end_turn"}
+        yield "metadata", bedrock._metadata(turn)
+
+
+def _converse_deltas(block: Json) -> list[Json]:
+    if thought := block.get("reasoningContent", {}).get("reasoningText"):
+        said = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"])]
+        return [*said, {"reasoningContent": {"signature": thought["signature"]}}]
+    if use := block.get("toolUse"):
+        return [{"toolUse": {"input": piece}} for piece in pieces(json.dumps(use["input"]))]
+    return [block]
+
+
+def _tools(turn: Blocks, kind: str) -> bool:
+    return any(block.get("type") == kind for block in turn.blocks)
+
+
+def _uses(turn: Blocks) -> bool:
+    return any("toolUse" in block for block in turn.blocks)
+
+
+DIALECTS: dict[str, Any] = {"anthropic": Anthropic, "google": Google, "bedrock": Bedrock}
+
+
+@pytest.fixture(params=["whole", "streamed", "newer"])
+def thinker(agent: ProvidedAgent, request: pytest.FixtureRequest) -> ProvidedAgent:
+    """An agent whose provider thinks; `newer`: streamed in LangGraph's newer protocol."""
+    agent.asked.dialect = DIALECTS[agent.provider]()
+    agent.streamed = request.param != "whole"
+    if request.param == "newer":
+        agent.watch = _newer(agent)  # type: ignore[method-assign]
+    return agent
+
+
+def _newer(agent: ProvidedAgent) -> Any:
+    async def watch(*replies: Any, thread: str = "t", **chosen: Any) -> list[Any]:
+        agent.asked.script(*replies)
+        from state.context import Context
+
+        context = Context(workspace=str(agent.workspace), **chosen)
+        events: Any = await agent.graph.astream_events(
+            {"request": "Do it."}, thread_config(thread), context=context, version="v3"
+        )
+        return [event async for event in events]
+
+    return watch
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+
+
+def use(place: int, name: str = "append") -> Json:
+    """A call in Anthropic's form."""
+    given = {"path": "a", "line": str(place)}
+    return {"type": "tool_use", "id": f"toolu_{place}", "name": name, "input": given}
+
+
+def thought(said: str, signature: str) -> Json:
+    return {"type": "thinking", "thinking": said, "signature": signature}
+
+
+REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix/LafPsn4a"}
+SAID = {"type": "text", "text": "I write."}
+
+
+def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
+    """The blocks of an assistant's message in the last request."""
+    body: Any = agent.asked.requests[-1].body
+    if agent.provider == "google":
+        found = [c["parts"] for c in body["contents"] if c["role"] == "model"]
+    else:
+        found = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
+    blocks: list[Json] = found[place]
+    return blocks
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        (thought("First.", "one"), REDACTED, SAID, use(0), use(1)),
+        (thought("First.", "one"), use(0), thought("Then.", "two"), use(1)),
+        (thought("First.", "one"), SAID, thought("Then.", "two"), use(0), use(1)),
+        (thought("", "shown to nobody"), use(0), use(1)),
+        (thought("", "one"), thought("", "two"), use(0), use(1)),
+        (REDACTED, use(0), use(1)),
+    ],
+    ids=[
+        "redacted",
+        "between calls",
+        "around a text",
+        "not shown",
+        "two not shown",
+        "only redacted",
+    ],
+)
+async def test_blocks_of_anthropic_go_back_in_their_order(
+    thinker: ProvidedAgent, blocks: tuple[Json, ...]
+) -> None:
+    outcome = await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
+    assert outcome.output == "Done."
+    assert thinker.lines("a") == ["0", "1"]
+    assert assistant(thinker) == list(blocks)
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+async def test_a_repaired_call_between_thoughts(thinker: ProvidedAgent) -> None:
+    """Its name is mended where it stands."""
+    blocks = (thought("First.", "one"), use(0, "Append"), thought("Then.", "two"), use(1))
+    await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
+    assert thinker.lines("a") == ["0", "1"]
+    assert assistant(thinker) == [blocks[0], use(0), blocks[2], use(1)]
+
+
+CALLED = {"functionCall": {"name": "append", "args": {"path": "a", "line": "0"}}}
+SECOND = {"functionCall": {"name": "append", "args": {"path": "a", "line": "1"}}}
+MUSED = {"text": "First.", "thought": True}
+
+
+@pytest.mark.parametrize("provider", ["google"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ({**CALLED, "thoughtSignature": "AbCd"}, SECOND),
+        (MUSED, {**CALLED, "thoughtSignature": "AbCd"}, SECOND),
+        ({"text": "I write."}, {**CALLED, "thoughtSignature": "AbCd"}, SECOND),
+        ({"text": "I write.", "thoughtSignature": "eHh4"}, CALLED, SECOND),
+        ({**CALLED, "thoughtSignature": "AbCd"}, {**SECOND, "thoughtSignature": "DeFg"}),
+    ],
+    ids=["the first of two", "after a thought", "after a text", "of the text", "each its own"],
+)
+async def test_parts_of_google_go_back_with_their_signatures(
+    thinker: ProvidedAgent, parts: tuple[Json, ...]
+) -> None:
+    outcome = await thinker.ask(Blocks(blocks=parts), Turn(text="Done."))
+    assert outcome.output == "Done."
+    assert thinker.lines("a") == ["0", "1"]
+    sent = [{k: v for k, v in part.items() if k != "id"} for part in assistant(thinker)]
+    assert sent == list(parts)
+
+
+@pytest.mark.parametrize("provider", ["google"])
+async def test_the_signature_of_a_last_empty_part_goes_back(thinker: ProvidedAgent) -> None:
+    parts = ({"text": "Hello."}, {"text": "", "thoughtSignature": "eHh4"})
+    assert (await thinker.ask(Blocks(blocks=parts))).output == "Hello."
+    await thinker.ask(Turn(text="Again."))
+    assert "eHh4" in json.dumps(assistant(thinker))
+
+
+REASONED = {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2ln"}}}
+USED = {"toolUse": {"toolUseId": "t0", "name": "append", "input": {"path": "a", "line": "0"}}}
+
+
+AGAIN = {"toolUse": {"toolUseId": "t1", "name": "append", "input": {"path": "a", "line": "1"}}}
+THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dHdv"}}}
+
+
+@pytest.mark.parametrize("provider", ["bedrock"])
+@pytest.mark.parametrize(
+    "blocks",
+    [(REASONED, {"text": "I write."}, USED, AGAIN), (REASONED, USED, THEN, AGAIN)],
+    ids=["before", "between calls"],
+)
+async def test_blocks_of_bedrock_go_back_in_their_order(
+    thinker: ProvidedAgent, blocks: tuple[Json, ...]
+) -> None:
+    outcome = await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
+    assert outcome.output == "Done."
+    assert thinker.lines("a") == ["0", "1"]
+    assert assistant(thinker) == list(blocks)
+
+
+SIGNED: dict[str, tuple[Json, ...]] = {
+    "anthropic": (thought("First.", "c2lnbmVk"), SAID, use(0)),
+    "google": (MUSED, {"text": "I write."}, {**CALLED, "thoughtSignature": "c2lnbmVk"}),
+    "bedrock": (
+        {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2lnbmVk"}}},
+        {"text": "I write."},
+        USED,
+    ),
+}
+thinking = pytest.mark.parametrize("provider", list(SIGNED))
+
+
+@thinking
+async def test_no_other_model_gets_them(
+    thinker: ProvidedAgent,
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A compatible server as the fallback; then the provider's model has its own again."""
+    other = f'{{model = "other", base_url = "{server.base_url}"}}'
+    (tmp_path / "manus.toml").write_text(f"fallback = [{other}]\n")
+    server.script(call("append", path="a", line="1"))
+    blocks = SIGNED[thinker.provider]
+    refused = Refusal(400, "ValidationException", "The request was flagged.")
+    await thinker.ask(Blocks(blocks=blocks), refused, Turn(text="Done."))
+    [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
+    assert "I write." in json.dumps(sent["content"])
+    assert set(sent) == {"role", "content", "tool_calls"}
+    assert not any(word in json.dumps(sent) for word in ("First.", "c2lnbmVk", "extras", "index"))
+    found = [{k: v for k, v in b.items() if k != "id"} for b in assistant(thinker)]
+    if thinker.provider == "anthropic":
+        found = assistant(thinker)
+    assert found == list(blocks)
+
+
+@thinking
+async def test_what_is_shown_and_kept_of_them(thinker: ProvidedAgent) -> None:
+    outcome = await thinker.ask(Blocks(blocks=SIGNED[thinker.provider]), Turn(text="Done."))
+    history = await thinker.messages()
+    assert_paired(history)
+    first = history[1]
+    assert isinstance(first, AIMessage)
+    assert first.text == "I write."
+    assert "function_call" not in first.additional_kwargs
+    assert "c2lnbmVk" not in json.dumps(outcome.as_json())
+    assert "First." not in json.dumps(outcome.results)
+    assert sum(map(len, (call["args"] for call in first.tool_calls))) == 2
+
+
+@thinking
+async def test_a_thread_that_was_played_goes_on_with_them(thinker: ProvidedAgent) -> None:
+    """What is recorded of a thought is not changed by a letter."""
+    blocks = SIGNED[thinker.provider]
+    await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."), record="turns.jsonl")
+    await thinker.ask(thread="played", model="replay:turns.jsonl")
+    assert (await thinker.outcome("played")).output == "Done."
+    await thinker.ask(Turn(text="Again."), thread="played")
+    assert without_ids(assistant(thinker)) == list(blocks)
+
+
+def without_ids(blocks: list[Json]) -> list[Json]:
+    """The blocks as they were scripted: Google's package makes ids of its own."""
+    google = [{k: v for k, v in b.items() if k != "id"} for b in blocks if "functionCall" in b]
+    return [b for b in blocks if "functionCall" not in b] + google
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+async def test_they_stay_with_their_messages_while_these_go_round_in_circles(
+    thinker: ProvidedAgent,
+) -> None:
+    same = [
+        Blocks(blocks=(thought(f"Once more: {n}.", f"s{n}"), {**use(0), "id": f"toolu_{n}"}))
+        for n in range(3)
+    ]
+    await thinker.ask(*same, Turn(text="Done."))
+    assert [assistant(thinker, place)[0] for place in range(3)] == [r.blocks[0] for r in same]
+    assert b"You are going round in circles" in thinker.asked.requests[-1].raw
+
+
+TOO_LONG = Refusal(
+    400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
+)
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+async def test_they_go_with_their_messages_when_the_history_is_made_shorter(
+    thinker: ProvidedAgent,
+) -> None:
+    steps = [Blocks(blocks=(thought(f"Thought {n}.", f"s{n}"), use(n))) for n in range(8)]
+    notes = Turn(text="None.")
+    await thinker.ask(*steps, TOO_LONG, notes, notes, Turn(text="Done."))
+    assert (await thinker.outcome()).output == "Done."
+    sent = thinker.asked.requests[-1].raw.decode()
+    assert "Thought 0." not in sent
+    assert "s0" not in [block.get("signature") for block in assistant(thinker)]
+    assert thought("Thought 7.", "s7") in assistant(thinker, -1)
+
+
+INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+async def test_what_is_refused_is_left_out(thinker: ProvidedAgent) -> None:
+    refused = Refusal(400, "invalid_request_error", INVALID)
+    blocks = (thought("First.", "of another account"), SAID, use(0))
+    outcome = await thinker.ask(Blocks(blocks=blocks), refused, Turn(text="Done."))
+    assert outcome.output == "Done."
+    assert assistant(thinker) == [SAID, use(0)]
