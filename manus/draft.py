@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from manus.text import fit_end, flat
+from state.thinking import thinking_in
 
-_REASONING = "reasoning_content"
-"""In a chunk's `additional_kwargs`: a piece of what the model thinks before it answers."""
 _KEPT = 2_000
 """Characters of a text of which more than the end is never shown."""
 
@@ -27,8 +26,8 @@ class Draft:
         `with_text`: what the model says counts too, beside its thoughts and calls.
         """
         shown = None
-        if thought := chunk.additional_kwargs.get(_REASONING):
-            shown = "thinks", self._grown((chunk.id, "thinks"), "", str(thought))
+        if thought := thinking_in(chunk):
+            shown = "thinks", self._grown((chunk.id, "thinks"), "", thought)
         if with_text and (text := str(chunk.text)):
             shown = "says", self._grown((chunk.id, "says"), "", text)
         for call in chunk.tool_call_chunks:

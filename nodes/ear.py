@@ -14,6 +14,7 @@ from langchain_core.runnables.config import ensure_config
 
 from nodes.error_facts import chain, status_of, told
 from state.messages import text_of
+from state.thinking import thinking_in
 from state.watched import is_watched
 
 _AFTER_SENDING = {
@@ -62,9 +63,7 @@ class Ear(AsyncCallbackHandler):
             return
         self._pieces.append(text_of(message))
         self._pieces += [piece["args"] or "" for piece in message.tool_call_chunks]
-        blocks = message.content if isinstance(message.content, list) else ()
-        for part in (message.additional_kwargs, *blocks):
-            self._think(part)
+        self._pieces.append(thinking_in(message))
 
     async def on_stream_event(self, event: Any, **_: Any) -> None:
         """A piece, under LangGraph's newer streaming protocol."""
@@ -73,15 +72,11 @@ class Ear(AsyncCallbackHandler):
         if not isinstance(delta, Mapping):
             return
         self._pieces.append(str(delta.get("text") or ""))
-        self._think(delta)
+        found = (delta.get(name) for name in _THOUGHTS)
+        self._pieces += [text for text in found if isinstance(text, str)]
         fields = delta.get("fields")
         if isinstance(fields, Mapping) and fields.get("args"):
             self._pieces.append(str(fields["args"]))
-
-    def _think(self, part: Any) -> None:
-        if isinstance(part, Mapping):
-            found = (part.get(name) for name in _THOUGHTS)
-            self._pieces += [text for text in found if isinstance(text, str)]
 
 
 _ear: ContextVar[Ear | None] = ContextVar("ear", default=None)
