@@ -43,7 +43,7 @@ class Sealed:
         for name, known in self._lists.items():
             for piece in _dicts(delta.get(name)):
                 _add(known, piece)
-        self._extra = _merged(self._extra, delta.get(EXTRA))
+        self._extra = _merged(self._extra, _unflagged(delta.get(EXTRA)))
 
     def feed_call(self, place: int, piece: Mapping[str, Any]) -> None:
         """A piece of the call at a place among all, or a whole one."""
@@ -67,6 +67,16 @@ def sealed_of(message: Mapping[str, Any]) -> Json:
         whole.feed_call(place, call)
     lists = {name: found for name in LISTS if (found := _dicts(message.get(name)))}
     return {**lists, **whole.kept(len(calls))}
+
+
+def _unflagged(extra: Any) -> Any:
+    """Without Google's flag of a piece that is a thought: a reply has its thoughts apart."""
+    if not isinstance(extra, dict):
+        return extra
+    return {
+        name: {k: v for k, v in part.items() if k != "thought"} if isinstance(part, dict) else part
+        for name, part in extra.items()
+    }
 
 
 def _dicts(value: Any) -> list[Json]:

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage
 
 REASONING = "reasoning_content"
 """In a message's `additional_kwargs`: what the model thought before it answered."""
-_OPEN = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
-_OPENS = ("<think>", "<thinking>")
+_OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
+_OPENS = ("<think>", "<thinking>", "<thought>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.
 _ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
 
@@ -86,7 +86,7 @@ def thought_apart(text: str) -> tuple[str, str]:
 
 def without_thought(message: AIMessage) -> AIMessage:
     """The reply without what is thought in its text, which is kept beside it."""
-    if not isinstance(message.content, str) or "</think" not in message.content:
+    if not isinstance(message.content, str) or "</th" not in message.content:
         return message
     thought, said = thought_apart(message.content)
     if thought.strip():

@@ -27,7 +27,7 @@ from langchain_openai.chat_models.base import (
 from nodes.chunks import AsDicts, Chunks
 from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of, take_calls_apart
 from nodes.malformed import told_apart
-from nodes.origins import Back
+from nodes.origins import Back, own_thoughts
 from nodes.paced import paced
 from nodes.replies import CUT_OFF
 from nodes.sealed import sealed_of
@@ -74,8 +74,9 @@ class Lean(BaseChatOpenAI):
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         if self._use_responses_api({**self._default_params, **kwargs}):
-            kwargs.pop(SEND_REASONING, None)
-            return super()._get_request_payload(input_, stop=stop, **kwargs)
+            back = kwargs.pop(SEND_REASONING, None)
+            own = input_ if back is None else own_thoughts(self._messages(input_), back)
+            return super()._get_request_payload(own, stop=stop, **kwargs)
         payload, wire = self._parts(self._messages(input_), stop=stop, **kwargs)
         extra = dict(payload.get("extra_body") or {})
         extra["messages"] = [message.form for message in wire]
@@ -108,7 +109,6 @@ class Lean(BaseChatOpenAI):
     ) -> ChatResult:
         by_responses = self._use_responses_api({**self._default_params, **kwargs})
         if by_responses or "response_format" in kwargs:
-            kwargs.pop(SEND_REASONING, None)
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
         payload, wire = self._parts(messages, stop=stop, **kwargs)
         payload.pop("stream", None)

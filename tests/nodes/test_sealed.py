@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import SecretStr
 
 from nodes import endpoints
 from nodes.origins import THOUGHT_BY, Back, origin_of
 from nodes.sealed import CALLS, NO_SIGNATURE, Sealed
 from nodes.thoughts import REASONING
 from nodes.tokens import estimate_message
+from nodes.wire import LeanChatOpenAI
 from nodes.wire_forms import WireForms
 from state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -257,6 +259,29 @@ async def test_a_signature_of_a_text_goes_back_with_it(lax: ScriptedAgent, strea
     assert sent["extra_content"] == signed("of the text")["extra_content"]
 
 
+async def test_googles_thoughts_in_the_text_are_no_answer(
+    lax: ScriptedAgent, streamed: bool
+) -> None:
+    """Its endpoint writes them there with tags; a flag says so of a piece, not of the reply."""
+    flag = {"extra_content": {"google": {"thought": True}}}
+    parts = [
+        {"content": "<thought>First I look.", **flag},
+        {"content": "</thought>Hello.", **signed("of the text")},
+    ]
+    whole = {
+        "content": "<thought>First I look.</thought>Hello.",
+        "extra_content": {"google": {"thought": True, "thought_signature": "of the text"}},
+    }
+    await run(lax, reply(streamed, *(parts if streamed else [whole])), streamed=streamed)
+    assert (await lax.outcome()).output == "Hello."
+    kept = (await lax.messages())[1].additional_kwargs
+    assert kept[REASONING] == "First I look."
+    await run(lax, text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    assert sent["content"] == "Hello."
+    assert sent["extra_content"] == signed("of the text")["extra_content"]
+
+
 @pytest.mark.parametrize(
     "odd",
     [
@@ -461,27 +486,53 @@ async def test_an_entry_stays_with_its_call_when_that_gets_another_id(lax: Scrip
     assert [message["reasoning_details"][0]["id"] for message in sent] == ids
 
 
-UNSIGNED = fail(
-    400,
-    message="Function call is missing a thought_signature in functionCall parts. This is required "
-    "for tools to work correctly. Additional data, function call `default_api:append`.",
+UNSIGNED = (
+    "Function call is missing a thought_signature in functionCall parts. This is required for "
+    "tools to work correctly. Additional data, function call `default_api:append`."
+)
+ON_VERTEX = (
+    "Unable to submit request because function call `default_api:append` in the 2. content block "
+    "is missing a `thought_signature`."
 )
 
 
+def as_google(message: str) -> Scripted:
+    """A refusal as Google's endpoint sends it: in a list."""
+    error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
+    return raw(json.dumps([{"error": error}]).encode(), 400, "application/json")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [as_google(UNSIGNED), as_google(ON_VERTEX), fail(400, message=UNSIGNED)],
+    ids=["Google", "Vertex", "a gateway"],
+)
 async def test_calls_of_another_model_are_excused_where_the_server_wants_signatures(
-    lax: ScriptedAgent,
+    lax: ScriptedAgent, refused: Scripted, streamed: bool
 ) -> None:
-    both = reply(False, {"tool_calls": [made(0), made(1)]})
-    await run(lax, both, text("done"), streamed=False, model="another")
-    own = reply(False, {"tool_calls": [made(2, **signed("mine"))]})
-    await run(lax, UNSIGNED, own, text("done"), streamed=False)
+    deltas = [{"tool_calls": [made(n, index=n)]} for n in (0, 1)]
+    whole = {"tool_calls": [made(0), made(1)]}
+    both = reply(streamed, *(deltas if streamed else [whole]))
+    await run(lax, both, text("done"), streamed=streamed, model="another")
+    one = made(2, **({"index": 0} if streamed else {}), **signed("mine"))
+    own = reply(streamed, {"tool_calls": [one]})
+    await run(lax, refused, own, text("done"), streamed=streamed)
     assert (await lax.outcome()).output == "done"
     foreign, mine = (m for m in assistants(lax.server) if m.get("tool_calls"))
-    one, two = foreign["tool_calls"]
-    assert one["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
-    assert "extra_content" not in two
+    first, second = foreign["tool_calls"]
+    assert first["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
+    assert "extra_content" not in second
     assert mine["tool_calls"][0]["extra_content"] == signed("mine")["extra_content"]
     assert len(lax.server.requests) == 5, "it is known from then on"
+
+
+async def test_without_sending_anything_a_refusal_for_want_of_it_is_told(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_SEND_REASONING", "false")
+    first = reply(False, {"tool_calls": [made(0, **signed("AbC"))]})
+    await run(lax, first, as_google(UNSIGNED), streamed=False)
+    assert "missing a thought_signature" in (await lax.outcome()).output
 
 
 INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
@@ -531,3 +582,19 @@ async def test_it_counts_towards_the_window_and_goes_with_its_message(
     assert b"Step 0. " not in sent
     assert sent.count(b"reasoning_details") == len(held)
     assert b"sig7" in sent
+
+
+def test_by_the_responses_api_another_models_thoughts_are_left_out() -> None:
+    """An item of reasoning that its own account does not know would be refused."""
+    named: Any = {"model": "gpt-5-pro", "api_key": SecretStr("k")}
+    model = LeanChatOpenAI(**named, use_responses_api=True)
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    said: Any = [thought, {"type": "text", "text": "Hello."}]
+    history = [AIMessage(said, additional_kwargs={THOUGHT_BY: "me"})]
+    own, other = (
+        json.dumps(model._get_request_payload(history, send_reasoning=Back(origin))["input"])
+        for origin in ("me", "you")
+    )
+    assert "gAAA" in own
+    assert "gAAA" not in other
+    assert "Hello." in other
