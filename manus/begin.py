@@ -6,13 +6,15 @@ import argparse
 import secrets
 from typing import TYPE_CHECKING
 
+from manus.first_look import FirstLook
 from manus.logs import set_up_logging
 from manus.options import read_context, read_settings
+from manus.preflight import check_model, main_model
 from manus.request import read_request
 from manus.traces import sending_traces
+from nodes.model_names import REPLAY, is_configured
 
 if TYPE_CHECKING:
-    from state.context import Context
     from state.settings import Settings
 
 
@@ -23,19 +25,46 @@ def begin(kind: str, args: argparse.Namespace) -> int:
     settings = read_settings()
     request = read_request(args.prompt)
     set_up_logging()
+    _choose_recording(settings, args)
+    look = _first_look(settings, args)
     with sending_traces():
-        return asyncio.run(_begin(kind, args, settings, request))
+        return asyncio.run(_begin(kind, args, settings, request, look))
 
 
-async def _begin(kind: str, args: argparse.Namespace, settings: Settings, request: str) -> int:
+def _choose_recording(settings: Settings, args: argparse.Namespace) -> None:
+    """Take the recording of `--or-replay` for the model, where none is configured."""
+    if args.or_replay is None or is_configured(main_model(settings, args.model)):
+        return
+    from manus.screen import Screen
+
+    Screen(quiet=args.quiet).paragraph(
+        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
+        f"playing the model's turns from {args.or_replay}."
+    )
+    args.model = f"{REPLAY}{args.or_replay}"
+
+
+def _first_look(settings: Settings, args: argparse.Namespace) -> FirstLook:
+    """A look at the main model, begun. With `--json` a server's refusal is the run's outcome."""
+    look = FirstLook(main_model(settings, args.model))
+    if not args.json:
+        look.begin()
+        look.tell()
+    return look
+
+
+async def _begin(
+    kind: str, args: argparse.Namespace, settings: Settings, request: str, look: FirstLook
+) -> int:
     import asyncio
 
     from manus.checkpoint import Store
     from manus.conduct import Conductor, Job
     from manus.graphs import build
-    from manus.preflight import check_model, check_workspace
+    from manus.preflight import check_workspace
     from manus.threads import read_thread
 
+    look.tell(wait=0)
     thread_id = args.thread or secrets.token_hex(5)
 
     async def prepare(store: Store) -> Job:
@@ -43,26 +72,11 @@ async def _begin(kind: str, args: argparse.Namespace, settings: Settings, reques
         profile = args.profile or (known and known.profile) or settings.profile
         context = read_context(args, **({"workspace": known.workspace} if known else {}))
         graph = build(kind, profile, store.saver)
-        context = _with_replay(args, settings, context)
-        check_model(settings, context)
+        check_model(main_model(settings, args.model))
         place = await asyncio.to_thread(check_workspace, settings, context)
         context = context.model_copy(update={"workspace": str(place)})
+        look.tell(wait=0)
         given = {"request": request}
         return Job(thread_id, kind, profile, context, request, graph, given)
 
     return await Conductor(args, settings, thread_id).work(prepare)
-
-
-def _with_replay(args: argparse.Namespace, settings: Settings, context: Context) -> Context:
-    """The context with the recording of `--or-replay`, where no model is configured."""
-    from manus.preflight import main_model
-    from manus.screen import Screen
-    from nodes.model_names import is_configured
-
-    if args.or_replay is None or is_configured(main_model(settings, context)):
-        return context
-    Screen(quiet=args.quiet).paragraph(
-        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
-        f"playing the model's turns from {args.or_replay}."
-    )
-    return context.model_copy(update={"model": f"replay:{args.or_replay}"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from manus.first_look import OPENAI
 from state.model_settings import ModelSettings
 
 _TIMEOUT = 3.0
-_OPENAI = "https://api.openai.com/v1"
 _NAMED = 5
 """Models of a list that are named."""
 
@@ -36,7 +36,7 @@ def check_endpoint(settings: ModelSettings) -> Answer:
         return Answer("ok", f"{spec} (not asked: only OpenAI-compatible servers can be)")
     if settings.base_url is None and settings.api_key is None:
         return Answer("missing", f"{spec} has no key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
-    return _ask((settings.base_url or _OPENAI).rstrip("/"), name, settings)
+    return _ask((settings.base_url or OPENAI).rstrip("/"), name, settings)
 
 
 def _recording(path: str) -> Answer:

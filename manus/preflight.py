@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from state.context import Context
+from nodes.model_names import NOT_CONFIGURED, REPLAY, is_configured
 from state.errors import SettingsError
-from state.model_settings import ModelSettings
-from state.settings import Settings
+
+if TYPE_CHECKING:
+    from state.context import Context
+    from state.model_settings import ModelSettings
+    from state.settings import Settings
 
 
-def main_model(settings: Settings, context: Context) -> ModelSettings:
-    """The endpoint of the main role, with what the context chooses."""
-    chosen = settings.for_role("main")
-    own = {"model": context.model, "base_url": context.base_url}
-    return chosen.model_copy(update={name: v for name, v in own.items() if v is not None})
+def main_model(settings: Settings, model: str | None = None) -> ModelSettings:
+    """The endpoint of the main role, with the model that was chosen for the run."""
+    return settings.for_role("main").at(model, None)
 
 
-def check_model(settings: Settings, context: Context) -> None:
+def check_model(endpoint: ModelSettings) -> None:
     """Check that a model can be asked at all; nothing is sent.
 
     Raises:
-        SettingsError: none is configured, a package is missing, or there is no such recording.
+        SettingsError: none is configured, or there is no such recording.
     """
-    from nodes.model_names import NOT_CONFIGURED, REPLAY, is_configured
-
-    model = main_model(settings, context)
-    if not is_configured(model):
+    if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)
-    spec = model.model or ""
+    spec = endpoint.model or ""
     if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
         raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
 

@@ -83,7 +83,7 @@ async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -
     from graph.outcome import outcome_of
     from manus.conduct import Job, Nothing
     from manus.graphs import build
-    from manus.preflight import check_model, check_workspace
+    from manus.preflight import check_model, check_workspace, main_model
     from manus.threads import config_of, get_thread
 
     thread = await get_thread(store, args.thread)
@@ -99,7 +99,7 @@ async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -
         sys.stderr.write(f"There is nothing to resume: the thread {args.thread} has ended.\n")
     if is_over or (outcome.questions and given is None and not context.interactive):
         return Nothing(outcome, thread.workspace or settings.workspace)
-    check_model(settings, context)
+    check_model(main_model(settings, context.model))
     place = await asyncio.to_thread(check_workspace, settings, context)
     context = context.model_copy(update={"workspace": str(place)})
     pending = outcome if outcome.questions and given is None else None

@@ -6,6 +6,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from tests.server.connection import Connection
 from tests.server.replies import Reply
@@ -17,6 +18,8 @@ class Answers(Protocol):
     """Who decides what is answered."""
 
     models: list[str]
+    looks: list[Request]
+    about_model: Reply | None
     errors: list[Exception]
 
     def answer(self, request: Request) -> Reply:
@@ -79,26 +82,35 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         listed = [_model(name) for name in self.server.answers.models]
-        prefix, _, name = self._path.partition("/v1/models/")
-        found = [model for model in listed if model["id"] == name]
         if self._path == "/v1/models":
             self._connection.send_json({"object": "list", "data": listed})
+            return
+        request = Request(b"", self._fields)
+        prefix, _, name = self._path.partition("/v1/models/")
+        found = [model for model in listed if model["id"] == unquote(name)]
+        if not prefix:
+            self.server.answers.looks.append(request)
+        if not prefix and (told := self.server.answers.about_model):
+            self._send(told, request)
         elif not prefix and found:
             self._connection.send_json(found[0])
         else:
-            self._send(self.server.answers.refuse("GET", self.path), Request(b""))
+            self._send(self.server.answers.refuse("GET", self.path), request)
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         if len(raw) < length:
             return  # the client went away in the middle of it
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(raw, headers)
+        request = Request(raw, self._fields)
         if self._path == "/v1/chat/completions":
             self._send(self.server.answers.answer(request), request)
         else:
             self._send(self.server.answers.refuse("POST", self.path), request)
+
+    @property
+    def _fields(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.headers.items()}
 
     @property
     def _path(self) -> str:

@@ -36,11 +36,15 @@ class ScriptedServer:
         errors: What functions in the script raised, failed assertions included; answered 500.
         strict: Whether requests are checked against the rules of the real API.
         models: The names that `/v1/models` lists.
+        looks: The requests for one of them, `GET /v1/models/NAME`.
+        about_model: What such a request is answered, instead of by the list.
     """
 
     def __init__(self, *, strict: bool = True, port: int = 0) -> None:
         self.strict = strict
         self.models = ["scripted"]
+        self.looks: list[Request] = []
+        self.about_model: Reply | None = None
         self.requests: list[Request] = []
         self.unexpected: list[Request] = []
         self.violations: list[Violation] = []

@@ -1,0 +1,186 @@
+"""A look at the model's server while the program loads: what is surely wrong is told at once.
+
+Loading takes a second or two, and only then could the first request fail. Meanwhile a thread
+connects, and asks the server for the model by its name (`GET /models/NAME`, which costs nothing).
+Only what the run itself could not get past is told; of all else the run finds out by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import threading
+import time
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import SplitResult, quote, urlsplit
+
+from nodes.model_names import DEFAULT_MODEL, REPLAY, address_of, is_configured, split_spec
+from state.errors import ManusError, SettingsError
+from state.model_settings import ModelSettings
+
+OPENAI = "https://api.openai.com/v1"
+_TIMEOUT = 3.0
+_LONGEST_WAIT = 0.3
+"""Seconds that loading waits for a server that is near; for one that is not it does not wait."""
+_MOMENT = 0.1
+"""Seconds until a server that does not listen is tried once more, as the run would do it."""
+_LARGEST = 100_000
+_NO_SUCH_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_OF_THE_KEY = re.compile(r"api[_ -]?key|authentication", re.IGNORECASE)
+
+
+class FirstLook:
+    """What is known of the endpoint so far. Nothing, for one that cannot be looked at."""
+
+    def __init__(self, endpoint: ModelSettings) -> None:
+        self._endpoint = endpoint
+        self._said: ManusError | None = None
+        self._waits_no_more = threading.Event()
+
+    def begin(self) -> None:
+        """Look at the endpoint, in a thread that holds nobody.
+
+        Raises:
+            SettingsError: its address is none.
+        """
+        address = check_address(self._endpoint)
+        if address is not None and not _is_behind_proxy(address):
+            threading.Thread(target=self._look, args=(address,), daemon=True).start()
+        else:
+            self._waits_no_more.set()
+
+    def tell(self, wait: float = _LONGEST_WAIT) -> None:
+        """Raise what was found to be wrong, waiting some seconds for it if the server is near.
+
+        Raises:
+            ModelError: the server cannot be reached, or refuses the key or the model.
+        """
+        self._waits_no_more.wait(wait)
+        if self._said is not None:
+            raise self._said
+
+    def _look(self, address: SplitResult) -> None:
+        from nodes.model_errors import explain
+
+        try:
+            if not _is_near(address):
+                self._waits_no_more.set()
+            with contextlib.closing(_connected(address)) as connection:
+                _ask(connection, address, self._endpoint)
+        except (ConnectError, _RefusedError) as error:
+            model = self._endpoint.model or DEFAULT_MODEL
+            self._said = explain(error, model=model, address=address_of(self._endpoint))
+        except (OSError, HTTPException, ValueError):
+            pass  # the run will find out what this means, with its own client
+        finally:
+            self._waits_no_more.set()
+
+
+class ConnectError(OSError):
+    """No connection came about, and none will: named as the clients of the run name it."""
+
+
+class _RefusedError(Exception):
+    """The server's answer, in the shape that `nodes.model_errors` reads."""
+
+    def __init__(self, status: int, body: dict[str, Any]) -> None:
+        super().__init__(f"Error code: {status}")
+        self.status_code = status
+        self.body = body
+
+
+def check_address(endpoint: ModelSettings) -> SplitResult | None:
+    """Where to look; None if that is not to be told, or another endpoint could stand in.
+
+    Raises:
+        SettingsError: the address is none.
+    """
+    provider, _ = split_spec(endpoint.model or DEFAULT_MODEL)
+    is_replay = (endpoint.model or "").startswith(REPLAY)
+    is_asked = is_configured(endpoint) and bool(endpoint.base_url or endpoint.api_key)
+    if is_replay or provider != "openai" or not is_asked:
+        return None
+    address = _split(endpoint.base_url or OPENAI)
+    if address is None and not endpoint.fallback:
+        raise SettingsError(
+            f"The model server at {endpoint.base_url} cannot be asked, since this is not an "
+            "address; MANUS_BASE_URL must look like http://localhost:11434/v1."
+        )
+    return None if endpoint.fallback else address
+
+
+def _split(text: str) -> SplitResult | None:
+    try:
+        address = urlsplit(text.strip())
+        is_one = address.scheme in ("http", "https") and bool(address.hostname)
+        return address if is_one and address.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _is_behind_proxy(address: SplitResult) -> bool:
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    return bool(proxy) and not proxy_bypass(address.hostname or "")
+
+
+def _is_near(address: SplitResult) -> bool:
+    """Whether the server is on this machine or in its network, where answers take no time."""
+    try:
+        found = socket.getaddrinfo(address.hostname, address.port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_HOST:
+            raise ConnectError from error
+        raise
+    return all(ip_address(str(one[4][0]).partition("%")[0]).is_private for one in found)
+
+
+def _connected(address: SplitResult) -> HTTPConnection:
+    try:
+        return _connect(address)
+    except ConnectionRefusedError:
+        time.sleep(_MOMENT)
+    try:
+        return _connect(address)
+    except ConnectionRefusedError as error:
+        raise ConnectError from error
+
+
+def _connect(address: SplitResult) -> HTTPConnection:
+    kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    connection = kind(address.hostname or "", address.port, timeout=_TIMEOUT)
+    connection.connect()
+    return connection
+
+
+def _ask(connection: HTTPConnection, address: SplitResult, endpoint: ModelSettings) -> None:
+    _, name = split_spec(endpoint.model or DEFAULT_MODEL)
+    key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
+    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+    path = f"{address.path.rstrip('/')}/models/{quote(name, safe='')}"
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    if answer.status in (401, 404):
+        body = json.loads(answer.read(_LARGEST))
+        if _is_certain(answer.status, body):
+            raise _RefusedError(answer.status, body)
+
+
+def _is_certain(status: int, body: Any) -> bool:
+    """Whether chat would be refused too.
+
+    A server, or a gateway before it, may have no such path, keep it from this key, or know fewer
+    names there than for chat: only what is said of the key or the model in words is believed.
+    """
+    told = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(told, dict):
+        return False
+    if status == 404:
+        return told.get("code") == "model_not_found"
+    return bool(_OF_THE_KEY.search(f"{told.get('code')} {told.get('type')} {told.get('message')}"))
