@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import langsmith as _langsmith  # noqa: F401  # names none of its own types: see `defer`
 
+from state.built_later import built_when_used
 from state.collector import paused_collector
 from state.deferred import defer
 
@@ -15,6 +16,9 @@ defer("langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.
 defer("openai.types", "openai.types.responses", "openai.types.graders")
 
 with paused_collector():
+    # LangChain names one class of LangSmith's, which has all its models defined: no run uses them.
+    with built_when_used():
+        import langsmith.run_trees as _run_trees  # noqa: F401
     from graph.agent import build_agent
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import socket
 import threading
 import time
@@ -30,7 +29,6 @@ _MOMENT = 0.1
 """Seconds until a server that does not listen is tried once more, as the run would do it."""
 _LARGEST = 100_000
 _NO_SUCH_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-_OF_THE_KEY = re.compile(r"api[_ -]?key|authentication", re.IGNORECASE)
 
 
 class FirstLook:
@@ -87,10 +85,10 @@ class ConnectError(OSError):
 class _RefusedError(Exception):
     """The server's answer, in the shape that `nodes.model_errors` reads."""
 
-    def __init__(self, status: int, body: dict[str, Any]) -> None:
+    def __init__(self, status: int, told: dict[str, Any]) -> None:
         super().__init__(f"Error code: {status}")
         self.status_code = status
-        self.body = body
+        self.body = {"error": told}
 
 
 def check_address(endpoint: ModelSettings) -> SplitResult | None:
@@ -160,27 +158,34 @@ def _connect(address: SplitResult) -> HTTPConnection:
 
 
 def _ask(connection: HTTPConnection, address: SplitResult, endpoint: ModelSettings) -> None:
+    """Ask for the model by its name.
+
+    A server, or a gateway before it, may keep this path from a key that may chat, and may know
+    fewer names there than for chat. So a refused key is shown to the path of chat too, with a
+    request that lacks its messages and is never worked on; of names only a clear word is believed.
+    """
     _, name = split_spec(endpoint.model or DEFAULT_MODEL)
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
-    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
-    path = f"{address.path.rstrip('/')}/models/{quote(name, safe='')}"
-    connection.request("GET", path, headers=headers)
+    fields = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    base = address.path.rstrip("/")
+    connection.request("GET", f"{base}/models/{quote(name, safe='')}", headers=fields)
+    status, told = _answer(connection)
+    if status == 404 and told.get("code") == "model_not_found":
+        raise _RefusedError(status, told)
+    if status in (401, 403):
+        body = json.dumps({"model": name})
+        connection.request("POST", f"{base}/chat/completions", body, headers=fields)
+        status, told = _answer(connection)
+        if status == 401:
+            raise _RefusedError(status, told)
+
+
+def _answer(connection: HTTPConnection) -> tuple[int, dict[str, Any]]:
+    """The status, and the error that is told of."""
     answer = connection.getresponse()
-    if answer.status in (401, 404):
+    try:
         body = json.loads(answer.read(_LARGEST))
-        if _is_certain(answer.status, body):
-            raise _RefusedError(answer.status, body)
-
-
-def _is_certain(status: int, body: Any) -> bool:
-    """Whether chat would be refused too.
-
-    A server, or a gateway before it, may have no such path, keep it from this key, or know fewer
-    names there than for chat: only what is said of the key or the model in words is believed.
-    """
+    except ValueError:
+        return answer.status, {}
     told = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(told, dict):
-        return False
-    if status == 404:
-        return told.get("code") == "model_not_found"
-    return bool(_OF_THE_KEY.search(f"{told.get('code')} {told.get('type')} {told.get('message')}"))
+    return answer.status, told if isinstance(told, dict) else {}

@@ -168,6 +168,7 @@ def test_another_request_than_the_recorded_one(
 
 def test_settings_from_files(bare: Program, server: ScriptedServer) -> None:
     server.script(text("a"), text("b"))
+    server.models = ["of-env-file", "of-flag"]
     (bare.home / "manus.toml").write_text('workspace = "from-toml"\nmodel = "of-toml"\n')
     (bare.home / ".env").write_text(f"MANUS_BASE_URL={server.base_url}\nMANUS_MODEL=of-env-file\n")
     assert bare("run", "hello").code == 0

@@ -108,15 +108,13 @@ def test_a_recording_that_is_not_there(bare: Program) -> None:
     assert "There is no recording none.jsonl" in _sentence(result)
 
 
-def test_a_workspace_that_cannot_be_written(bare: Program, tmp_path: Path) -> None:
+def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = bare(
-        "run", "hi", "--workspace", "file/below", MANUS_MODEL="m", MANUS_BASE_URL="http://x"
-    )
+    result = manus("run", "hi", "--workspace", "file/below")
     assert result.code == 2
     assert "workspace" in _sentence(result)
     assert "--workspace or MANUS_WORKSPACE" in result.err
-    assert "finished" not in bare("threads").out
+    assert "finished" not in manus("threads").out
 
 
 def test_another_kind_of_store(bare: Program) -> None:
