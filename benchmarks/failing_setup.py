@@ -37,7 +37,10 @@ class _Refusing(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._refuse()
+        if self.path.startswith(("/v1/", "/chat/v1/")):
+            self._refuse()
+        else:
+            self.send_error(404)
 
     def _refuse(self) -> None:
         type(self).requests += 1
@@ -67,6 +70,7 @@ def cases(port: int) -> dict[str, dict[str, str]]:
         "wrong key": {"MANUS_API_KEY": "wrong", "MANUS_BASE_URL": here},
         "unknown model": {"MANUS_API_KEY": "right", "MANUS_BASE_URL": here},
         "wrong key, told by chat alone": {"MANUS_API_KEY": "wrong", "MANUS_BASE_URL": chat},
+        "wrong path": {"MANUS_BASE_URL": f"http://127.0.0.1:{port}"},
         "no address": {"MANUS_BASE_URL": f"127.0.0.1:{port}"},
         "nobody listens": {"MANUS_BASE_URL": f"http://127.0.0.1:{_free_port()}/v1"},
         "no such host": {"MANUS_BASE_URL": "http://no.such.host.invalid/v1"},

@@ -28,6 +28,7 @@ _LONGEST_WAIT = 0.3
 _MOMENT = 0.1
 """Seconds until a server that does not listen is tried once more, as the run would do it."""
 _LARGEST = 100_000
+_NO_SUCH_PATH = (404, 405, 501)
 _NO_SUCH_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
@@ -158,25 +159,28 @@ def _connect(address: SplitResult) -> HTTPConnection:
 
 
 def _ask(connection: HTTPConnection, address: SplitResult, endpoint: ModelSettings) -> None:
-    """Ask for the model by its name.
+    """Ask for the model by its name, or for the list of models where that cannot be asked.
 
-    A server, or a gateway before it, may keep this path from a key that may chat, and may know
-    fewer names there than for chat. So a refused key is shown to the path of chat too, with a
-    request that lacks its messages and is never worked on; of names only a clear word is believed.
+    A server, or a gateway before it, may keep these from a key that may chat, may lack them, and
+    may know fewer names there than for chat. So what they refuse is asked of the path of chat too,
+    in a request that lacks its messages and is never worked on; of names a clear word is believed.
     """
     _, name = split_spec(endpoint.model or DEFAULT_MODEL)
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
     fields = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    base = address.path.rstrip("/")
-    connection.request("GET", f"{base}/models/{quote(name, safe='')}", headers=fields)
-    status, told = _answer(connection)
+
+    def asked(method: str, path: str, body: str | None = None) -> tuple[int, dict[str, Any]]:
+        connection.request(method, f"{address.path.rstrip('/')}/{path}", body, fields)
+        return _answer(connection)
+
+    status, told = asked("GET", f"models/{quote(name, safe='')}")
     if status == 404 and told.get("code") == "model_not_found":
         raise _RefusedError(status, told)
-    if status in (401, 403):
-        body = json.dumps({"model": name})
-        connection.request("POST", f"{base}/chat/completions", body, headers=fields)
-        status, told = _answer(connection)
-        if status == 401:
+    if status in _NO_SUCH_PATH:
+        status, _ = asked("GET", "models")
+    if status in (401, 403, *_NO_SUCH_PATH):
+        status, told = asked("POST", "chat/completions", json.dumps({"model": name}))
+        if status in (401, 404):
             raise _RefusedError(status, told)
 
 

@@ -1,9 +1,11 @@
 """What is wrong with the model's server is told while the program loads, where it is certain."""
 
 import http.server
+import json
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any, Self
 
 import pytest
 
@@ -74,7 +76,30 @@ def test_what_is_not_certain_is_left_to_the_run(
     server.script(text("Hello to you."))
     result = manus("run", "Hello.")
     assert (result.code, result.out) == (0, "Hello to you.\n")
-    assert len(server.looks) == 1
+    assert len(server.looks) == len(server.requests) == 1
+
+
+def test_a_server_that_has_no_such_path(bare: Program) -> None:
+    """As where `/v1` is missing at the end of an address."""
+    with Paths({}) as server:
+        result = bare("run", "Hello.", MANUS_BASE_URL=server.address, MANUS_MODEL="some/model")
+        assert server.asked == [
+            "GET /models/some%2Fmodel",
+            "GET /models",
+            "POST /chat/completions",
+        ]
+    assert (result.code, result.out) == (1, "")
+    assert f"The model server at {server.address} does not know the model" in result.err
+    assert result.err.endswith("check MANUS_MODEL and MANUS_BASE_URL.\n")
+
+
+def test_a_list_of_models_is_enough_to_let_the_run_begin(bare: Program) -> None:
+    """vLLM has the list alone, and a name that it does not hold may be another's for one it has."""
+    with Paths({"GET /models": 200, "POST /chat/completions": 400}) as server:
+        result = bare("run", "Hello.", MANUS_BASE_URL=server.address, MANUS_MODEL="m")
+        assert server.asked[:2] == ["GET /models/m", "GET /models"]
+        assert server.bodies[0]["messages"]
+    assert "refused the request (400)" in result.out
 
 
 def test_a_server_that_says_nothing_of_its_models_does_not_hold_the_run(
@@ -151,6 +176,42 @@ def test_a_key_with_another_model_of_the_command_line(
     result = manus("run", "--model", "an/other:model", "Hello.")
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert len(server.looks) == 1
+
+
+class Paths:
+    """A server that has a status for each of some paths, and none else."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.asked: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append(f"{self.command} {self.path}")
+                self.send_response(known.get(outer.asked[-1], 404))
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.bodies.append(json.loads(body))
+                self.do_GET()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                pass
+
+        self._listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._listener.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._listener.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown()
+        self._listener.server_close()
 
 
 @pytest.fixture
