@@ -1,7 +1,7 @@
 """A look at the model's server while the program loads: what is surely wrong is told at once.
 
 Loading takes a second or two, and only then could the first request fail. Meanwhile a thread
-connects, and asks the server for the model by its name (`GET /models/NAME`, which costs nothing).
+connects, and asks whether the key and the model are known (`manus.inquiry`), which costs nothing.
 Only what the run itself could not get past is told; of all else the run finds out by itself.
 """
 
@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from nodes.model_names import DEFAULT_MODEL, REPLAY, address_of, is_configured, split_spec
+from manus.inquiry import Inquiry, inquiry_of
+from nodes.model_names import DEFAULT_MODEL, address_of
 from state.errors import ManusError, SettingsError
 from state.model_settings import ModelSettings
 
-OPENAI = "https://api.openai.com/v1"
 _TIMEOUT = 3.0
 _LONGEST_WAIT = 0.3
 """Seconds that loading waits for a server that is near; for one that is not it does not wait."""
@@ -43,14 +44,20 @@ class FirstLook:
     def begin(self) -> None:
         """Look at the endpoint, in a thread that holds nobody.
 
+        Where another endpoint can stand in, or a proxy stands before it, nothing is certain.
+
         Raises:
             SettingsError: its address is none.
         """
-        address = check_address(self._endpoint)
-        if address is not None and not _is_behind_proxy(address):
-            threading.Thread(target=self._look, args=(address,), daemon=True).start()
-        else:
+        inquiry = inquiry_of(self._endpoint, os.environ)
+        if inquiry is None or self._endpoint.fallback:
             self._waits_no_more.set()
+            return
+        address = split_address(inquiry.address)
+        if _is_behind_proxy(address):
+            self._waits_no_more.set()
+            return
+        threading.Thread(target=self._look, args=(address, inquiry), daemon=True).start()
 
     def tell(self, wait: float = _LONGEST_WAIT) -> None:
         """Raise what was found to be wrong, waiting some seconds for it if the server is near.
@@ -62,14 +69,14 @@ class FirstLook:
         if self._said is not None:
             raise self._said
 
-    def _look(self, address: SplitResult) -> None:
+    def _look(self, address: SplitResult, inquiry: Inquiry) -> None:
         from nodes.model_errors import explain
 
         try:
-            if not _is_near(address):
+            if not is_near(address):
                 self._waits_no_more.set()
             with contextlib.closing(_connected(address)) as connection:
-                _ask(connection, address, self._endpoint)
+                _ask(connection, address, inquiry)
         except (ConnectError, _RefusedError) as error:
             model = self._endpoint.model or DEFAULT_MODEL
             self._said = explain(error, model=model, address=address_of(self._endpoint))
@@ -92,33 +99,38 @@ class _RefusedError(Exception):
         self.body = {"error": told}
 
 
-def check_address(endpoint: ModelSettings) -> SplitResult | None:
-    """Where to look; None if that is not to be told, or another endpoint could stand in.
+def split_address(text: str) -> SplitResult:
+    """The parts of a server's address.
 
     Raises:
-        SettingsError: the address is none.
+        SettingsError: it is none.
     """
-    provider, _ = split_spec(endpoint.model or DEFAULT_MODEL)
-    is_replay = (endpoint.model or "").startswith(REPLAY)
-    is_asked = is_configured(endpoint) and bool(endpoint.base_url or endpoint.api_key)
-    if is_replay or provider != "openai" or not is_asked:
-        return None
-    address = _split(endpoint.base_url or OPENAI)
-    if address is None and not endpoint.fallback:
-        raise SettingsError(
-            f"The model server at {endpoint.base_url} cannot be asked, since this is not an "
-            "address; MANUS_BASE_URL must look like http://localhost:11434/v1."
-        )
-    return None if endpoint.fallback else address
-
-
-def _split(text: str) -> SplitResult | None:
     try:
-        address = urlsplit(text.strip())
-        is_one = address.scheme in ("http", "https") and bool(address.hostname)
-        return address if is_one and address.port != 0 else None
+        address = urlsplit(text)
+        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
     except ValueError:
-        return None
+        is_one = False
+    if not is_one:
+        raise SettingsError(
+            f"The model server at {text} cannot be asked, since this is not an address; "
+            "MANUS_BASE_URL must look like http://localhost:11434/v1."
+        )
+    return address
+
+
+def is_near(address: SplitResult) -> bool:
+    """Whether the server is on this machine or in its network, where answers take no time.
+
+    Raises:
+        ConnectError: there is no such host.
+    """
+    try:
+        found = socket.getaddrinfo(address.hostname, address.port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_HOST:
+            raise ConnectError from error
+        raise
+    return all(ip_address(str(one[4][0]).partition("%")[0]).is_private for one in found)
 
 
 def _is_behind_proxy(address: SplitResult) -> bool:
@@ -127,17 +139,6 @@ def _is_behind_proxy(address: SplitResult) -> bool:
     proxies = getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
     return bool(proxy) and not proxy_bypass(address.hostname or "")
-
-
-def _is_near(address: SplitResult) -> bool:
-    """Whether the server is on this machine or in its network, where answers take no time."""
-    try:
-        found = socket.getaddrinfo(address.hostname, address.port, type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        if error.errno in _NO_SUCH_HOST:
-            raise ConnectError from error
-        raise
-    return all(ip_address(str(one[4][0]).partition("%")[0]).is_private for one in found)
 
 
 def _connected(address: SplitResult) -> HTTPConnection:
@@ -158,30 +159,33 @@ def _connect(address: SplitResult) -> HTTPConnection:
     return connection
 
 
-def _ask(connection: HTTPConnection, address: SplitResult, endpoint: ModelSettings) -> None:
+def _ask(connection: HTTPConnection, address: SplitResult, inquiry: Inquiry) -> None:
     """Ask for the model by its name, or for the list of models where that cannot be asked.
 
     A server, or a gateway before it, may keep these from a key that may chat, may lack them, and
     may know fewer names there than for chat. So what they refuse is asked of the path of chat too,
     in a request that lacks its messages and is never worked on; of names a clear word is believed.
     """
-    _, name = split_spec(endpoint.model or DEFAULT_MODEL)
-    key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
-    fields = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def asked(method: str, path: str, body: str | None = None) -> tuple[int, dict[str, Any]]:
-        connection.request(method, f"{address.path.rstrip('/')}/{path}", body, fields)
+        fields = {**inquiry.fields, "Content-Type": "application/json"}
+        connection.request(method, f"{address.path.rstrip('/')}{path}", body, fields)
         return _answer(connection)
 
-    status, told = asked("GET", f"models/{quote(name, safe='')}")
-    if status == 404 and told.get("code") == "model_not_found":
+    status, told = asked("GET", inquiry.model)
+    if inquiry.is_unknown(status, told):
         raise _RefusedError(status, told)
-    if status in _NO_SUCH_PATH:
-        status, _ = asked("GET", "models")
-    if status in (401, 403, *_NO_SUCH_PATH):
-        status, told = asked("POST", "chat/completions", json.dumps({"model": name}))
-        if status in (401, 404):
+    if status in _NO_SUCH_PATH and inquiry.models != inquiry.model:
+        status, told = asked("GET", inquiry.models)
+    if _is_about_key(status, told) or status in (403, *_NO_SUCH_PATH):
+        status, told = asked("POST", inquiry.chat, json.dumps(inquiry.incomplete))
+        if status == 404 or _is_about_key(status, told):
             raise _RefusedError(status, told)
+
+
+def _is_about_key(status: int, told: dict[str, Any]) -> bool:
+    """Google refuses a key as a bad request."""
+    return status == 401 or (status == 400 and "api key" in str(told.get("message")).lower())
 
 
 def _answer(connection: HTTPConnection) -> tuple[int, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from manus.first_look import OPENAI
+from manus.inquiry import OPENAI
 from state.model_settings import ModelSettings
 
 _TIMEOUT = 3.0

@@ -1,15 +1,15 @@
 """What is wrong with the model's server is told while the program loads, where it is certain."""
 
 import http.server
-import json
 import socket
 import threading
 from collections.abc import Iterator
-from typing import Any, Self
 
 import pytest
 
+from manus.first_look import is_near, split_address
 from tests.helpers.port import free_port
+from tests.manus.paths import Paths
 from tests.manus.program import Program
 from tests.server import Reply, ScriptedServer, fail, hang, text
 
@@ -178,42 +178,6 @@ def test_a_key_with_another_model_of_the_command_line(
     assert len(server.looks) == 1
 
 
-class Paths:
-    """A server that has a status for each of some paths, and none else."""
-
-    def __init__(self, known: dict[str, int]) -> None:
-        self.asked: list[str] = []
-        self.bodies: list[dict[str, Any]] = []
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.asked.append(f"{self.command} {self.path}")
-                self.send_response(known.get(outer.asked[-1], 404))
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.bodies.append(json.loads(body))
-                self.do_GET()
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                pass
-
-        self._listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._listener.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._listener.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown()
-        self._listener.server_close()
-
-
 @pytest.fixture
 def proxy(server: ScriptedServer) -> Iterator[str]:
     """A proxy that knows the one way to the scripted server, whatever host it is asked for."""
@@ -254,3 +218,10 @@ def test_behind_a_proxy_the_run_itself_finds_out(
     )
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.looks == []
+
+
+def test_a_server_far_away_is_not_waited_for() -> None:
+    assert is_near(split_address("http://127.0.0.1:1/v1"))
+    assert is_near(split_address("http://[fd00::1]/v1"))
+    assert not is_near(split_address("https://8.8.8.8/v1"))
+    assert not is_near(split_address("https://[2001:4860:4860::8888]/v1"))
