@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from nodes.model_names import DEFAULT_MODEL, address_of
+from nodes.model_names import DEFAULT_MODEL, address_of, split_spec
 from nodes.sealed import SEALED, drop_sealed, is_sealed, renamed
 from nodes.thoughts import REASONING
 from state.model_settings import ModelSettings
@@ -37,7 +37,8 @@ class Back(NamedTuple):
 
 def origin_of(endpoint: ModelSettings) -> str:
     """A short name for an endpoint's address and model; no address can be read from it."""
-    named = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
+    provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
+    named = "\n".join((address_of(endpoint).rstrip("/"), provider, name))
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -35,8 +35,9 @@ class ModelSettings(BaseModel):
     reasoning_effort: str | None = None
     """For models that think before they answer: `low`, `medium`, `high`, or what the server has."""
     send_reasoning: bool | None = None
-    """Whether a compatible server is sent back what its model thought (`reasoning_content`); by
-    itself once the server has said that it must be."""
+    """Whether a compatible server is sent back what its model thought. Unset: what is signed or
+    encrypted always (`reasoning_details`, signatures of calls), the words themselves
+    (`reasoning_content`) once the server has said that they must be."""
     timeout: float = Field(120.0, gt=0)
     """For connecting and between two pieces of a reply, not for a whole reply."""
     retries: int = Field(5, ge=0)

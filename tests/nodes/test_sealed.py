@@ -402,6 +402,7 @@ async def test_the_same_server_with_another_model_does_not_get_it(lax: ScriptedA
 def test_an_origin_tells_address_and_model_and_neither_can_be_read() -> None:
     one = ModelSettings(model="m", base_url="http://key@here/v1")
     assert origin_of(one) == origin_of(one.model_copy(update={"base_url": "http://key@here/v1/"}))
+    assert origin_of(one) == origin_of(one.model_copy(update={"model": "openai:m"}))
     others = [{"model": "n"}, {"base_url": "http://there/v1"}, {"model": "azure:m"}]
     assert len({origin_of(one), *(origin_of(one.model_copy(update=o)) for o in others)}) == 4
     assert "here" not in origin_of(one)

@@ -1,0 +1,80 @@
+"""What is signed or encrypted is nothing to look at, however large it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from manus.notebook import show_run, show_update
+from tests.manus.program import Program
+from tests.server import Raw, Request, ScriptedServer, raw, text
+
+SEALED = "gAAAAB" * 50_000
+DETAILS = [
+    {"type": "reasoning.text", "text": "I think of it.", "signature": SEALED, "index": 0},
+    {"type": "reasoning.encrypted", "data": SEALED, "id": "rs_1", "index": 1},
+]
+CALL: dict[str, Any] = {
+    "id": "c",
+    "type": "function",
+    "function": {"name": "bash", "arguments": '{"command": "echo hi"}'},
+    "extra_content": {"google": {"thought_signature": SEALED}},
+}
+
+
+def sealed(request: Request) -> Raw:
+    """A call with much that is sealed beside it, in a stream if one is asked for."""
+    head = {"id": "c", "created": 1, "model": "m"}
+    said = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
+    if not request.stream:
+        choice = {"index": 0, "message": {**said, "tool_calls": [CALL]}}
+        body = {**head, "choices": [{**choice, "finish_reason": "tool_calls"}]}
+        return raw(json.dumps(body).encode(), content_type="application/json")
+    choices: list[Any] = [
+        {"index": 0, "delta": {**said, "tool_calls": [{**CALL, "index": 0}]}},
+        {"index": 0, "delta": {}, "finish_reason": "tool_calls"},
+    ]
+    events = [f"data: {json.dumps({**head, 'choices': [one]})}\n\n" for one in choices]
+    return raw("".join([*events, "data: [DONE]\n\n"]).encode(), content_type="text/event-stream")
+
+
+def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
+    server.strict = False
+    server.script(sealed, text("Done."))
+    result = manus("run", "say hi", "--thread", "t", "--json")
+    assert (result.code, result.json["output"]) == (0, "Done.")
+    shown = manus("show", "t")
+    report = manus("report", "t", "--output", "-")
+    for said in (result.out, result.err, shown.out, report.out):
+        assert "gAAAAB" not in said
+    assert "I say hi." in result.err
+    assert "echo hi" in shown.out
+    assert server.requests[-1].raw.count(SEALED.encode()) == 3
+
+
+def test_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
+    server.strict = False
+    server.script(sealed, text("Done."))
+    with manus.terminal("run", "say hi") as terminal:
+        assert terminal.wait() == 0
+    assert "gAAAAB" not in terminal.raw
+    assert "I say hi." in terminal.text
+
+
+def test_in_a_notebook() -> None:
+    beside = {"reasoning_details": DETAILS, "sealed_calls": [{"extra_content": SEALED}]}
+    call = {"name": "bash", "args": {"command": "echo hi"}, "id": "c"}
+    blocks: list[Any] = [
+        {"type": "thinking", "thinking": "I think of it.", "signature": SEALED},
+        {"type": "redacted_thinking", "data": SEALED},
+        {"type": "text", "text": "I say hi.", "extras": {"signature": SEALED}},
+    ]
+    said = AIMessage(blocks, tool_calls=[call], additional_kwargs=beside)
+    history = [HumanMessage("Do it.", id="r"), said, ToolMessage("hi", tool_call_id="c")]
+    values = {"messages": history, "run": {"request_id": "r"}}
+    for shown in (show_run(values), show_update("think", {"messages": [said]})):
+        drawn = repr(shown) + str(shown._repr_html_())
+        assert "I say hi." in drawn
+        assert "gAAAAB" not in drawn
