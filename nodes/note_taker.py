@@ -11,8 +11,9 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, Too
 
 from nodes.compaction import turns_of, who, whole_text
 from nodes.complete import Tell, complete
+from nodes.instructions import still_held
 from nodes.large import fitted
-from nodes.notes import Sources, bare_lines, bounded, checked_lines, quoted
+from nodes.notes import Sources, bare_lines, bounded, checked_lines
 from nodes.results import step_line
 from nodes.running import Running
 from nodes.tokens import estimate_message, estimate_request, estimate_text
@@ -93,7 +94,7 @@ class NoteTaker:
     async def instructions(
         self, history: Sequence[AnyMessage], before: Compaction
     ) -> tuple[list[str], str]:
-        """The standing instructions, with those of the user's messages that are new.
+        """The standing instructions, as they are after the user's messages that are new.
 
         And the newest message that was looked at; where the model fails, that is as before.
         """
@@ -101,21 +102,21 @@ class NoteTaker:
         users = [m for m in history if isinstance(m, HumanMessage)]
         while fresh := [m for m in since(users, examined) if isinstance(m, HumanMessage)]:
             part = _as_many(fresh, _PART * window_for(self._running, ROLE))
-            reply = await self._found_in(part)
+            reply = await self._found_in(part, known)
             if not reply:
                 break
-            found = quoted(reply, "\n\n".join(map(text_of, part)))
-            known = [*known, *(one for one in found if one not in known)]
+            known = still_held(known, reply, "\n\n".join(map(text_of, part)))
             examined = str(part[-1].id)
         return known, examined
 
-    async def _found_in(self, said: Sequence[HumanMessage]) -> str:
+    async def _found_in(self, said: Sequence[HumanMessage], known: list[str]) -> str:
         """What the model finds in what the user said; nothing if it fails."""
         for _ in range(_TRIES):
             room = _PART * window_for(self._running, ROLE)
             shown = map(text_of, await fitted(self._running, said, room, user=1.0))
             with suppress(ContextOverflowError):
-                return await self._ask(prompts.INSTRUCTION_FINDER, "\n\n".join(shown))
+                question = prompts.said_since(known, "\n\n".join(shown))
+                return await self._ask(prompts.INSTRUCTION_FINDER, question)
         return ""
 
     async def _ask(self, system: str, question: str) -> str:

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from decimal import Decimal, InvalidOperation
 
+from nodes.numbers import TORN, numbers_held, numbers_in
 from prompts import compaction as prompts
 
 _CITATION = re.compile(r"\[\s*#\d+(?:\s*[,;–-]\s*#?\d+)*\s*\]")
 _CITED = re.compile(r"(\d+)(?:\s*[–-]\s*#?(\d+))?")
 _RANGE = 1_000
 """Messages that a range of numbers stands for at most."""
-_TORN = re.compile(r"\d[\d.,]*…$")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_QUOTES = "\"'“”„‘’«»「」『』"
-_BULLET = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+|[・、]|\d+、)")
-
-
-def numbers_in(text: str) -> frozenset[str]:
-    """The numbers of a text, in one form each: `1,234` is `1234`, and `3.50` is `3.5`."""
-    return frozenset(map(_plain, _NUMBER.findall(text)))
-
-
-def _plain(number: str) -> str:
-    if _THOUSANDS.fullmatch(number):
-        number = number.replace(",", "")
-    try:
-        return format(Decimal(number).normalize(), "f")
-    except InvalidOperation:  # a version, an address, a list
-        return number
+BULLET = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+|[・、]|\d+、)")
 
 
 class Sources:
@@ -39,13 +21,13 @@ class Sources:
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self._numbers: dict[int, frozenset[str]] = {}
         for line in notes:  # written from those messages, and checked, when they were there
-            held = numbers_in(without_citations(line))
+            held = numbers_held(without_citations(line))
             for number in cited_in(line):
                 self._add(number, held)
 
     def add(self, number: int, text: str) -> None:
         """Take a message."""
-        self._add(number, numbers_in(text))
+        self._add(number, numbers_held(text))
 
     def _add(self, number: int, held: frozenset[str]) -> None:
         self._numbers[number] = self._numbers.get(number, frozenset()) | held
@@ -66,7 +48,7 @@ def checked_lines(reply: str, sources: Sources, known: Collection[int]) -> list[
 
 
 def _checked(line: str, sources: Sources, known: Collection[int]) -> str:
-    said = without_citations(_BULLET.sub("", line)).strip()
+    said = without_citations(BULLET.sub("", line)).strip()
     valid = sorted(number for number in cited_in(line) if number in known)
     if not said or not valid or not sources.bear_out(said, valid):
         return ""
@@ -103,27 +85,13 @@ def bounded(lines: Sequence[str], most: float, size: Callable[[str], float] = le
     return list(reversed(kept))
 
 
-def quoted(reply: str, source: str) -> list[str]:
-    """The lines of a reply that stand in the source word for word.
-
-    Lines may be broken otherwise, and in a script that has no spaces anywhere.
-    """
-    flat, dense = " ".join(source.split()), "".join(source.split())
-    lines = (" ".join(_BULLET.sub("", line).split()).strip(_QUOTES) for line in reply.splitlines())
-    return list(dict.fromkeys(line for line in lines if line and _stands_in(line, flat, dense)))
-
-
-def _stands_in(line: str, flat: str, dense: str) -> bool:
-    return line in flat or (not line.isascii() and "".join(line.split()) in dense)
-
-
 def bare_lines(steps: Iterable[tuple[int, int, str]]) -> list[str]:
     """Notes made without a model: one line a step, from (first number, last number, text).
 
     A number in which a text was cut off would be another number, so it goes.
     """
     return [
-        f"- {_TORN.sub('…', text)} [{f'#{first}' if first == last else f'#{first}-#{last}'}]"
+        f"- {TORN.sub('…', text)} [{f'#{first}' if first == last else f'#{first}-#{last}'}]"
         for first, last, text in steps
         if text
     ]

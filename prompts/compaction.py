@@ -22,8 +22,16 @@ that does not stand there.
 INSTRUCTION_FINDER = """\
 You are given what a user wrote to an agent. Find the standing instructions in it: what is to hold \
 for all of the work, not for one step ("never touch main", "answer in French"). Copy each one word \
-for word, one a line. Nothing else: no numbering, no comment. If there is none, answer NONE.
+for word, one a line, in the language it is written in. Of those that contradict each other, only \
+the last. Nothing else: no numbering, no comment. If there is none, answer NONE.
+
+Earlier instructions are listed first, if there are any; do not copy them. Only if the user now \
+takes one of them back, or says the opposite, add the line
+TAKEN BACK: <the earlier instruction> | <the words of the user that take it back>
+with both word for word.
 """
+
+TAKEN_BACK = "TAKEN BACK:"
 
 NO_NOTES = "(none)"
 
@@ -32,6 +40,14 @@ def notes_request(before: Sequence[str], transcript: str) -> str:
     """The question to the summarizer."""
     notes = "\n".join(before) or NO_NOTES
     return f"Notes so far:\n{notes}\n\nNext messages:\n{transcript}"
+
+
+def said_since(known: Sequence[str], said: str) -> str:
+    """The question to the finder of instructions, with those that are known."""
+    if not known:
+        return said
+    listed = "\n".join(f"- {one}" for one in known)
+    return f"Earlier instructions:\n{listed}\n\nWhat the user wrote since:\n{said}"
 
 
 def summary(lines: Sequence[str], evicted: int) -> str:

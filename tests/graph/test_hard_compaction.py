@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from nodes import endpoints
 from nodes.compaction import is_summary
-from nodes.notes import numbers_in
+from nodes.numbers import numbers_in
 from state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.long_run import FINDER, LOOKER, REQUEST, SUMMARIZER, sent_by
@@ -58,6 +58,9 @@ async def notes_of(agent: ScriptedAgent) -> str:
         "1" * 5_000,
         "[#1]",
         "- ٩٩٩ [#1]",
+        "- 九百九十九 [#1]",
+        "- 1 million [#1]",
+        "- 1½ [#1]",
     ],
 )
 async def test_notes_that_say_nothing_or_make_things_up_are_made_from_the_steps(
@@ -84,6 +87,27 @@ async def test_instructions_are_looked_for_again_where_the_model_had_failed(
     await looker.run(*LOOKS, OVERFLOW, text("done"), request="Go on.")
     assert (await looker.values())["compaction"]["instructions"] == rules
     assert all(f"- {rule}" in str(sent_by(looker)[-1].messages[0]["content"]) for rule in rules)
+
+
+async def test_an_instruction_that_the_user_takes_back_is_given_up(looker: ScriptedAgent) -> None:
+    looker.server.when(mentions(SUMMARIZER)).always(text("", usage=tokens(10, 10)))
+    back = text("TAKEN BACK: Réponds en français | Speak English again", usage=tokens(10, 10))
+    found = text("never touch main\nRéponds en français", usage=tokens(10, 10))
+    finder = looker.server.when(mentions(FINDER)).script(found, back)
+    request = "Look. never touch main! Réponds en français, toujours."
+    await looker.run(*LOOKS, OVERFLOW, text("fait"), request=request)
+    rules = (await looker.values())["compaction"]["instructions"]
+    assert rules == ["never touch main", "Réponds en français"]
+    await looker.run(*LOOKS, OVERFLOW, text("done"), request="Speak English again.")
+    assert (await looker.values())["compaction"]["instructions"] == ["never touch main"]
+    system = str(sent_by(looker)[-1].messages[0]["content"])
+    assert "- never touch main" in system
+    assert "français" not in system
+    listed = str(asked(looker, FINDER)[-1].last["content"])
+    assert listed.endswith(
+        "- Réponds en français\n\nWhat the user wrote since:\nSpeak English again."
+    )
+    del finder
 
 
 async def test_a_summarizer_with_a_small_window_is_asked_for_parts(

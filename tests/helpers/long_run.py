@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 
 from graph.outcome import Outcome
 from nodes.compaction import is_summary
-from nodes.notes import numbers_in, without_citations
+from nodes.notes import without_citations
+from nodes.numbers import numbers_held, numbers_in
 from prompts import compaction as prompts
 from state.messages import text_of
 from state.profile import Profile
@@ -163,7 +164,7 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
         facts=len(facts),
         in_notes=len(in_notes),
         known=len(in_notes | there | found),
-        made_up=numbers_in(said) - numbers_in(prompts.older_left_out(0)) - numbers_in(source),
+        made_up=numbers_in(said) - numbers_in(prompts.older_left_out(0)) - numbers_held(source),
         unknown=unknown if cited else frozenset({0}),
     )
 
