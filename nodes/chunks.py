@@ -17,8 +17,10 @@ from typing import Any
 
 from nodes.compatible import (
     mend_message,
+    named,
     raise_if_error,
     raise_if_failed,
+    reasoning_name,
     reasoning_of,
 )
 from nodes.sealed import Sealed
@@ -53,6 +55,7 @@ class Chunks:
         self._ended = False
         self._thoughts = ThoughtReader()
         self._sealed = Sealed()
+        self._name = ""
 
     def mended(self, chunk: dict[str, Any]) -> dict[str, Any]:
         """The chunk in the protocol's form, without its figures; the old one is used up.
@@ -75,15 +78,16 @@ class Chunks:
         """What is thought and what is said of the text that was held back."""
         return self._thoughts.end()
 
-    def sealed(self) -> dict[str, Any]:
-        """What the server wants back unread, as `additional_kwargs` have it."""
-        return self._sealed.kept(len(self._calls))
+    def kept(self) -> dict[str, Any]:
+        """What `additional_kwargs` have of thoughts beside their text."""
+        return {**self._sealed.kept(len(self._calls)), **named(self._name)}
 
     def _choice(self, choice: dict[str, Any]) -> dict[str, Any]:
         raise_if_failed(choice)
         delta = dict(choice.get("delta") or choice.get("message") or {})
         mend_message(delta)
-        self._sealed.feed(delta)
+        self._sealed.feed(delta, whole=not choice.get("delta"))
+        self._name = reasoning_name(delta) or self._name
         self._split(delta)
         delta["tool_calls"] = [self._piece(call) for call in delta.get("tool_calls") or ()]
         reason = None if self._ended else choice.get("finish_reason")

@@ -11,7 +11,7 @@ from typing import Any
 
 from nodes.malformed import told_apart
 from nodes.server_usage import whole_usage
-from nodes.thoughts import REASONING, thought_apart
+from nodes.thoughts import REASONING, THOUGHT_AS, thought_apart
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`nodes.origins.Back`)."""
@@ -146,15 +146,25 @@ def _take_thought_out(message: dict[str, Any]) -> None:
         message[REASONING] = thought.strip()
 
 
+def reasoning_name(said: Any) -> str:
+    """The field in which a reply, or a piece of one, has the words of a thought; "" for none."""
+    found = said if isinstance(said, dict) else {}
+    return next((n for n in _REASONING_NAMES if isinstance(found.get(n), str) and found[n]), "")
+
+
+def named(name: str) -> dict[str, str]:
+    """What `additional_kwargs` say of that field: nothing where it is the usual one."""
+    return {THOUGHT_AS: name} if name not in ("", REASONING) else {}
+
+
 def reasoning_of(said: Any) -> str:
     """What a compatible server says of the model's thinking, in a reply or a piece of one."""
     if not isinstance(said, dict):
         return ""
-    found = [said.get(name) for name in _REASONING_NAMES]
-    plain: list[str] = [text for text in found if isinstance(text, str) and text]
+    if name := reasoning_name(said):
+        return str(said[name])
     details = said.get("reasoning_details")
-    details = details if isinstance(details, list) else ()
-    return plain[0] if plain else "".join(_detail(one) for one in details)
+    return "".join(map(_detail, details)) if isinstance(details, list) else ""
 
 
 def _detail(detail: Any) -> str:

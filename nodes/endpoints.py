@@ -86,6 +86,7 @@ class Breaker:
         return Back(
             origin_of(endpoint),
             text=key in self._thoughtful if chosen is None else chosen,
+            as_given=chosen is True,  # one that has to tell says under which name, too
             sealed=key not in self._unsealed if chosen is None else chosen,
             excused=key in self._excused and chosen is not False,
         )

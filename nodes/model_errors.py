@@ -82,6 +82,7 @@ _MISSES_SIGNATURE = re.compile(r"missing an? .?thought_?signature", re.IGNORECAS
 _REFUSES_SIGNATURE = re.compile(
     r"(?:invalid|corrupted).{0,10}(?:thought.?signature|signature.{0,5} in .{0,5}thinking)"
     r"|thought.?signature.{0,20}(?:not valid|invalid|corrupted)"
+    r"|thinking.{0,5}signature.{0,5}field required|thinking.{0,60}cannot be modified"
     r"|encrypted content.{0,80}could not be (?:verified|decrypted)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.model_names import DEFAULT_MODEL, address_of, split_spec
 from nodes.sealed import SEALED, drop_sealed, is_sealed, renamed
-from nodes.thoughts import REASONING
+from nodes.thoughts import REASONING, THOUGHT_AS
 from state.model_settings import ModelSettings
 
 THOUGHT_BY = "thought_by"
@@ -18,7 +18,7 @@ THOUGHT_BY = "thought_by"
 GOOGLES = "__gemini_function_call_thought_signatures__"
 """In `additional_kwargs`, as Google's package has it: signatures by the ids of calls."""
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-BESIDE = (REASONING, THOUGHT_BY, GOOGLES, *SEALED)
+BESIDE = (REASONING, THOUGHT_AS, THOUGHT_BY, GOOGLES, *SEALED)
 """All that may stand in `additional_kwargs` of what was thought."""
 _SEALS = frozenset({"signature", "thought_signature"})
 
@@ -29,6 +29,8 @@ class Back(NamedTuple):
     origin: str = ""
     text: bool = False
     """What can be read, as `reasoning_content`, of every message of the assistant."""
+    as_given: bool = False
+    """Under the name that the server has for it."""
     sealed: bool = True
     """What is signed or encrypted, to the endpoint that gave it."""
     excused: bool = False

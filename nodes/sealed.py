@@ -38,11 +38,14 @@ class Sealed:
         self._extra: Json = {}
         self._calls: dict[int, Json] = {}
 
-    def feed(self, delta: Mapping[str, Any]) -> None:
-        """A piece of a message, or a whole one."""
+    def feed(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
+        """A piece of a message, or a whole one, whose entries are whole too."""
         for name, known in self._lists.items():
             for piece in _dicts(delta.get(name)):
-                _add(known, piece)
+                if whole:
+                    known.append(piece)
+                else:
+                    _add(known, piece)
         self._extra = _merged(self._extra, _unflagged(delta.get(EXTRA)))
 
     def feed_call(self, place: int, piece: Mapping[str, Any]) -> None:
@@ -61,12 +64,11 @@ class Sealed:
 def sealed_of(message: Mapping[str, Any]) -> Json:
     """What goes into `additional_kwargs` of a whole reply: all as it came."""
     whole = Sealed()
-    whole.feed({EXTRA: message.get(EXTRA)})
+    whole.feed(message, whole=True)
     calls = _dicts(message.get("tool_calls"))
     for place, call in enumerate(calls):
         whole.feed_call(place, call)
-    lists = {name: found for name in LISTS if (found := _dicts(message.get(name)))}
-    return {**lists, **whole.kept(len(calls))}
+    return whole.kept(len(calls))
 
 
 def _unflagged(extra: Any) -> Any:

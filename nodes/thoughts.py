@@ -12,6 +12,8 @@ from langchain_core.messages import AIMessage
 
 REASONING = "reasoning_content"
 """In a message's `additional_kwargs`: what the model thought before it answered."""
+THOUGHT_AS = "thought_as"
+"""Beside it, where the server has another name for it: that name."""
 _OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
 _OPENS = ("<think>", "<thinking>", "<thought>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.

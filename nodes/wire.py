@@ -25,7 +25,14 @@ from langchain_openai.chat_models.base import (
 )
 
 from nodes.chunks import AsDicts, Chunks
-from nodes.compatible import SEND_REASONING, mend_reply, reasoning_of, take_calls_apart
+from nodes.compatible import (
+    SEND_REASONING,
+    mend_reply,
+    named,
+    reasoning_name,
+    reasoning_of,
+    take_calls_apart,
+)
 from nodes.malformed import told_apart
 from nodes.origins import Back, own_thoughts
 from nodes.paced import paced
@@ -119,11 +126,11 @@ class Lean(BaseChatOpenAI):
             options={"headers": {"Content-Type": "application/json"}},
         )
         said = mend_reply(answer.json())
-        sealed = sealed_of(said["choices"][0]["message"]) if _has_message(said) else {}
+        beside = _beside(said)
         apart = take_calls_apart(said)
         result = self._create_chat_result(said)
         kept = result.generations[0].message.additional_kwargs
-        kept.update(sealed | apart)
+        kept.update(beside | apart)
         if thought := reasoning_of(said["choices"][0].get("message")):
             kept[REASONING] = thought
         return result
@@ -165,11 +172,13 @@ class LeanChatOpenAI(Lean, ChatOpenAI):
     """ChatOpenAI without the cost that grows with the history."""
 
 
-def _has_message(said: Any) -> bool:
+def _beside(said: Any) -> dict[str, Any]:
+    """What `additional_kwargs` of a whole reply have of thoughts beside their text."""
     try:
-        return isinstance(said["choices"][0]["message"], dict)
-    except (KeyError, IndexError, TypeError):
-        return False
+        message = said["choices"][0]["message"]
+        return sealed_of(message) | named(reasoning_name(message))
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return {}  # of another shape: what is wrong with it is said by whoever reads it
 
 
 def _rename(payload: dict[str, Any], old: str, new: str) -> None:
@@ -188,7 +197,7 @@ def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
 def _last(chunks: Chunks, apart: dict[str, Any]) -> ChatGenerationChunk | None:
     """What is known only when a stream has ended."""
     thought, said = chunks.rest()
-    apart |= chunks.sealed()
+    apart |= chunks.kept()
     if thought:
         apart[REASONING] = thought
     usage = _create_usage_metadata(chunks.usage) if chunks.usage else None

@@ -12,7 +12,7 @@ from langchain_openai.chat_models.base import _convert_message_to_dict
 
 from nodes.origins import Back, is_foreign
 from nodes.sealed import excuse, put_back
-from nodes.thoughts import REASONING
+from nodes.thoughts import REASONING, THOUGHT_AS
 from state.messages import calls_of
 
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
@@ -62,8 +62,9 @@ def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
     foreign = is_foreign(message, back.origin)
     if back.text:
         # those who want it want it of every message, also where there was none
-        known = "" if foreign else message.additional_kwargs.get(REASONING)
-        form[REASONING] = known or ""
+        kept = {} if foreign else message.additional_kwargs
+        name = kept.get(THOUGHT_AS) if back.as_given else None
+        form[name or REASONING] = kept.get(REASONING) or ""
     if back.sealed and not foreign:
         put_back(form, message)
     if back.excused:

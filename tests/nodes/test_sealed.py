@@ -259,6 +259,39 @@ async def test_a_signature_of_a_text_goes_back_with_it(lax: ScriptedAgent, strea
     assert sent["extra_content"] == signed("of the text")["extra_content"]
 
 
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+async def test_words_that_are_always_sent_have_the_servers_name_for_them(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str, streamed: bool
+) -> None:
+    """vLLM's newer name is the only one that it reads again."""
+    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
+    one = {name: "First I look.", "tool_calls": [made(0, **({"index": 0} if streamed else {}))]}
+    await run(lax, reply(streamed, one), text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    assert set(sent) == {"role", "content", "tool_calls", name}
+    assert sent[name] == "First I look."
+
+
+async def test_one_that_says_what_it_wants_gets_it_under_that_name(lax: ScriptedAgent) -> None:
+    wanted = fail(400, message="The `reasoning_content` must be passed back to the API.")
+    one = reply(False, {"reasoning": "First I look.", "tool_calls": [made(0)]})
+    await run(lax, one, wanted, text("done"), streamed=False)
+    [sent] = assistants(lax.server)
+    assert sent[REASONING] == "First I look."
+    assert "reasoning" not in sent
+
+
+async def test_entries_of_a_whole_reply_where_a_stream_was_asked_for(lax: ScriptedAgent) -> None:
+    two = [{"type": "reasoning.summary", "summary": word, "index": 0} for word in "ab"]
+    await run(
+        lax,
+        reply(False, {"reasoning_details": two, "tool_calls": [made(0)]}),
+        text("done"),
+        streamed=True,
+    )
+    assert assistants(lax.server)[0]["reasoning_details"] == two
+
+
 async def test_googles_thoughts_in_the_text_are_no_answer(
     lax: ScriptedAgent, streamed: bool
 ) -> None:

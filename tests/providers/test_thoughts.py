@@ -247,6 +247,24 @@ async def test_parts_of_google_go_back_with_their_signatures(
 
 
 @pytest.mark.parametrize("provider", ["google"])
+async def test_a_signature_stays_with_its_call_when_that_gets_another_id(
+    thinker: ProvidedAgent,
+) -> None:
+    """Calls of two replies have the same id; in the history each has its own."""
+    replies = [
+        Blocks(blocks=({"functionCall": {**one["functionCall"], "id": "same"}, **signed},))
+        for one, signed in (
+            (CALLED, {"thoughtSignature": "AbCd"}),
+            (SECOND, {"thoughtSignature": "DeFg"}),
+        )
+    ]
+    await thinker.ask(*replies, Turn(text="Done."))
+    assert_paired(await thinker.messages())
+    sent = [assistant(thinker, place)[0] for place in (0, 1)]
+    assert [part["thoughtSignature"] for part in sent] == ["AbCd", "DeFg"]
+
+
+@pytest.mark.parametrize("provider", ["google"])
 async def test_the_signature_of_a_last_empty_part_goes_back(thinker: ProvidedAgent) -> None:
     parts = ({"text": "Hello."}, {"text": "", "thoughtSignature": "eHh4"})
     assert (await thinker.ask(Blocks(blocks=parts))).output == "Hello."
@@ -379,9 +397,14 @@ async def test_they_go_with_their_messages_when_the_history_is_made_shorter(
 INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
 
 
+MISSING = "messages.1.content.0.thinking.signature: Field required"
+CHANGED = "`thinking` or `redacted_thinking` blocks in the latest message cannot be modified."
+
+
 @pytest.mark.parametrize("provider", ["anthropic"])
-async def test_what_is_refused_is_left_out(thinker: ProvidedAgent) -> None:
-    refused = Refusal(400, "invalid_request_error", INVALID)
+@pytest.mark.parametrize("said", [INVALID, MISSING, CHANGED])
+async def test_what_is_refused_is_left_out(thinker: ProvidedAgent, said: str) -> None:
+    refused = Refusal(400, "invalid_request_error", said)
     blocks = (thought("First.", "of another account"), SAID, use(0))
     outcome = await thinker.ask(Blocks(blocks=blocks), refused, Turn(text="Done."))
     assert outcome.output == "Done."
