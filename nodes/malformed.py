@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
+from nodes.json_numbers import finite, whole
 from state.messages import MALFORMED_AT
 
 RAW_CALLS = "raw_calls"
@@ -33,12 +34,19 @@ def arguments_of(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, strict=False, parse_constant=_refuse, object_pairs_hook=_once_each)
+        found = json.loads(
+            text,
+            strict=False,
+            parse_constant=_refuse,
+            parse_float=finite,
+            parse_int=whole,
+            object_pairs_hook=_once_each,
+        )
     except RecursionError:
         raise ValueError("they are nested too deeply") from None
     except _TwiceError as error:
         raise ValueError(f"`{error}` stands there twice, with different values") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise ValueError(f"they are not valid JSON ({error})") from None
     if not isinstance(found, dict):
         raise ValueError(f"they are {_KINDS[type(found)]}, not an object")
@@ -60,7 +68,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> NoReturn:
     # Python reads NaN and Infinity; a server would refuse the history that holds them
-    raise ValueError(f"{constant} is not a JSON value")
+    raise ValueError(f"they are not valid JSON ({constant} is not a JSON value)")
 
 
 def _parsed(text: str) -> dict[str, Any] | None:

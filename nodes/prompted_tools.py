@@ -33,7 +33,7 @@ which its calls were streamed."""
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)tool_call>")
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
-_NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
+_NAME = re.compile(r"[\"'“”‘’]name[\"'“”‘’]\s*[:：]\s*[\"'“”‘’]([\w.-]{1,64})[\"'“”‘’]")
 _NO_TOOLS = re.compile(
     r"not support (?:tool|function)|(?:tools?|function)[- ](?:use|calls?|calling) (?:is|are) not"
     r"|support tool use|enable-auto-tool-choice|tools param requires|unsupported.{0,30}\btools?\b"
@@ -151,6 +151,8 @@ def _read(body: str) -> tuple[dict[str, Any], str]:
             said = inner
         name, rest = said["name"], {key: said[key] for key in said if key != "name"}
         args = rest.get("arguments", rest.get("parameters", rest))
+        if rest.get("parameters", args) != args:
+            raise ValueError("arguments and parameters")  # which of them, only the model knows
     except (ValueError, KeyError):
         found = _NAME.search(body)
         # what is no call is not arguments either, in whatever notation

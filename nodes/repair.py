@@ -12,6 +12,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall
 
+from nodes.json_numbers import is_storable
+from nodes.malformed import as_sent
 from nodes.repair_arguments import fitted
 from nodes.repair_names import meant
 from nodes.repair_text import NotOneReading, read_arguments
@@ -48,7 +50,7 @@ def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
     for place, call in enumerate(calls):
         repaired, said = repaired_call(call, schemas, cut_off=cut_off)
         if repaired is None:
-            bad.append(call)
+            bad.append({**call, "args": as_sent(call)["args"]})
             places.append(place)
             continue
         good.append(repaired)
@@ -96,5 +98,7 @@ def repaired_call(
             return None, []
         notes.append(how)
     args, changes = fitted(args, schema)
+    if not is_storable(args):
+        return None, []
     repaired = ToolCall(id=call["id"], name=name, args=args, type="tool_call")
     return repaired, [*notes, *changes]

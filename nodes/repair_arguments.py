@@ -12,6 +12,20 @@ from nodes.repair_text import accepts, arguments_in, types_of
 
 _WHOLE = re.compile(r"[+-]?\d+(?:\.0+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_ASIDES = frozenset(
+    {"reason", "reasoning", "rationale", "explanation", "description", "thought", "thoughts"}
+    | {"thinking", "comment", "comments", "note", "notes", "summary", "purpose", "goal", "intent"}
+)
+"""Words for what a model says beside a call: no argument is meant by them."""
+_NOT = frozenset(
+    {"no", "not", "non", "without", "except", "exclude", "excluded", "ignore", "ignored", "skip"}
+)
+_TURNS = _NOT | frozenset(
+    {"old", "new", "previous", "original", "source", "target", "destination", "dest", "from", "to"}
+    | {"before", "after", "until", "since", "min", "max", "start", "end", "first", "last", "input"}
+    | {"output", "prefix", "suffix", "backup"}
+)
+"""Words that make another argument of one."""
 _SHORT = 3
 """Letters of a word's beginning that stand for it."""
 _LONGEST = 300
@@ -26,9 +40,11 @@ def fitted(args: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dict[str
     properties: Mapping[str, Any] = schema.get("properties", {})
     notes: list[str] = []
     renamed: dict[str, Any] = {}
+    names = {name: _renamed(name, value, args, schema) for name, value in args.items()}
+    taken = list(names.values())
     for name, value in args.items():
-        new = _renamed(name, value, args, schema)
-        if new != name and new not in renamed:
+        new = names[name]
+        if new != name and taken.count(new) == 1:
             notes.append(f"the argument `{name}` was read as `{new}`")
             renamed[new] = value
         else:
@@ -48,15 +64,32 @@ def _renamed(name: str, value: Any, args: Mapping[str, Any], schema: Mapping[str
     free = [known for known in properties if known not in args]
     if (found := meant(name, free)) is not None:
         return found
-    words = set(words_of(name))
-    contained = [known for known in free if words and _overlaps(words, set(words_of(known)))]
+    contained = [known for known in free if _is_contained(name, known)]
     if len(contained) == 1 and accepts(properties[contained[0]], value):
         return contained[0]
     unknown = [given for given in args if given not in properties]
     missing: list[str] = [known for known in schema.get("required", ()) if known in free]
-    if len(unknown) == len(missing) == 1 and accepts(properties[missing[0]], value):
-        return missing[0]  # the one that is too many is the one that is not there
+    if len(unknown) == len(missing) == 1 and _may_stand_for(name, missing[0]):
+        # the one that is too many is the one that is not there
+        return missing[0] if accepts(properties[missing[0]], value) else name
     return name
+
+
+def _may_stand_for(name: str, missing: str) -> bool:
+    """Whether a name says nothing against its meaning one that is like it in nothing else."""
+    akin = set(words_of(name)) & set(words_of(missing))
+    return not _says_other(name, missing, _ASIDES | (_TURNS if akin else _NOT))
+
+
+def _is_contained(name: str, known: str) -> bool:
+    words = set(words_of(name))
+    other = _says_other(name, known, _ASIDES | _TURNS) or _says_other(known, name, _TURNS)
+    return bool(words) and not other and _overlaps(words, set(words_of(known)))
+
+
+def _says_other(name: str, known: str, words: frozenset[str]) -> bool:
+    """Whether a name has one of these words, and the other name has it not."""
+    return bool(words & (set(words_of(name)) - set(words_of(known))))
 
 
 def _overlaps(one: set[str], other: set[str]) -> bool:

@@ -10,6 +10,9 @@ import tokenize
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from nodes.json_numbers import finite, whole
+from nodes.repair_quotes import typographic
+
 _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
 _WORDS = {"true": True, "false": False, "null": None}
 # Escapes that JSON and Python read alike. `\/` and `\d` have one meaning in each, and not the same.
@@ -24,6 +27,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_MORE = re.compile(r"""[{\["“”„«»｛［]|[:：,，].*[}\]｝］]""", re.DOTALL)
+"""Behind arguments: what may be more of them."""
+_OPENINGS = ("{", "[", "｛", "［")
 _CONTROLS = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -44,6 +50,7 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any]
         (_json, "the arguments were in a code fence"),
         (_followed, "text after the arguments was left out"),
         (_python, "Python's notation was read as JSON"),
+        (_typographic, "typographic quotes and signs were read as JSON's"),
     ):
         try:
             found = read(bare, schema)
@@ -51,6 +58,10 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any]
             continue
         return found if isinstance(found, tuple) else _as_object(found, schema, how)
     raise NotOneReading(text)
+
+
+def _typographic(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001
+    return typographic(text)
 
 
 def _json(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001 - one signature for all
@@ -64,7 +75,12 @@ def arguments_in(text: str) -> Any:
         ValueError: it is none, or could mean more than one thing.
     """
     return json.loads(
-        text, strict=False, parse_constant=_refused, object_pairs_hook=_without_doubles
+        text,
+        strict=False,
+        parse_constant=_refused,
+        parse_float=finite,
+        parse_int=whole,
+        object_pairs_hook=_without_doubles,
     )
 
 
@@ -84,7 +100,11 @@ def _followed(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001
     if not text.startswith("{"):
         raise NotOneReading(text)
     decoder = json.JSONDecoder(
-        strict=False, parse_constant=_refused, object_pairs_hook=_without_doubles
+        strict=False,
+        parse_constant=_refused,
+        parse_float=finite,
+        parse_int=whole,
+        object_pairs_hook=_without_doubles,
     )
     found, end = decoder.raw_decode(text)
     rest = text[end:].strip()
@@ -93,9 +113,21 @@ def _followed(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG001
         # gateways that begin with what there was at first
         return behind[0], "an empty object before the arguments was left out"
     again = rest and all(part == found for part in behind)
-    if not again and (rest.startswith(",") or any(sign in rest for sign in '{["')):
+    if not again and (rest.startswith((",", "，")) or _MORE.search(rest)):
         raise NotOneReading(text)  # more arguments, or another call
+    in_list = "]" in rest and any(isinstance(value, dict | list) for value in found.values())
+    if in_list or (rest.startswith("}") and _may_end_elsewhere(found)):
+        raise NotOneReading(text)  # another of its brackets may be the one too many
     return found
+
+
+def _may_end_elsewhere(value: Any) -> bool:
+    """Whether something stands behind a list or an object in it, and could belong inside."""
+    inside = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(inside, list):
+        return False
+    followed = any(isinstance(one, dict | list) for one in inside[:-1])
+    return followed or any(map(_may_end_elsewhere, inside))
 
 
 def _objects(decoder: json.JSONDecoder, text: str) -> list[Any]:
@@ -124,7 +156,10 @@ def _python(text: str, schema: Mapping[str, Any]) -> Any:
 
 def _literal(text: str, names: set[str]) -> Any:
     _check_tokens(text)
-    return _value(ast.parse(text, mode="eval").body, names)
+    body = ast.parse(text, mode="eval").body
+    if isinstance(body, ast.Tuple):
+        raise NotOneReading(text)  # without brackets: more is to come
+    return _value(body, names)
 
 
 def _check_tokens(text: str) -> None:
@@ -173,8 +208,8 @@ def _as_object(value: Any, schema: Mapping[str, Any], how: str) -> tuple[dict[st
         return {}, "null was read as no arguments"
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         return value[0], "the arguments were in a list"
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        inner = arguments_in(value)
+    if isinstance(value, str) and value.lstrip()[:1] in _OPENINGS:
+        inner = _inner(value)
         if isinstance(inner, dict):
             return inner, "the arguments were JSON in a text"
     if value == []:
@@ -183,13 +218,21 @@ def _as_object(value: Any, schema: Mapping[str, Any], how: str) -> tuple[dict[st
     return {name: value}, f"the value was taken as the argument `{name}`"
 
 
+def _inner(text: str) -> Any:
+    """What a text in place of arguments holds, which begins as arguments do."""
+    try:
+        return arguments_in(text)
+    except (ValueError, RecursionError):
+        raise NotOneReading(text) from None
+
+
 def _only_place(value: Any, schema: Mapping[str, Any]) -> str:
     """The one argument that a bare value can be."""
     properties: dict[str, Any] = schema.get("properties", {})
     required: list[str] = [name for name in schema.get("required", ()) if name in properties]
     candidates = required or list(properties)
     fitting = [name for name in candidates if accepts(properties[name], value)]
-    if len(fitting) != 1 or len(required) > 1:
+    if len(fitting) != 1 or len(required) > 1 or value in list(properties):
         raise NotOneReading(repr(value))
     return fitting[0]
 

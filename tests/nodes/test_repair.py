@@ -96,6 +96,18 @@ def test_what_has_one_reading_is_repaired(args: str, meaning: dict[str, Any]) ->
         '"ls',
         '{}{"command": "ls"',
         '{}{"command": "ls"}{"command": "pwd"}',
+        json.dumps('{"command": "rm -rf'),
+        json.dumps("{'command': 'ls'}"),
+        json.dumps("[" * 100_000),
+        '{"command": "ls"} \'timeout\': 3}',
+        '{"command": "ls"}，“timeout”：3}',
+        '{"command": "ls"}, ',
+        '{"command": "ls", "lines": {"a": 1}, "restart": true}}',
+        '{"command": "ls", "lines": [], "restart": true}]}',
+        '"command"',
+        "{'command': 'ls', 'timeout': 1e999}",
+        '{"command": "ls", "timeout": -1e999} x',
+        "{'command': 'ls', 'timeout': " + "1" * 30 + "}",
         "{'command': 'a\nb'\n}",
         '{"command": "ls"} {"command": "pwd"}',
         '{"command": "ls"}, "timeout": 3}',
@@ -186,6 +198,12 @@ def test_of_two_near_names_none_is_meant() -> None:
             {"command": "view", "path": "a", "old_str": "x"},
         ),
         ({"command": "view", "path": "a", "reason": 1}, None),
+        ({"command": "view", "exclude_path": "a"}, None),
+        ({"command": "view", "path_prefix": "a"}, None),
+        ({"command": "view", "reason": "a"}, None),
+        ({"command": "view", "path_description": "a"}, None),
+        ({"command": "view", "target": "a"}, {"command": "view", "path": "a"}),
+        ({"command": "view", "file_path": "a", "the_path": "b"}, None),
         ({"command": "look", "path": "a"}, None),
         ({"command": "view", "path": "1"}, None),
     ],
@@ -251,6 +269,34 @@ def test_values_with_another_reading_or_none_stay(value: Any) -> None:
     assert found is not None
     assert found["args"] == value
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"path": "a", "line": "x", "n": 1e999}',
+        '{"path": "a", "line": "x", "n": -100000000000000000000}',
+        '{"path": "a", "line": 1' + "0" * 40 + "}",
+        json.dumps('{"path": "a", "line": "x'),
+    ],
+)
+async def test_what_no_store_can_hold_is_told_to_the_model(agent: ScriptedAgent, raw: str) -> None:
+    """Such a number broke the run when it was written to the checkpoint, or sent back."""
+    outcome = await agent.run(call("append", raw=raw), text("done"))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "done")
+    [said] = await agent.observations()
+    assert "cannot be read: " in said
+    assert agent.lines("a") == []
+
+
+def test_a_number_that_is_too_large_is_found_whoever_read_it() -> None:
+    """Other providers' clients hand over what they have read."""
+    message = AIMessage(
+        "", tool_calls=[ToolCall(id="a", name="bash", args={"command": "ls", "timeout": 10**30})]
+    )
+    tools = [{"type": "function", "function": {"name": "bash", "parameters": BASH}}]
+    [call] = with_repairs(message, tools).invalid_tool_calls
+    assert call["args"] == json.dumps({"command": "ls", "timeout": 10**30})
 
 
 def test_calls_keep_their_order_and_the_repair_is_noted() -> None:
