@@ -53,6 +53,13 @@ _NO_KEY = {
     "TokenRetrievalError",
     "UnauthorizedSSOTokenError",
 }
+# Of botocore's own errors those that may pass; the others are about how the client was set up.
+_OF_AWS_TRANSPORT = {
+    "ConnectionError",
+    "HTTPClientError",
+    "IncompleteReadError",
+    "ResponseStreamingError",
+}
 _KEYS = {
     "openai": "MANUS_API_KEY or OPENAI_API_KEY",
     "azure": "MANUS_API_KEY",
@@ -178,6 +185,10 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
             f"{where} cannot be asked, since this is not an address ({_cause(error)}); "
             "MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
+    if _is_misconfigured(error):
+        return ModelRefusedError(
+            f"{where} cannot be asked ({_cause(error)}); check MANUS_BASE_URL and the region."
+        )
     if is_never_connected(error):
         return ModelUnavailableError(
             f"{where} cannot be reached ({_cause(error)}); check MANUS_BASE_URL and the network."
@@ -261,6 +272,13 @@ def is_never_connected(error: Exception) -> bool:
 
 def _is_kind(error: Exception, names: set[str]) -> bool:
     return any(type(link).__name__ in names for link in chain(error))
+
+
+def _is_misconfigured(error: Exception) -> bool:
+    """Whether AWS's client would not send the request."""
+    kinds = type(error).__mro__
+    own = any(kind.__module__.startswith("botocore.") for kind in kinds)
+    return own and not any(kind.__name__ in _OF_AWS_TRANSPORT for kind in kinds)
 
 
 def _is_timeout(error: Exception) -> bool:

@@ -177,3 +177,18 @@ async def test_bedrock_without_a_region(
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     outcome = await agent.ask()
     assert "needs a region (AWS_REGION)" in outcome.output
+
+
+@pytest.mark.parametrize("provider", ["bedrock"])
+async def test_what_the_client_of_aws_will_not_send_is_not_tried_again(
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Bedrock key is sent over HTTPS alone."""
+    monkeypatch.setenv("MANUS_API_KEY", KEY)
+    parts = await agent.watch()
+    assert waits(parts) == []
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert "requires an HTTPS endpoint" in outcome.output
+    assert outcome.output.endswith("; check MANUS_BASE_URL and the region.")
+    assert agent.asked.requests == []
