@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from manus.inquiry import Inquiry, inquiry_of
+from manus.inquiry import Inquiry, inquiry_of, is_about_key
 from nodes.model_names import DEFAULT_MODEL, address_of
 from state.errors import ManusError, SettingsError
 from state.model_settings import ModelSettings
@@ -177,15 +177,10 @@ def _ask(connection: HTTPConnection, address: SplitResult, inquiry: Inquiry) -> 
         raise _RefusedError(status, told)
     if status in _NO_SUCH_PATH and inquiry.models != inquiry.model:
         status, told = asked("GET", inquiry.models)
-    if _is_about_key(status, told) or status in (403, *_NO_SUCH_PATH):
+    if is_about_key(status, told) or status in (403, *_NO_SUCH_PATH):
         status, told = asked("POST", inquiry.chat, json.dumps(inquiry.incomplete))
-        if status == 404 or _is_about_key(status, told):
+        if status == 404 or is_about_key(status, told):
             raise _RefusedError(status, told)
-
-
-def _is_about_key(status: int, told: dict[str, Any]) -> bool:
-    """Google refuses a key as a bad request."""
-    return status == 401 or (status == 400 and "api key" in str(told.get("message")).lower())
 
 
 def _answer(connection: HTTPConnection) -> tuple[int, dict[str, Any]]:

@@ -51,6 +51,11 @@ def inquiry_of(endpoint: ModelSettings, environment: Environment) -> Inquiry | N
     return make(endpoint, name, environment)
 
 
+def is_about_key(status: int, told: Told) -> bool:
+    """Whether a key is refused: Google does it as a bad request."""
+    return status == 401 or (status == 400 and "api key" in str(told.get("message")).lower())
+
+
 def _key(endpoint: ModelSettings, environment: Environment, *names: str) -> str | None:
     """The key that the client will take; None where there is none, or more than one."""
     if endpoint.api_key is not None:

@@ -60,7 +60,7 @@ _OF_AWS_TRANSPORT = {
     "IncompleteReadError",
     "ResponseStreamingError",
 }
-_KEYS = {
+KEYS = {
     "openai": "MANUS_API_KEY or OPENAI_API_KEY",
     "azure": "MANUS_API_KEY",
     "anthropic": "MANUS_API_KEY or ANTHROPIC_API_KEY",
@@ -116,7 +116,7 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         return ContextOverflowError(
             f"The request is larger than the context window of `{model}`: {words}", model
         )
-    key = _KEYS[provider_of(model)]
+    key = KEYS[provider_of(model)]
     if _lacks_key(error, words):
         return ModelRefusedError(f"{where} cannot be asked without a key; check {key}.")
     if status is None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.manus.paths import Paths
 from tests.manus.program import Program
 from tests.server import ScriptedServer
 
@@ -94,6 +95,30 @@ def test_answers_of_other_kinds(bare: Program, status: int, code: int, said: str
         httpd.shutdown()
     assert result.code == code
     assert said in result.out
+    assert KEY not in result.out
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        ((401, {"error": {"type": "authentication_error"}}), 1, "refuses the key (401)"),
+        ((404, {"error": {"message": "model: claude"}}), 1, "has no model claude"),
+        ((200, {"id": "claude"}), 0, "ok      model     claude at"),
+    ],
+    ids=["key", "model", "neither"],
+)
+def test_another_provider_is_asked_in_its_own_way(
+    bare: Program, answer: tuple[int, dict[str, object]], code: int, said: str
+) -> None:
+    with Paths({"GET /v1/models/claude": answer}) as server:
+        result = bare(
+            "doctor",
+            MANUS_MODEL="anthropic:claude",
+            MANUS_BASE_URL=server.address,
+            ANTHROPIC_API_KEY=KEY,
+        )
+        assert server.fields[0]["x-api-key"] == KEY
+    assert (result.code, said in result.out) == (code, True)
     assert KEY not in result.out
 
 
