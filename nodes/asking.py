@@ -26,7 +26,7 @@ from nodes.model_errors import (
     refuses_signature,
     refuses_thoughts,
 )
-from nodes.origins import Back, own_thoughts, with_origin
+from nodes.origins import Back, own_thoughts, with_origin, with_words_sent
 from nodes.prompted_tools import has_no_tools, in_words, prompted, with_prompted_calls
 from nodes.repair import with_repairs
 from nodes.sealed import drop_sealed
@@ -68,7 +68,8 @@ async def ask_endpoint(
     manner = _Manner(breaker.is_prompted(endpoint), breaker.back_to(endpoint))
     while True:  # each refusal is answered once
         try:
-            return await _asked(model, endpoint, question, manner)
+            reply = await _asked(model, endpoint, question, manner)
+            return with_words_sent(reply) if manner.back.text else reply
         except Exception as error:
             taught = _taught(error, endpoint, question, manner)
             if taught is None:

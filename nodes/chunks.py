@@ -25,7 +25,7 @@ from nodes.compatible import (
 )
 from nodes.sealed import Sealed
 from nodes.server_usage import together, usage_of, whole_usage
-from nodes.thoughts import REASONING, ThoughtReader
+from nodes.thoughts import IN_TEXT, ThoughtReader
 
 
 @dataclass(slots=True)
@@ -87,8 +87,8 @@ class Chunks:
         delta = dict(choice.get("delta") or choice.get("message") or {})
         mend_message(delta)
         self._sealed.feed(delta, whole=not choice.get("delta"))
-        self._name = reasoning_name(delta) or self._name
         self._split(delta)
+        self._name = self._name or reasoning_name(delta)
         delta["tool_calls"] = [self._piece(call) for call in delta.get("tool_calls") or ()]
         reason = None if self._ended else choice.get("finish_reason")
         self._ended = self._ended or bool(reason)
@@ -99,7 +99,7 @@ class Chunks:
             return
         thought, delta["content"] = self._thoughts.feed(content)
         if thought and not reasoning_of(delta):
-            delta[REASONING] = thought
+            delta[IN_TEXT] = thought
 
     def _piece(self, piece: dict[str, Any]) -> dict[str, Any]:
         """A piece of a call with the place of its call, and id and name only the first time."""

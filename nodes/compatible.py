@@ -11,11 +11,11 @@ from typing import Any
 
 from nodes.malformed import told_apart
 from nodes.server_usage import whole_usage
-from nodes.thoughts import REASONING, THOUGHT_AS, thought_apart
+from nodes.thoughts import IN_TEXT, REASONING, THOUGHT_AS, thought_apart
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`nodes.origins.Back`)."""
-_REASONING_NAMES = (REASONING, "reasoning")
+_REASONING_NAMES = (REASONING, "reasoning", IN_TEXT)
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
 """Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 _DETAILS = ("text", "summary")
@@ -143,7 +143,7 @@ def _take_thought_out(message: dict[str, Any]) -> None:
         return
     thought, message["content"] = thought_apart(content)
     if thought.strip() and not reasoning_of(message):
-        message[REASONING] = thought.strip()
+        message[IN_TEXT] = thought.strip()
 
 
 def reasoning_name(said: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from nodes.sealed import SEALED, length_of
+from nodes.thoughts import words_sent
 from state.agent import Compaction
 from state.messages import calls_of
 
@@ -55,6 +56,7 @@ def most(message: BaseMessage) -> float:
     content, around = message.content, _AROUND
     if isinstance(message, AIMessage):
         around += sum(_AROUND + len(str(call["args"])) for call in calls_of(message))
+        around += len(words_sent(message))
         around += sum(length_of(message.additional_kwargs.get(name)) for name in SEALED)
     if isinstance(content, str):
         return len(content) + around

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from nodes.model_names import DEFAULT_MODEL, address_of, split_spec
 from nodes.sealed import SEALED, drop_sealed, is_sealed, renamed
-from nodes.thoughts import REASONING, THOUGHT_AS
+from nodes.thoughts import GOES_BACK, REASONING, THOUGHT_AS
 from state.model_settings import ModelSettings
 
 THOUGHT_BY = "thought_by"
@@ -54,6 +54,13 @@ def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
         drop_sealed(message)
     if _is_thoughtful(message):
         message.additional_kwargs.setdefault(THOUGHT_BY, origin_of(endpoint))
+    return message
+
+
+def with_words_sent(message: AIMessage) -> AIMessage:
+    """The reply of an endpoint that has the words of a thought back: they count as tokens."""
+    if REASONING in message.additional_kwargs:
+        message.additional_kwargs[GOES_BACK] = True
     return message
 
 

@@ -14,6 +14,10 @@ REASONING = "reasoning_content"
 """In a message's `additional_kwargs`: what the model thought before it answered."""
 THOUGHT_AS = "thought_as"
 """Beside it, where the server has another name for it: that name."""
+IN_TEXT = "<think>"
+"""That name where the thought stood in the text itself."""
+GOES_BACK = "thought_goes_back"
+"""Beside it: its words are in later requests."""
 _OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
 _OPENS = ("<think>", "<thinking>", "<thought>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.
@@ -84,6 +88,12 @@ def thought_apart(text: str) -> tuple[str, str]:
     reader = ThoughtReader()
     parts = [reader.feed(text), reader.end()]
     return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+
+
+def words_sent(message: AIMessage) -> str:
+    """The words of a thought, where they are sent back."""
+    kept = message.additional_kwargs
+    return str(kept.get(REASONING) or "") if kept.get(GOES_BACK) else ""
 
 
 def without_thought(message: AIMessage) -> AIMessage:

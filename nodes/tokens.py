@@ -22,6 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from nodes.image_tokens import image_tokens
 from nodes.languages import cyrillic_cost, latin_cost
 from nodes.sealed import length_of, sealed_text
+from nodes.thoughts import words_sent
 
 _LATIN = "À-ɏḀ-ỿ"
 _OPAQUE = 24
@@ -131,7 +132,7 @@ def estimate_message(message: BaseMessage, provider: str = "openai") -> float:
     total = _MESSAGE + _content(message.content, provider)
     if isinstance(message, AIMessage):
         thought, sealed = sealed_text(message)
-        total += estimate_text(thought) + _SEALED * sealed
+        total += estimate_text(thought) + estimate_text(words_sent(message)) + _SEALED * sealed
         for call in (*message.tool_calls, *message.invalid_tool_calls):
             args = call["args"]
             text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)

@@ -12,7 +12,7 @@ from langchain_openai.chat_models.base import _convert_message_to_dict
 
 from nodes.origins import Back, is_foreign
 from nodes.sealed import excuse, put_back
-from nodes.thoughts import REASONING, THOUGHT_AS
+from nodes.thoughts import IN_TEXT, REASONING, THOUGHT_AS
 from state.messages import calls_of
 
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
@@ -64,11 +64,18 @@ def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
         # those who want it want it of every message, also where there was none
         kept = {} if foreign else message.additional_kwargs
         name = kept.get(THOUGHT_AS) if back.as_given else None
-        form[name or REASONING] = kept.get(REASONING) or ""
+        _add_words(form, name or REASONING, kept.get(REASONING) or "")
     if back.sealed and not foreign:
         put_back(form, message)
     if back.excused:
         excuse(form)
+
+
+def _add_words(form: dict[str, Any], name: str, words: str) -> None:
+    if name == IN_TEXT:
+        form["content"] = f"<think>\n{words.strip()}\n</think>\n\n{form.get('content') or ''}"
+    else:
+        form[name] = words
 
 
 def wire_form(message: BaseMessage) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
 from nodes import endpoints
+from nodes.context_size import most
 from nodes.origins import THOUGHT_BY, Back, origin_of
 from nodes.sealed import CALLS, NO_SIGNATURE, Sealed
 from nodes.thoughts import REASONING
@@ -272,6 +273,22 @@ async def test_words_that_are_always_sent_have_the_servers_name_for_them(
     assert sent[name] == "First I look."
 
 
+async def test_words_that_stood_in_the_text_are_sent_there(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, streamed: bool
+) -> None:
+    """As MiniMax's models want them, whose servers know no field for them."""
+    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
+    said = "<think>\nFirst I look.\n</think>\n\nI write."
+    calls = [made(0, **({"index": 0} if streamed else {}))]
+    one = reply(streamed, {"content": said, "tool_calls": calls})
+    await run(lax, one, text("done"), streamed=streamed)
+    [sent] = assistants(lax.server)
+    assert set(sent) == {"role", "content", "tool_calls"}
+    assert sent["content"] == said
+    kept = (await lax.messages())[1]
+    assert (kept.text, kept.additional_kwargs[REASONING].strip()) == ("I write.", "First I look.")
+
+
 async def test_one_that_says_what_it_wants_gets_it_under_that_name(lax: ScriptedAgent) -> None:
     wanted = fail(400, message="The `reasoning_content` must be passed back to the API.")
     one = reply(False, {"reasoning": "First I look.", "tool_calls": [made(0)]})
@@ -497,6 +514,21 @@ def test_it_counts_as_tokens() -> None:
     assert estimate_message(thought) > estimate_message(bare) + 500
     assert estimate_message(secret) > estimate_message(bare) + 1_000
     assert estimate_message(beside) == pytest.approx(estimate_message(secret), rel=0.01)
+
+
+@pytest.mark.parametrize("chosen", ["true", "false"])
+async def test_words_count_as_tokens_where_they_are_sent(
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, chosen: str
+) -> None:
+    monkeypatch.setenv("MANUS_SEND_REASONING", chosen)
+    words = " ".join(f"word{n}" for n in range(500))
+    one = reply(False, {"reasoning_content": words, "tool_calls": [made(0)]})
+    await run(lax, one, text("done"), streamed=False)
+    said = (await lax.messages())[1]
+    bare = said.model_copy(update={"additional_kwargs": {}})
+    more = estimate_message(said) - estimate_message(bare)
+    assert (more > 500) is (chosen == "true")
+    assert (most(said) - most(bare) >= len(words)) is (chosen == "true")
 
 
 @pytest.mark.parametrize("count", [0, 2])
