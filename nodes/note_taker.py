@@ -22,6 +22,7 @@ from prompts import compaction as prompts
 from state.agent import Compaction
 from state.errors import ContextOverflowError, ManusError
 from state.messages import since, text_of
+from tools.graphemes import beginning, ending
 
 log = logging.getLogger("manus")
 
@@ -141,7 +142,8 @@ def _shortened(text: str) -> str:
     if len(text) <= _SHOWN:
         return text
     half = _SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - _SHOWN:,} characters …]\n{text[-half:]}"
+    note = f"[… {len(text) - _SHOWN:,} characters …]"
+    return f"{beginning(text, half)}\n{note}\n{ending(text, half)}"
 
 
 def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> int:
@@ -162,7 +164,7 @@ def _as_many(messages: Sequence[HumanMessage], room: float) -> list[HumanMessage
 
 def _begin(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _BEGIN else f"{flat[:_BEGIN]}…"
+    return flat if len(flat) <= _BEGIN else f"{beginning(flat, _BEGIN)}…"
 
 
 def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:

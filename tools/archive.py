@@ -39,6 +39,8 @@ _CLAUSES = {
     "grams": "SELECT rowid, bm25(grams) FROM grams WHERE grams MATCH ? ORDER BY 2 LIMIT ?",
 }
 _CANDIDATES = 50
+_SIGNS = 5
+"""Parts of a query without words that are looked for."""
 _PATIENCE = 5.0
 """Seconds to wait for another process that writes to the archive."""
 _BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
@@ -169,6 +171,8 @@ class Archive:
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""
         asked = taken_apart(query)
+        if not asked.words:
+            return self._with_signs(query, limit)
         found = [
             self._matches("words", asked.words),
             self._matches("grams", asked.grams),
@@ -182,6 +186,12 @@ class Archive:
                 ranks[row] = ranks.get(row, 0.0) + 1 / (10 + place)
         best = sorted(ranks, key=lambda row: (-ranks[row], row))[:limit]
         return [found for row in best for found in self._row(row)]
+
+    def _with_signs(self, query: str, limit: int) -> list[Archived]:
+        """The messages with what is asked for where that is no word: `→`, `👍`, `!=`."""
+        whole = query.encode("utf-8", "ignore").decode("utf-8")
+        rows = self._containing(list(dict.fromkeys(whole.split()))[:_SIGNS])
+        return [found for row in list(dict.fromkeys(rows))[:limit] for found in self._row(row)]
 
     def close(self) -> None:
         """Close the file; what is pending is put in if it can be."""

@@ -6,6 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from tools.graphemes import beginning, ending
 from tools.workspace import OBSERVATIONS, Workspace
 
 _HEAD = 0.6
@@ -46,8 +47,8 @@ def cut_argument(text: str, limit: int, workspace: Workspace) -> str:
 def _ends(text: str, limit: int, kept: str) -> tuple[str, str, str]:
     """Beginning, note and end, with at most so many characters."""
     room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
-    head = _whole_lines(text[: int(room * _HEAD)])
-    tail = _from_whole_line(text[len(text) - (room - int(room * _HEAD)) :])
+    head = _whole_lines(beginning(text, int(room * _HEAD)))
+    tail = _from_whole_line(ending(text, room - int(room * _HEAD)))
     return head, _note(len(text) - len(head) - len(tail), len(text), kept), tail
 
 

@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from state.errors import ToolError, ToolUnavailableError
 from tools.archive import Archived
-from tools.archive_query import taken_apart
 from tools.base import AgentTool, Arguments
+from tools.excerpt import excerpt
 from tools.locks import Touch
 from tools.result import Observation
 
@@ -22,7 +22,8 @@ _NUMBER = re.compile(r"\s*\d{1,9}\s*")
 _NUMBERS = re.compile(r"\s*\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?\s*")
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
 _MOST = 20
-"""Messages that are given by their numbers at most."""
+"""Messages that a range of numbers stands for at most."""
+_MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
 _SHOWN = 1_500
 """Characters of each message found; of one asked for by its number all."""
 EMPTY = "The archive is empty: what had been in it has gone."
@@ -65,18 +66,20 @@ class Recall(AgentTool):
     def _recall(self, query: str, limit: int) -> str:
         archive = self.session.archive
         try:
-            named = [m for number in _numbers(query, limit) for m in archive.numbered(number)]
+            numbers = _numbers(query)
+            named = [m for number in numbers[:limit] for m in archive.numbered(number)]
             if named:
-                return "\n\n".join(f"{_head(m)}\n{m.text}" for m in named)
+                more = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
+                return "\n\n".join([*(f"{_head(m)}\n{m.text}" for m in named), *more])
             found = archive.search(query, limit)
             if not found:
                 return EMPTY if archive.is_empty() else NOTHING
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        return "\n\n".join(f"{_head(m)}\n{excerpt(m.text, query)}" for m in found)
+        return "\n\n".join(f"{_head(m)}\n{excerpt(m.text, query, _SHOWN)}" for m in found)
 
 
-def _numbers(query: str, limit: int) -> list[int]:
+def _numbers(query: str) -> list[int]:
     """The numbers of messages that a query consists of; none if it has words."""
     if not (_NUMBER.fullmatch(query) or _NUMBERS.fullmatch(query)):
         return []
@@ -84,21 +87,8 @@ def _numbers(query: str, limit: int) -> list[int]:
     for first, last in _RANGE.findall(query):
         begin = int(first)
         numbers += range(begin, min(int(last or first), begin + _MOST) + 1)
-    return numbers[: max(limit, 1)]
+    return list(dict.fromkeys(numbers))
 
 
 def _head(message: Archived) -> str:
     return f"[#{message.number}] {message.who}:"
-
-
-def excerpt(text: str, query: str, size: int = _SHOWN) -> str:
-    """The part of a text around the first of the words that it holds; all of it if it is short."""
-    if len(text) <= size:
-        return text
-    lower, asked = text.lower(), taken_apart(query.lower())
-    found = ([lower.find(term) for term in terms] for terms in asked)
-    held = next(filter(None, ([p for p in places if p >= 0] for places in found)), [0])
-    begin = max(0, min(held) - size // 3)
-    end = min(len(text), begin + size)
-    before, after = "… " if begin else "", " …" if end < len(text) else ""
-    return f"{before}{text[begin:end]}{after}"

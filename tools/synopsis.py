@@ -41,6 +41,7 @@ def synopsis(text: str, room: int) -> str:
 
     Takes a second or two for 50 MB. Blocking.
     """
+    text = text.removeprefix("\ufeff")
     body = text[: len(text) - _ENDS] + _ENDING.sub("", text[-_ENDS:]) if len(text) > _ENDS else text
     for describe in _KINDS:
         if lines := describe(body, room):

@@ -19,6 +19,8 @@ _FEWEST = 4
 _NUMBERED = re.compile(r" *(\d+)(?:\t|: ?|  )")
 _DECIDED = ("PHP", "C or C++")
 """Languages that their evidence alone tells for certain."""
+_WIDEST = 300
+"""Characters of a line on average from which on code is minified: a line holds much of it."""
 _SPARSE = 150
 """Lines for each definition beyond which a text only quotes code."""
 _OTHERWISE = ("diff --git", "commit ", "--- ", "Index: ", "<!DOCTYPE", "<html")
@@ -96,7 +98,7 @@ class Definition(NamedTuple):
 
 def code_outline(text: str, room: int) -> list[str]:
     """The outline of a text that is source code; nothing if it is not."""
-    if text.startswith(_OTHERWISE) or text.count("\n") < _LINES:
+    if text.startswith(_OTHERWISE) or text.count("\n") < max(_LINES, len(text) // _WIDEST):
         return []
     part = text if len(text) <= _LOOKED else text[: text.rfind("\n", 0, _LOOKED)]
     code, first = without_numbers(part.replace("\r\n", "\n"))

@@ -24,6 +24,8 @@ _OBJECTS = 20_000
 """Lines of JSON that are looked at."""
 _SURE = 0.5
 """Part of a broken text that must be JSON for it to count as such."""
+_TRAILING = 0.1
+"""Part of a text that is JSON that may stand behind it: lines of JSON are another kind."""
 _SPACE = " \t\r\n"
 
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -54,7 +56,7 @@ class Shape:
             self._take_array(value, depth)
         elif kind == "text":
             self._take_example(value)
-        elif kind in ("integer", "number"):
+        elif kind in ("integer", "number") and value == value:  # NaN has no place in a span
             low, high = self.span or (value, value)
             self.span = (min(low, value), max(high, value))
         return self
@@ -91,9 +93,10 @@ def json_shape(text: str, room: int) -> list[str]:
     value, end, whole = partial(part, begin)
     if not value or (end - begin) < _SURE * (len(part) - begin):
         return []
-    if whole and text[end:].strip():
-        return []  # something else follows: lines of JSON, or a text that begins like it
-    note = ""
+    rest = text[end:].strip() if whole else ""
+    if len(rest) > _TRAILING * end:
+        return []
+    note = f"; behind it {len(rest):,} characters that are no part of it" if rest else ""
     if not whole:
         cut = len(text) > _LOOKED and end > _LOOKED * 0.9
         line = part.count("\n", 0, end) + 1
@@ -106,9 +109,12 @@ def json_shape(text: str, room: int) -> list[str]:
 
 
 def json_lines_shape(text: str, room: int) -> list[str]:
-    """The shape of a text with a JSON object on each line; nothing if it is not."""
+    """The shape of a text with a JSON object, or array, on each line; nothing if it is not."""
     first = [line for line in text[:65_536].split("\n", 50)[:-1] if line.strip()]
-    if len(first) < _LEAST_LINES or not all(line.lstrip().startswith("{") for line in first):
+    opened = first[0].lstrip()[0] if first else ""
+    if len(first) < _LEAST_LINES or opened not in ("{", "["):
+        return []
+    if not all(line.lstrip().startswith(opened) for line in first):
         return []
     shape, broken = Shape(), 0
     part = text if len(text) <= _LOOKED else text[: text.rfind("\n", 0, _LOOKED)]
@@ -118,7 +124,7 @@ def json_lines_shape(text: str, room: int) -> list[str]:
         except (ValueError, RecursionError):
             broken += 1
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict if opened == "{" else list):
             shape.take(value, 1)
             if shape.count >= _OBJECTS:
                 part = part[:0]

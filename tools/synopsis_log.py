@@ -25,6 +25,14 @@ _STAMP = re.compile(
     rf"(?:\[|<\d+>|\S+ \S+ \S+ \[|\[?(?:{_NAMES})\]?[ :]+\[?|(?:level=\w+ )?(?:ts|time)=\"?)?"
     rf"({_TIME})"
 )
+# A traceback belongs to the line before it; what it ends with is told beside the errors.
+_TRACE = re.compile(
+    r"\s+\S|Traceback \(most recent call last\):|During handling|The above exc|\.\.\. \d+ more"
+)
+_RAISED = re.compile(
+    r"(?:Caused by: |Exception in thread \S+ |Uncaught )?(?:[a-z_$][\w$]*\.)*"
+    r"[A-Z][\w$]*(?:Error|Exception|Interrupt|Exit|Warning|Timeout)(?::|$)"
+)
 _FIRST = re.compile(rf"\[?(?:{_NAMES})\]?(?:[ :|\t]|$)")
 _LEVEL = re.compile(
     rf"\b({_NAMES})\b|\blevel=\"?(\w+)|\[(?:\w+:)?(trace|debug|info|notice|warn|error|crit|alert)\]"
@@ -36,7 +44,7 @@ _ALIKE = {
     "SEVERE": "ERROR",
     "ALERT": "CRITICAL",
 }
-_GRAVE = ("PANIC", "FATAL", "CRITICAL", "ERROR", "WARNING")
+_GRAVE = ("PANIC", "FATAL", "CRITICAL", "EXCEPTION", "ERROR", "WARNING")
 _ORDER = (*_GRAVE, "NOTICE", "INFO", "DEBUG", "TRACE")
 _VARIABLE = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|\b0x[0-9a-fA-F]+\b"
@@ -52,6 +60,8 @@ class Figures:
         self.templates: dict[tuple[str, str], list[int]] = {}
         """By level and template: how often, and the number of the first line."""
         self.first = self.last = ""
+        self.raised = 0
+        """Tracebacks that end with an exception."""
         self.others = 0
         """Errors and warnings beyond the templates that are kept."""
 
@@ -61,6 +71,10 @@ class Figures:
         if stamp is not None:
             self.first = self.first or stamp[1]
             self.last = stamp[1]
+        if stamp is None and _RAISED.match(line):
+            self.raised += 1
+            self._note("EXCEPTION", template_of(line), number)
+            return
         found = _LEVEL.search(line, 0, _FAR)
         if found is None:
             return
@@ -105,7 +119,8 @@ def _is_log(lines: Sequence[str]) -> bool:
     if len(lines) < _LEAST:
         return False
     sure = sum(bool(_STAMP.match(line) or _FIRST.match(line)) for line in lines)
-    return sure >= _SURE * len(lines)
+    beside = sum(bool(_TRACE.match(line) or _RAISED.match(line)) for line in lines)
+    return sure >= _LEAST / 2 and sure >= _SURE * (len(lines) - beside)
 
 
 def level_of(found: re.Match[str]) -> str:
@@ -126,6 +141,7 @@ def _title(text: str, part: str, figures: Figures) -> str:
     rest = [level for level in figures.levels if level not in known]
     counts = ", ".join(f"{level} {figures.levels[level]:,}" for level in (*known, *rest[:5]))
     title = f"Log: {lines:,} lines{span}; {counts or 'no levels'}"
+    title += f"; exceptions {figures.raised:,}" if figures.raised else ""
     if len(part) < len(text):
         title += f"; counted in the first {part.count(chr(10)) + 1:,} lines"
     return title

@@ -13,6 +13,8 @@ _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 _SAMPLE = 200
 _LEAST = 15
 """Rows that there must be."""
+_RAGGED = 0.2
+"""Part of the rows of a table with a header that may have more or fewer cells than it."""
 _CELLS = 200_000
 """Cells that are looked at; the rows behind are only counted."""
 _WIDEST = 200
@@ -113,11 +115,13 @@ def kind_of(cell: str) -> str:
 def headed_table(text: str, _room: int = 0) -> list[str]:
     """Rows and columns of a text that is a table with a header; nothing if it is not."""
     for delimiter in _DELIMITERS:
-        rows = _sample(text, delimiter)
+        rows = _sample(text, delimiter, ragged=True)
         if not rows or not _is_header(rows[0]):
             continue
         # without a column of numbers or dates it may be a text with as many commas in each line
-        if any(map(_is_typed, zip(*rows[1:], strict=True))) or _is_wordy(rows):
+        whole = [row for row in rows[1:] if len(row) == len(rows[0])]
+        is_even = len(whole) == len(rows) - 1
+        if any(map(_is_typed, zip(*whole, strict=True))) or (is_even and _is_wordy(rows)):
             return _described(text, delimiter, [_short(name) or "(no name)" for name in rows[0]])
     return []
 
@@ -131,8 +135,8 @@ def plain_table(text: str, _room: int = 0) -> list[str]:
     return []
 
 
-def _sample(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows, if each has the same number of cells; else nothing."""
+def _sample(text: str, delimiter: str, *, ragged: bool = False) -> list[list[str]]:
+    """The first rows, if each, or when `ragged` most, have as many cells as the first one."""
     first = text[: text.find("\n") + 1] or text[:1]
     if delimiter not in first:
         return []
@@ -144,7 +148,8 @@ def _sample(text: str, delimiter: str) -> list[list[str]]:
     width = len(rows[0]) if rows else 0
     if len(rows) < _LEAST or not 2 <= width <= _WIDEST:
         return []
-    return rows if all(len(row) == width for row in rows) else []
+    others = sum(len(row) != width for row in rows)
+    return rows if others <= (_RAGGED * len(rows) if ragged and width > 2 else 0) else []
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -10,7 +10,8 @@ import pytest
 
 from state.errors import ToolError
 from tools.archive import Archive, Archived
-from tools.recall import EMPTY, NOTHING, Recall, excerpt
+from tools.excerpt import excerpt
+from tools.recall import EMPTY, NOTHING, Recall
 from tools.session import Session
 from tools.workspace import Workspace
 
@@ -20,6 +21,7 @@ MESSAGES = [
     Archived("c", 3, "user", "数据库的密码在配置文件里"),
     Archived("d", 4, "web_search", "La capitale de l'Islande est Reykjavík."),
     Archived("e", 5, "bash", "half a pair: \ud800"),
+    Archived("f", 6, "user", "ship it 👍🏽 → now"),
 ]
 
 
@@ -42,13 +44,20 @@ def archive(tmp_path: Path) -> Archive:
         ("数据库密码是什么", "c"),
         ("密码位置？", "c"),
         ('quotes " and * signs (refund)', "b"),
+        ("👍🏽", "f"),
+        ("→ ←", "f"),
+        ("ＮＥＡＲ refund* AND (NOT", "b"),
+        ("text:refund -cart ^col {}[]", "b"),
     ],
 )
 def test_search(archive: Archive, query: str, first: str) -> None:
     assert archive.search(query)[0].id == first
 
 
-@pytest.mark.parametrize("query", ["", "zebra", '"', "*", "NEAR(zebra) NOT OR"])
+@pytest.mark.parametrize(
+    "query",
+    ["", "zebra", '"', "*", "NEAR(zebra) NOT OR", "\0", "\ud800", "'; DROP TABLE words; --"],
+)
 def test_nothing_is_found(archive: Archive, query: str) -> None:
     assert archive.search(query) == []
 
@@ -70,7 +79,7 @@ def test_a_message_is_put_in_once_and_is_there_again_later(tmp_path: Path) -> No
 def test_a_query_of_a_megabyte_is_answered(archive: Archive, query: str) -> None:
     found = archive.search(query)
     assert [m.id for m in found[:1]] in (["b"], ["c"], [])
-    assert excerpt("x" * 5_000, query)
+    assert excerpt("x" * 5_000, query, 100)
 
 
 def test_what_could_not_be_written_is_put_in_later(tmp_path: Path) -> None:
@@ -90,10 +99,10 @@ def test_what_could_not_be_written_is_put_in_later(tmp_path: Path) -> None:
 def test_an_archive_whose_file_was_deleted_is_written_anew(archive: Archive) -> None:
     assert archive.path is not None
     archive.path.unlink()
-    archive.add([Archived("f", 6, "bash", "a new one")])
+    archive.add([Archived("g", 7, "bash", "a new one")])
     archive.close()
     again = Archive(archive.path)
-    assert again.search("new one")[0].id == "f"
+    assert again.search("new one")[0].id == "g"
     assert again.search("refund")[0].id == "b", "what was still open was taken over"
     again.close()
 
@@ -127,7 +136,10 @@ async def test_recall_of_several_numbers(tmp_path: Path, query: str) -> None:
 
 async def test_recall_of_a_range_and_of_nothing(tmp_path: Path) -> None:
     assert (await recalled(tmp_path, "[#1-#3]")).count("[#") == 3
-    assert (await recalled(tmp_path, "#1-999999999", limit=2)).count("[#") == 2
+    both = await recalled(tmp_path, "#1-999999999", limit=2)
+    assert both.count("[#") == 2
+    assert both.endswith("(The numbers are of 19 messages more; ask with a larger `limit`.)")
+    assert (await recalled(tmp_path, "#2, #2-#2")).count("[#") == 1
     assert await recalled(tmp_path, "2024-01-05") == NOTHING
     assert await recalled(tmp_path, "#99") == NOTHING
     with pytest.raises(ToolError, match="empty"):
@@ -153,8 +165,33 @@ def test_an_excerpt_is_around_the_words() -> None:
     shown = excerpt(text, "the Needle", 100)
     assert "needle" in shown
     assert (shown[:2], shown[-2:]) == ("… ", " …")
-    assert excerpt("short", "needle") == "short"
+    assert excerpt("short", "needle", 100) == "short"
     assert "密码" in excerpt("甲" * 2_000 + "密码" + "乙" * 2_000, "密码位置？", 100)
+
+
+@pytest.mark.parametrize(
+    ("needle", "query"),
+    [
+        ("the password of staging is hunter2", "what is the password for the staging server"),
+        ("tests were failing there", "failed test"),
+        ("le mot de passe: café noir", "MOT DE PASSE cafe"),
+        ("İstanbul'un şifresi", "istanbul sifre"),
+        ("数据库的密码在这里", "数据库密码"),
+    ],
+)
+def test_an_excerpt_is_where_most_of_the_words_stand(needle: str, query: str) -> None:
+    around = "what the weather is for the day, and what the other one is for. "
+    text = around * 100 + needle + around * 100
+    shown = excerpt(text, query, 300)
+    assert needle in shown
+    assert len(shown) <= 400
+
+
+def test_an_excerpt_leaves_signs_whole() -> None:
+    family = "👨‍👩‍👧‍👦"
+    for size in range(100, 130):
+        shown = excerpt(family * 100 + "needle" + family * 100, "needle", size).strip("… ")
+        assert shown.replace(family, "") == "needle"
 
 
 def test_an_archive_takes_over_what_was_there_before_a_fork(tmp_path: Path) -> None:

@@ -78,6 +78,30 @@ def test_broken_json_is_told_up_to_the_break() -> None:
     assert "  found: array of 60, each:" in synopsis(middle, ROOM)
 
 
+def test_json_that_something_follows_is_told_with_a_word_on_it() -> None:
+    whole = json.dumps(people(100), ensure_ascii=False)
+    said = synopsis(f"{whole}\nDone in 3 s.", ROOM)
+    assert said == (
+        "JSON; behind it 12 characters that are no part of it: "
+        f"array of 100, each: object with 6 keys\n{PEOPLE}"
+    )
+    assert synopsis("\ufeff" + whole, ROOM) == synopsis(whole, ROOM)
+    assert synopsis(whole + "\n" + "And so on, and on.\n" * 300, ROOM) == ""
+
+
+def test_lines_of_arrays_are_no_table() -> None:
+    lines = "\n".join(json.dumps([n, "x", [n / 4]]) for n in range(100))
+    assert synopsis(lines, ROOM) == (
+        'JSON lines: 100: array of 3, each: integer 0 to 99 or text, such as "x" or '
+        "array of 1, each: number 0.0 to 24.75"
+    )
+
+
+def test_what_is_no_number_has_no_place_in_a_span() -> None:
+    text = json.dumps([1.5, float("nan"), 2.5] * 100)
+    assert synopsis(text, ROOM) == "JSON: array of 300, each: number 1.5 to 2.5"
+
+
 def test_the_shape_is_as_deep_as_there_is_room() -> None:
     deep: dict[str, Any] = {}
     for level in range(9):
@@ -135,6 +159,17 @@ def test_a_table_without_a_header_needs_numbers() -> None:
     assert synopsis("red, green, blue and more of it\n" * 400, ROOM) == ""
 
 
+def test_a_table_may_have_rows_of_another_length() -> None:
+    rows = [f"{n},Bob,{n * 2}" + ("" if n % 7 else ",more") for n in range(300)]
+    said = synopsis("id,name,sum\n" + "\n".join(rows), ROOM).splitlines()
+    assert said[0] == (
+        "Table, separated by comma: 300 rows, 3 columns, and a header; "
+        "rows with another number of cells: 43"
+    )
+    assert said[1] == "  id: integer, 0 to 299"
+    assert synopsis("id,name,sum\n" + "1,2,3\n1,2\n" * 100, ROOM) == "", "half of them"
+
+
 def log(count: int) -> str:
     lines = []
     for n in range(count):
@@ -153,6 +188,34 @@ def test_a_log_has_its_levels_counted(end: str) -> None:
         "  different errors and warnings, numbers as #:",
         "  8 times, first in line 8: ERROR [db] connection # to # took # ms",
         "  16 times, first in line 4: WARN [db] connection # to # took # ms",
+    ]
+
+
+TRACES = {
+    "python": (
+        'Traceback (most recent call last):\n  File "x.py", line 3, in f\n    go()\n'
+        "urllib3.exceptions.ReadTimeoutError: after {n} s",
+        "urllib#.exceptions.ReadTimeoutError: after # s",
+    ),
+    "java": (
+        'Exception in thread "main" java.lang.IllegalStateException: no {n}\n'
+        "\tat a.b.C.run(C.java:7)\n\tat a.b.D.run(D.java:8)\n\t... 3 more",
+        'Exception in thread "main" java.lang.IllegalStateException: no #',
+    ),
+}
+
+
+@pytest.mark.parametrize("language", TRACES)
+def test_a_log_that_is_mostly_tracebacks(language: str) -> None:
+    trace, template = TRACES[language]
+    entry = "2024-05-01 12:00:00 INFO begun\n"
+    text = "".join(entry + trace.format(n=number) + "\n" for number in range(100))
+    lines = text.count("\n")
+    assert synopsis(text, ROOM).splitlines() == [
+        f"Log: {lines:,} lines, 2024-05-01 12:00:00 to 2024-05-01 12:00:00; INFO 100; "
+        "exceptions 100",
+        "  different errors and warnings, numbers as #:",
+        f"  100 times, first in line {5 if language == 'python' else 2}: {template}",
     ]
 
 
@@ -263,6 +326,10 @@ def test_code_of_other_languages_has_its_outline(language: str, end: str) -> Non
         "Name: Ann, Age: 3\nSize: 4\n\n" * 200,
         "# Title\n\nSome `code` and a list:\n\n- one\n- two\n" * 100,
         "<html><body>" + "<p>function a() { return 1 }</p>\n" * 300,
+        "function a(b){return b}" * 4_000,
+        ("import a from 'a';" + "function a(b){return b}" * 40 + "\n") * 60,
+        "👨‍👩‍👧‍👦 и 北京\n" * 3_000,
+        "".join(map(chr, range(256))) * 200,
         "x" * 50_000,
         "\n" * 50_000,
         "1\n" * 5_000,
