@@ -8,6 +8,7 @@ it, or lose their thread; LangChain's client drops it. In a stream it comes in p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -21,6 +22,7 @@ SEALED = (*LISTS, EXTRA, CALLS)
 _OF_CALLS = (EXTRA, "provider_specific_fields")
 _GROWING = ("text", "summary", "thinking")
 _SEALS = ("signature", "data")
+_TELLING = ("type", "id", *_SEALS)
 _OPEN = (None, "")
 
 NO_SIGNATURE = "skip_thought_signature_validator"
@@ -30,11 +32,40 @@ ai.google.dev/gemini-api/docs/thought-signatures."""
 Json = dict[str, Any]
 
 
+@dataclass(slots=True)
+class _Entry:
+    fields: Json
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    """Of what comes in many: joined at the end, since each joining costs as much as is there."""
+
+    def whole(self) -> Json:
+        said = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        return {**self.fields, **said}
+
+    def add(self, piece: Json) -> None:
+        for name, value in piece.items():
+            before = self.fields.get(name)
+            if name in _GROWING and isinstance(value, str) and isinstance(before, str | None):
+                self.pieces.setdefault(name, [before or ""]).append(value)
+                self.fields[name] = ""
+            elif before in _OPEN and value not in _OPEN:
+                self.fields[name] = value
+            else:
+                self.fields.setdefault(name, value)
+
+    def goes_on_with(self, piece: Json) -> bool:
+        """Whether a piece is more of it: of its kind and name, and the entry is still open."""
+        if not all(_agree(self.fields.get(name), piece.get(name)) for name in _TELLING):
+            return False
+        is_closed = any(self.fields.get(name) not in _OPEN for name in _SEALS)
+        return not (is_closed and any(piece.get(name) not in _OPEN for name in _GROWING))
+
+
 class Sealed:
     """Puts together what comes in the pieces of one reply."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, list[Json]] = {name: [] for name in LISTS}
+        self._lists: dict[str, list[_Entry]] = {name: [] for name in LISTS}
         self._extra: Json = {}
         self._calls: dict[int, Json] = {}
 
@@ -43,7 +74,7 @@ class Sealed:
         for name, known in self._lists.items():
             for piece in _dicts(delta.get(name)):
                 if whole:
-                    known.append(piece)
+                    known.append(_Entry(piece))
                 else:
                     _add(known, piece)
         self._extra = _merged(self._extra, _unflagged(delta.get(EXTRA)))
@@ -57,7 +88,8 @@ class Sealed:
     def kept(self, calls: int) -> Json:
         """What goes into `additional_kwargs` of a reply with so many calls."""
         beside = [self._calls.get(place) for place in range(calls)]
-        found = {**self._lists, EXTRA: self._extra, CALLS: beside if any(beside) else []}
+        lists = {name: [one.whole() for one in entries] for name, entries in self._lists.items()}
+        found = {**lists, EXTRA: self._extra, CALLS: beside if any(beside) else []}
         return {name: value for name, value in found.items() if value}
 
 
@@ -99,36 +131,18 @@ def _merged(known: Json, new: Any) -> Json:
     return {name: value for name, value in merged.items() if value != {}}
 
 
-def _add(known: list[Json], piece: Json) -> None:
+def _add(known: list[_Entry], piece: Json) -> None:
     """Add a piece to the entry that it belongs to, or begin one with it.
 
     The index alone does not tell: OpenRouter's streams have 0 for all entries
     (github.com/OpenRouterTeam/ai-sdk-provider/issues/519).
     """
-    same = (one for one in reversed(known) if one.get("index") == piece.get("index"))
+    same = (one for one in reversed(known) if one.fields.get("index") == piece.get("index"))
     entry = next(same, None)
-    if entry is None or not _goes_on(entry, piece):
-        known.append(dict(piece))
-        return
-    for name, value in piece.items():
-        before = entry.get(name)
-        if name in _GROWING and isinstance(before, str) and isinstance(value, str):
-            entry[name] = before + value
-        elif before in _OPEN and value not in _OPEN:
-            entry[name] = value
-        else:
-            entry.setdefault(name, value)
-
-
-def _goes_on(entry: Json, piece: Json) -> bool:
-    """Whether a piece is more of an entry: of its kind and name, and the entry is still open."""
-    for name in ("type", "id"):
-        if not _agree(entry.get(name), piece.get(name)):
-            return False
-    if not all(_agree(entry.get(name), piece.get(name)) for name in _SEALS):
-        return False
-    is_closed = any(entry.get(name) not in _OPEN for name in _SEALS)
-    return not (is_closed and any(piece.get(name) not in _OPEN for name in _GROWING))
+    if entry is None or not entry.goes_on_with(piece):
+        known.append(_Entry(dict(piece)))
+    else:
+        entry.add(piece)
 
 
 def _agree(one: Any, other: Any) -> bool:

@@ -170,6 +170,15 @@ def test_pieces_become_entries(pieces: list[Json], whole: Any) -> None:
     assert together(*pieces) == (expected[whole] if isinstance(whole, str) else whole)
 
 
+@pytest.mark.timeout(60)
+def test_pieces_are_joined_once() -> None:
+    """Hundreds of thousands of pieces: joined one by one they would take minutes."""
+    many = 300_000
+    pieces = ({**TEXT, "text": "word "} for _ in range(many))
+    [entry] = together(*pieces)
+    assert entry == {**TEXT, "text": "word " * many}
+
+
 def test_pieces_of_litellms_blocks_become_blocks() -> None:
     found = Sealed()
     for piece in ({"thinking": "I "}, {"thinking": "look."}, {"thinking": "", "signature": "s"}):
@@ -604,6 +613,28 @@ async def test_without_sending_anything_a_refusal_for_want_of_it_is_told(
 INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
 UNKNOWN = "Invalid JSON payload received. Unknown name \"reasoning_details\" at 'messages[2]'"
 FORBIDDEN = "Extra inputs are not permitted: body.messages.2.assistant.reasoning_details"
+
+
+BY_A_GATEWAY = {
+    "error": {
+        "message": "Provider returned error",
+        "code": 400,
+        "metadata": {"raw": json.dumps({"error": {"message": INVALID}})},
+    }
+}
+
+
+async def test_a_refusal_that_a_gateway_hands_on(lax: ScriptedAgent) -> None:
+    """As OpenRouter does: in a reply, and in a stream that had begun."""
+    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
+    body = json.dumps(BY_A_GATEWAY)
+    refused = raw(body.encode(), 400, "application/json")
+    await run(lax, first, refused, text("done"), streamed=False)
+    assert (await lax.outcome()).output == "done"
+    event = raw(f"data: {body}\n\ndata: [DONE]\n\n".encode(), content_type="text/event-stream")
+    await run(lax, event, text("again"), streamed=True)
+    assert (await lax.outcome()).output == "again"
+    assert "reasoning_details" not in json.dumps(assistants(lax.server))
 
 
 @pytest.mark.parametrize(
