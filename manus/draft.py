@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from manus.text import fit_end, flat
 from state.thinking import thinking_in
 
+_LENGTH = re.compile(r" \([\d,]+ characters\): $")
+_LEAST = 8
+"""Columns that the end of a text has at least."""
 _KEPT = 2_000
 """Characters of a text of which more than the end is never shown."""
 
@@ -46,6 +50,12 @@ class Draft:
 
 
 def draft_line(label: str, head: str, text: str, width: int, indent: int) -> str:
-    """The line in a width: of a long text its end."""
-    begin = f"  {label:<{indent}}{flat(head)}{' ' if head.endswith(' ') else ''}"
+    """The line in a width: of a long text its end. Where there is little room, no length."""
+    begin = _begin(label, head, indent)
+    if len(begin) > width - _LEAST:
+        begin = _begin(label, _LENGTH.sub(": ", head), indent)
     return begin + fit_end(flat(text), max(width - len(begin), 0))
+
+
+def _begin(label: str, head: str, indent: int) -> str:
+    return f"  {label:<{indent}}{flat(head)}{' ' if head.endswith(' ') else ''}"

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
+from tools.graphemes import beginning, ending
+
 _ESCAPE = re.compile(
     r"""
     (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                      # colours, cursor, clearing
@@ -61,7 +63,8 @@ def fit(line: str, width: int) -> str:
     """The line, cut with an ellipsis to a width in cells of the terminal."""
     if cell_len(line) <= width:
         return line
-    return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
+    cut = set_cell_size(line, max(width - 1, 0)).rstrip()
+    return beginning(line, len(cut)).rstrip() + "…"
 
 
 def fit_end(line: str, width: int) -> str:
@@ -72,7 +75,7 @@ def fit_end(line: str, width: int) -> str:
     room = width - 1
     while end > 0 and (room := room - cell_len(line[end - 1])) >= 0:
         end -= 1
-    return ("…" + line[end:].lstrip()) if width > 0 else ""
+    return ("…" + ending(line, len(line) - end).lstrip()) if width > 0 else ""
 
 
 def first_line(text: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len as cells
 
+from tools.graphemes import joins
+
 _CODE = re.compile(r" {4}|\t|\s*\|")
 """How a line begins that means something as it stands: code, or the row of a table."""
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -59,6 +61,8 @@ class WordWrap:
         self._at_start = True
         self._gap = ""
         self._word = ""
+        self._is_wide = False
+        """What is held back is one wide sign, which ends with the next character."""
 
     def feed(self, text: str) -> str:
         """What can be shown after this piece."""
@@ -77,17 +81,20 @@ class WordWrap:
             shown = self._flush()
             self._gap += " "
             return shown
-        shown = ""
+        if self._word and joins(self._word + character, len(self._word)):
+            self._word += character  # a part of the sign before it
+            return ""
         is_wide = cells(character) == 2
-        if is_wide or (not self._keep_words and cells(self._word + character) > self._room):
-            shown = self._flush()
+        too_long = not self._keep_words and cells(self._word + character) > self._room
+        shown = self._flush() if is_wide or self._is_wide or too_long else ""
         self._word += character
-        return shown + (self._flush() if is_wide else "")
+        self._is_wide = is_wide
+        return shown
 
     def _flush(self) -> str:
         if not self._word:
             return ""
-        word, self._word = self._word, ""
+        word, self._word, self._is_wide = self._word, "", False
         gap, self._gap = self._gap, ""
         if self._at_start:
             lead = self._indent + gap

@@ -31,17 +31,17 @@ def boundary_before(text: str, place: int) -> int:
     """The last boundary that is not behind a place."""
     place = max(0, min(place, len(text)))
     steps = range(place, max(place - _LONGEST, -1), -1)
-    return next((found for found in steps if not _joins(text, found)), place)
+    return next((found for found in steps if not joins(text, found)), place)
 
 
 def boundary_after(text: str, place: int) -> int:
     """The first boundary that is not before a place."""
     place = max(0, min(place, len(text)))
     steps = range(place, min(place + _LONGEST, len(text) + 1))
-    return next((found for found in steps if not _joins(text, found)), place)
+    return next((found for found in steps if not joins(text, found)), place)
 
 
-def _joins(text: str, place: int) -> bool:
+def joins(text: str, place: int) -> bool:
     """Whether the characters before and behind a place are of one sign."""
     if not 0 < place < len(text):
         return False

@@ -207,6 +207,10 @@ class Terminal:
         while words not in self.text:
             assert self._read(limit), f"{words!r} is not in:\n{self.text}"
 
+    def resize(self, columns: int) -> None:
+        """Give it another width, as a person does who drags the window."""
+        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
 

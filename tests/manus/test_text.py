@@ -3,8 +3,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from manus.text import Cleaner, clean, count, first_line, fit, flat, main_argument
+from manus.text import Cleaner, clean, count, first_line, fit, fit_end, flat, main_argument
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -114,3 +115,11 @@ def test_flat_and_count() -> None:
         "0 steps",
         "1,204 tokens",
     ]
+
+
+@pytest.mark.parametrize("sign", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "e\u0301", "か\u3099"])
+@pytest.mark.parametrize("width", range(1, 24))
+def test_a_cut_line_leaves_signs_whole(sign: str, width: int) -> None:
+    for cut in (fit(sign * 60, width), fit_end(sign * 60, width)):
+        assert cell_len(cut) <= width
+        assert not cut.strip("… ").replace(sign, "")

@@ -40,6 +40,15 @@ def test_how_it_comes_makes_no_difference(pieces: list[str]) -> None:
     assert all(cell_len(line) <= 20 for line in shown.split("\n"))
 
 
+@pytest.mark.parametrize("sign", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "e\u0301", "か\u3099"])
+def test_signs_of_several_characters_are_not_torn(sign: str) -> None:
+    for width in range(10, 20):
+        shown = wrapped(*("x" * 3 + sign * 40), width=width)
+        assert not "".join(shown.split()).replace(sign, "").replace("x", "")
+        assert all(not line.strip().replace(sign, "").strip("x") for line in shown.split("\n"))
+        assert len(shown.split("\n")) > 2
+
+
 KEPT = [
     "    code = that_is_longer(than, the, line)",
     "\tindented by a tab and longer than that",
