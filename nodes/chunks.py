@@ -168,8 +168,18 @@ async def _in_pieces(stream: Any) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _whole(stream: Any) -> AsyncIterator[dict[str, Any]]:
-    """The one piece of a server that does not stream, or that says what is wrong."""
-    said = json.loads(await stream.response.aread())
+    """The one piece of a server that does not stream, or that says what is wrong.
+
+    Some gateways call a stream JSON, too: its pieces come when it has ended.
+    """
+    body = await stream.response.aread()
+    if body.lstrip().startswith((b"data:", b":", b"event:")):
+        for line in body.splitlines():
+            name, _, value = line.partition(b":")
+            if name == b"data" and value.strip() not in (b"", b"[DONE]"):
+                yield json.loads(value)
+        return
+    said = json.loads(body)
     if isinstance(said, dict):
         raise_if_error(said)
         if not said.get("choices"):

@@ -58,7 +58,7 @@ async def complete(
         SettingsError: no model is configured, or its package is missing.
     """
     exchange = _Exchange(running, role, request, tools, tool_choice, tell, quiet)
-    chain = breaker.usable(running.model_settings(role).with_fallbacks())
+    chain = breaker.to_ask(running.model_settings(role).with_fallbacks())
     failures: list[ModelError] = []
     for place, endpoint in enumerate(chain):
         try:

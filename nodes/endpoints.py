@@ -27,6 +27,8 @@ class _Circuit:
     failures: int = 0
     pause: float = FIRST_PAUSE
     open_until: float = 0.0
+    tried_until: float = 0.0
+    """While one call finds out whether the endpoint is there again, the others leave it alone."""
 
 
 class Breaker:
@@ -43,8 +45,21 @@ class Breaker:
     def usable(self, chain: Sequence[ModelSettings]) -> list[ModelSettings]:
         """The endpoints to ask, in order: those that are not left alone, or all if none is left."""
         now = self._clock()
-        free = [one for one in chain if self._of(one).open_until <= now]
+        circuits = [(one, self._of(one)) for one in chain]
+        free = [one for one, c in circuits if c.open_until <= now and c.tried_until <= now]
         return free or list(chain)
+
+    def to_ask(self, chain: Sequence[ModelSettings]) -> list[ModelSettings]:
+        """As `usable`, for a call that asks the first one now.
+
+        After its pause an endpoint is tried by one call alone; if nothing comes of that, not even
+        a failure, by another one after a first pause.
+        """
+        found = self.usable(chain)
+        circuit, now = self._of(found[0]), self._clock()
+        if 0.0 < circuit.open_until <= now:
+            circuit.tried_until = now + FIRST_PAUSE
+        return found
 
     def worked(self, endpoint: ModelSettings) -> None:
         """An endpoint has answered: its failures are forgotten."""
@@ -52,10 +67,14 @@ class Breaker:
 
     def failed(self, endpoint: ModelSettings, error: ModelError) -> None:
         """An endpoint has failed for good. What any request would meet counts at once."""
-        circuit = self._circuits.setdefault(_key(endpoint), _Circuit())
+        circuit, now = self._circuits.setdefault(_key(endpoint), _Circuit()), self._clock()
         circuit.failures += 1
-        if circuit.failures > TOLERATED or _is_lasting(error):
-            circuit.open_until = self._clock() + circuit.pause
+        if circuit.open_until > now:
+            return  # calls that were under way beside the one that has told already
+        tried_in_vain = circuit.open_until > 0.0 and not _is_of_request(error)
+        circuit.tried_until = 0.0
+        if circuit.failures > TOLERATED or tried_in_vain or _is_lasting(error):
+            circuit.open_until = now + circuit.pause
             circuit.pause = min(LONGEST_PAUSE, 2 * circuit.pause)
 
     def without_tools(self, endpoint: ModelSettings) -> None:
@@ -98,6 +117,10 @@ class Breaker:
 def _is_lasting(error: ModelError) -> bool:
     """Whether any request would meet it: key, credit, model name, address."""
     return isinstance(error, ModelRefusedError) and not error.of_request
+
+
+def _is_of_request(error: ModelError) -> bool:
+    return isinstance(error, ModelRefusedError) and error.of_request
 
 
 def _key(endpoint: ModelSettings) -> _Key:

@@ -14,6 +14,7 @@ from nodes.error_facts import (
     status_of,
     told,
 )
+from nodes.too_large import is_too_large
 from nodes.waits import retry_details, server_wait
 from state.errors import (
     ContextOverflowError,
@@ -67,18 +68,6 @@ KEYS = {
     "google": "MANUS_API_KEY or GOOGLE_API_KEY",
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
-_TOO_LARGE = re.compile(
-    r"context[_ ](?:length|size|window|limit)|maximum (?:context|model length|prompt length)"
-    r"|too many tokens|input is too long|input token count|prompt is too long|prompt too long"
-    r"|model token limit|range of input length|prompt exceeds max|max_new_tokens. must be"
-    r"|input length .{0,40}exceeds|reduce the length of the (?:messages|prompt|input)",
-    re.IGNORECASE,
-)
-_REPLY_TOO_LARGE = re.compile(r"max_(?:completion_)?tokens\W.{0,30}is too large", re.IGNORECASE)
-# A request that is larger than what may be sent in a minute is not let through later either.
-_TOO_LARGE_FOR_RATE = re.compile(
-    r"request too large .*tokens|tokens must be reduced", re.IGNORECASE | re.DOTALL
-)
 # DeepSeek and Moonshot: api-docs.deepseek.com/guides/thinking_mode
 _MISSES_THOUGHTS = re.compile(
     r"reasoning_content.{0,80}(?:must be passed|missing|required)|missing.{0,20}reasoning_content",
@@ -100,7 +89,10 @@ _REFUSES_FIELD = re.compile(
     r"(?:unknown|unrecognized|unexpected|(?:un|not )supported|forbidden|not (?:permitted|allowed))",
     re.IGNORECASE | re.DOTALL,
 )
-_FLAGGED = re.compile(r"flagged|moderation|content policy", re.IGNORECASE)
+_FLAGGED = re.compile(
+    r"flagged|moderation|content (?:management )?policy|inappropriate content", re.IGNORECASE
+)
+_FILTERED = ("content_filter", "content_policy_violation", "data_inspection_failed")
 _OUT_OF_QUOTA = ("insufficient_quota", "billing", "credit balance")
 _FEW = 3
 _UNCONNECTED = 2
@@ -112,13 +104,15 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         return error
     status, words = status_of(error), said(error)
     where = f"The model server at {address}"
-    if _is_overflow(error, status):
+    if is_too_large(error, status):
         return ContextOverflowError(
             f"The request is larger than the context window of `{model}`: {words}", model
         )
     key = KEYS[provider_of(model)]
     if _lacks_key(error, words):
         return ModelRefusedError(f"{where} cannot be asked without a key; check {key}.")
+    if status is None and _is_filtered(error, words):
+        return ModelRefusedError(f"{where} refused the request: {words}", of_request=True)
     if status is None:
         return _without_status(error, words, where)
     if status == 403:
@@ -160,6 +154,12 @@ def _because(words: str) -> str:
     return "" if words.startswith("Error code:") else f": {words.rstrip('.')}"
 
 
+def _is_filtered(error: Exception, words: str) -> bool:
+    """Whether a content filter says no, in the middle of a stream: there it has no status."""
+    said_so = told(error).get("code") in _FILTERED or told(error).get("type") in _FILTERED
+    return said_so or "content filter" in words.lower() or bool(_FLAGGED.search(words))
+
+
 def _is_slip(error: Exception) -> bool:
     """Whether the model's call could not be read by the server, as Groq tells: it may do better."""
     return told(error).get("code") == "tool_use_failed"
@@ -189,6 +189,11 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
         return ModelRefusedError(
             f"{where} cannot be asked ({_cause(error)}); check MANUS_BASE_URL and the region."
         )
+    if _leads_astray(error):
+        return ModelRefusedError(
+            f"{where} sends the request elsewhere, and that leads to no server "
+            f"({_cause(error).partition(chr(10))[0]}); check MANUS_BASE_URL."
+        )
     if is_never_connected(error):
         return ModelUnavailableError(
             f"{where} cannot be reached ({_cause(error)}); check MANUS_BASE_URL and the network."
@@ -199,8 +204,6 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
         return ModelUnavailableError(f"{where} answered with an error: {words}")
     if _is_transport(error):
         return ModelUnavailableError(f"{where} broke the connection off: {_cause(error)}")
-    if "content filter" in words.lower():
-        return ModelRefusedError(f"{where} refused the request: {words}", of_request=True)
     if told(error):
         return ModelUnavailableError(f"{where} answered with an error: {words}")
     return ModelUnavailableError(
@@ -246,17 +249,6 @@ def attempts_for(error: Exception, most: int) -> int:
     return min(most, _FEW) if lasting else most
 
 
-def _is_overflow(error: Exception, status: int | None) -> bool:
-    if any(type(link).__name__.endswith("ContextOverflowError") for link in chain(error)):
-        return True
-    if told(error).get("code") == "context_length_exceeded" or status == 413:
-        return True
-    if status in (401, 403, 404):
-        return False
-    known, words = _TOO_LARGE_FOR_RATE if status == 429 else _TOO_LARGE, message_of(error)
-    return bool(known.search(words)) and not _REPLY_TOO_LARGE.search(words)
-
-
 def _is_out_of_quota(error: Exception, words: str) -> bool:
     """Whether waiting will not help. Google says the same of a minute's quota and of a day's."""
     if details := retry_details(error):
@@ -279,6 +271,13 @@ def _is_misconfigured(error: Exception) -> bool:
     kinds = type(error).__mro__
     own = any(kind.__module__.startswith("botocore.") for kind in kinds)
     return own and not any(kind.__name__ in _OF_AWS_TRANSPORT for kind in kinds)
+
+
+def _leads_astray(error: Exception) -> bool:
+    """Whether the answer was a redirect that could not be followed."""
+    responses = (getattr(link, "response", None) for link in chain(error))
+    statuses = (getattr(response, "status_code", None) or 0 for response in responses)
+    return _is_kind(error, {"TooManyRedirects"}) or any(300 <= status < 400 for status in statuses)
 
 
 def _is_timeout(error: Exception) -> bool:

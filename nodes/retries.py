@@ -92,7 +92,7 @@ def _cause(error: BaseException) -> Exception:
 
 def _wait(state: RetryCallState) -> float:
     asked = server_wait(_cause(_failure(state)))
-    if asked is not None:
+    if asked:  # nothing, or a time that is over, is no wait: all tries would be made at once
         return asked + random.uniform(0, 0.1 * asked)
     unconnected = is_never_connected(_cause(_failure(state)))
     first = FIRST_WAIT_UNCONNECTED if unconnected else FIRST_WAIT

@@ -22,6 +22,12 @@ _IN_WORDS = re.compile(
     rf"\b(?:try again|retry|wait)\s+(?:(?:in|after|for)\s+)?({_DURATION})(?!\w)", re.IGNORECASE
 )
 _LIMITS = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:reset(?:-.+)?|.+-reset)")
+_IN_BODY = {
+    "retry_after": 1.0,
+    "retryAfter": 1.0,
+    "retry_after_seconds": 1.0,
+    "retry_after_ms": 0.001,
+}
 _EPOCH = 1e9
 """A larger number is a time and not a duration; a thousand times larger, one in milliseconds."""
 
@@ -33,7 +39,8 @@ def server_wait(error: BaseException) -> float | None:
     before what can be told from its limits, which come with refusals for their rate (429) alone.
     """
     headers = headers_of(error)
-    for found in (_retry_after(headers), _retry_info(error), _in_words(error)):
+    asked = (_retry_after(headers), _retry_info(error), _in_body(error), _in_words(error))
+    for found in asked:
         if found is not None:
             return found
     return _reset({**headers, **_upstream(error)}) if status_of(error) == 429 else None
@@ -63,6 +70,18 @@ def retry_details(error: BaseException) -> list[dict[str, Any]]:
 def _retry_info(error: BaseException) -> float | None:
     delays = (detail.get("retryDelay") for detail in retry_details(error))
     return next((seconds_of(delay) for delay in delays if isinstance(delay, str)), None)
+
+
+def _in_body(error: BaseException) -> float | None:
+    """`retry_after` beside the message, or in what stands there of the provider behind."""
+    words = told(error)
+    behind = words.get("metadata")
+    for place in (words, behind if isinstance(behind, dict) else {}):
+        for name, unit in _IN_BODY.items():
+            if isinstance(value := place.get(name), str | int | float) and value is not True:
+                wait = _until(str(value))
+                return None if wait is None else wait * unit
+    return None
 
 
 def _in_words(error: BaseException) -> float | None:

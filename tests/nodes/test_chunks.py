@@ -321,6 +321,28 @@ async def test_an_error_in_a_stream_is_tried_again(
     assert (await agent.outcome()).output == "Whole."
 
 
+FILTERS: dict[str, Chunk] = {
+    "Azure": {"error": {"code": "content_filter", "message": "The response was filtered."}},
+    "OpenAI": {"error": {"type": "content_policy_violation", "message": "Not allowed."}},
+    "Qwen": {"error": {"code": "data_inspection_failed", "message": "Output data."}},
+    "in words": {"error": {"message": "Output data may contain inappropriate content."}},
+    "a reason": said({}, "content_filter"),
+}
+
+
+@pytest.mark.parametrize("chunk", FILTERS.values(), ids=FILTERS)
+async def test_a_filter_in_the_middle_of_a_stream_ends_it(
+    agent: ScriptedAgent, chunk: Chunk
+) -> None:
+    """It would say the same again; nothing of the call that had come is carried out."""
+    asked = piece("append", ARGS, index=0, id="x")
+    await streamed(agent, sse({"choices": [], "prompt_filter_results": []}, asked, chunk))
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert len(agent.server.requests) == 1
+    assert agent.lines("a") == []
+
+
 async def test_a_context_that_is_too_small_is_told_in_a_stream_too(agent: ScriptedAgent) -> None:
     said_so = "the model is loaded with context length of only 4096 tokens"
     error = f'event: error\ndata: {{"error": {{"message": "{said_so}"}}}}\n\n'

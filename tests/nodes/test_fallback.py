@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from state.errors import ModelRefusedError, ModelUnavailableError
 from state.model_settings import ModelSettings, Price
 from state.settings import Settings
 from tests.helpers.agent import ScriptedAgent, thread_config
-from tests.server import Scripted, ScriptedServer, call, calls, fail, raw, text, tokens
+from tests.server import Scripted, ScriptedServer, call, calls, fail, hang, raw, text, tokens
 
 SOON = {"retry-after-ms": "1"}
 
@@ -110,6 +111,74 @@ def test_the_circuit_opens_and_closes() -> None:
     assert breaker.usable(chain) == [other], "the pause doubles"
     breaker.worked(main)
     assert breaker.usable(chain) == chain
+
+
+def opened() -> tuple[list[float], Breaker, ModelSettings, list[ModelSettings]]:
+    """A clock, and a breaker whose first endpoint of two has just been left alone."""
+    now = [100.0]
+    breaker = Breaker(lambda: now[0])
+    main, other = ModelSettings(model="a"), ModelSettings(model="b")
+    breaker.failed(main, ModelRefusedError("no key"))
+    return now, breaker, main, [main, other]
+
+
+def test_after_its_pause_an_endpoint_is_tried_by_one_call_alone() -> None:
+    now, breaker, main, chain = opened()
+    now[0] += FIRST_PAUSE
+    assert breaker.usable(chain) == chain, "to look at it is not to ask it"
+    assert [breaker.to_ask(chain) for _ in range(3)] == [chain, chain[1:], chain[1:]]
+    breaker.worked(main)
+    assert [breaker.to_ask(chain) for _ in range(2)] == [chain, chain]
+
+
+def test_a_trial_that_fails_closes_it_for_twice_as_long() -> None:
+    now, breaker, main, chain = opened()
+    now[0] += FIRST_PAUSE
+    assert breaker.to_ask(chain) == chain
+    breaker.failed(main, ModelUnavailableError("down"))
+    now[0] += 2 * FIRST_PAUSE - 1
+    assert breaker.to_ask(chain) == chain[1:]
+    now[0] += 1
+    assert breaker.to_ask(chain) == chain
+
+
+def test_a_trial_of_which_nothing_comes_is_followed_by_another() -> None:
+    """Its run was cancelled, or had a request that was too large."""
+    now, breaker, _, chain = opened()
+    now[0] += FIRST_PAUSE
+    assert breaker.to_ask(chain) == chain
+    now[0] += FIRST_PAUSE - 1
+    assert breaker.to_ask(chain) == chain[1:]
+    now[0] += 1
+    assert breaker.to_ask(chain) == chain
+
+
+def test_calls_that_fail_side_by_side_do_not_make_the_pause_longer() -> None:
+    now, breaker, main, chain = opened()
+    for _ in range(5):
+        breaker.failed(main, ModelRefusedError("no key"))
+    now[0] += FIRST_PAUSE
+    assert breaker.to_ask(chain) == chain
+
+
+async def test_runs_side_by_side_ask_an_endpoint_that_was_down_once(
+    configured: ScriptedAgent, second: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one of them finds out whether it is there again, the others ask the fallback."""
+    now, release = [100.0], asyncio.Event()
+    monkeypatch.setattr(endpoints.breaker, "_clock", lambda: now[0])
+    second.always(text("the other's"))
+    assert (await configured.run(fail(401), thread="first")).output == "the other's"
+    now[0] += FIRST_PAUSE
+    configured.server.script(hang(release, reply=text("mine")))
+    trial = asyncio.create_task(configured.run(thread="trial"))
+    while len(configured.server.requests) < 2:
+        await asyncio.sleep(0)
+    runs = [configured.run(thread=f"t{n}") for n in range(3)]
+    assert {one.output for one in await asyncio.gather(*runs)} == {"the other's"}
+    release.set()
+    assert (await trial).output == "mine"
+    assert len(configured.server.requests) == 2
 
 
 async def test_an_empty_reply_is_asked_for_again_once(agent: ScriptedAgent) -> None:

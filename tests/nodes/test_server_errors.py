@@ -102,6 +102,26 @@ TOO_LARGE: dict[str, tuple[int, Any]] = {
             metadata={"raw": '{"message": "the maximum context length is 4096"}'},
         ),
     ),
+    "TGI": (422, {"error": "Input validation error: `inputs` must have less than 1000 tokens."}),
+    "Databricks": (400, error("Exceeded maximum input tokens: 5000 > 4096")),
+    "Doubao": (400, error("Total tokens of image and text exceed max message tokens.")),
+    "LiteLLM": (400, error("litellm.ContextWindowExceededError: too long")),
+    "Zhipu": (400, error("Prompt 超长", code="1261")),
+    "Hunyuan": (400, error("messages 长度超过限制")),
+    "ERNIE": (400, error("prompt tokens too long")),
+    "StepFun": (400, error("prompt tokens exceed model max tokens")),
+    "LM Studio, a prompt": (
+        400,
+        {"error": "Cannot truncate prompt with n_keep (5000) >= n_ctx (4096)"},
+    ),
+    "MLX": (400, error("Prompt length 5000 exceeds the maximum of 4096")),
+    "vLLM, with room for the reply": (
+        400,
+        error(
+            "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum "
+            "context length is 8192 tokens and your request has 7000 input tokens."
+        ),
+    ),
 }
 
 

@@ -113,6 +113,49 @@ async def test_a_wait_in_words(server: ScriptedServer, words: str, wait: float |
     assert server_wait(await failure(server.base_url, False)) == wait
 
 
+BODIES: list[tuple[dict[str, Any], float | None]] = [
+    ({"retry_after": 7}, 7.0),
+    ({"retry_after": "1.5"}, 1.5),
+    ({"retryAfter": "20s"}, 20.0),
+    ({"retry_after_seconds": 3}, 3.0),
+    ({"retry_after_ms": 250}, 0.25),
+    ({"metadata": {"retry_after": 4}}, 4.0),
+    ({"retry_after": True}, None),
+    ({"retry_after": {"s": 1}}, None),
+    ({"retry_after": "soon"}, None),
+]
+
+
+@pytest.mark.parametrize(("more", "wait"), BODIES)
+async def test_a_wait_beside_the_words(
+    server: ScriptedServer, more: dict[str, Any], wait: float | None
+) -> None:
+    body = json.dumps({"error": {"message": "Slow down.", "code": 429, **more}}).encode()
+    server.script(raw(body, 429, "application/json"))
+    assert server_wait(await failure(server.base_url, False)) == wait
+
+
+HEADERS = ["0", "-5", "-1e3", "Wed, 21 Oct 2015 07:28:00 GMT"]
+
+
+@pytest.mark.parametrize("value", HEADERS)
+async def test_no_wait_is_not_taken_at_its_word(agent: ScriptedAgent, value: str) -> None:
+    """All the tries would be made at once: they are made after waits of our own, which grow."""
+    busy = fail(503, headers={"Retry-After": value})
+    events = await agent.events(busy, busy, text("Now."))
+    first, second = [event["wait"] for event in events if event["type"] == "retry"]
+    assert 0.25 <= first <= 0.5 <= second <= 1.0
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "1e400", "3601", "999999999", "4102444800"])
+async def test_too_long_a_wait_is_not_waited_for(agent: ScriptedAgent, value: str) -> None:
+    """A number that is too large to be one says nothing, and then it is tried again."""
+    says_nothing = value in ("9" * 400, "1e400")
+    busy = fail(429, headers={"Retry-After": value})
+    outcome = await agent.run(busy, *([text("Now.")] if says_nothing else []))
+    assert outcome.stop_reason == ("answered" if says_nothing else "error")
+
+
 def google(*details: dict[str, Any]) -> Any:
     """Google's body, as its endpoint that speaks OpenAI's protocol sends it."""
     said = "You exceeded your current quota, please check your plan and billing details."

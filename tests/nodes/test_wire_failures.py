@@ -1,0 +1,232 @@
+"""What no well-behaved server does on the wire: bytes that break off, redirects, closed doors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    HumanMessage,
+    message_chunk_to_message,
+)
+
+from nodes.malformed import with_malformed
+from nodes.model_errors import explain
+from nodes.models import build_model
+from nodes.repair import is_cut_off, with_repairs
+from state.errors import ModelRefusedError
+from state.messages import calls_of
+from state.model_settings import ModelSettings
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.failure import failure_of
+from tests.helpers.raw_server import Answer, RawServer
+
+WORDS = "Grüße, 世界\u2028😀\x85."
+LINE = "ein Gruß 世"
+SSE = "text/event-stream"
+APPEND = {"type": "function", "function": {"name": "append", "parameters": {"type": "object"}}}
+
+
+def http(
+    body: bytes,
+    kind: str = "application/json",
+    *more: str,
+    status: str = "200 OK",
+    version: str = "1.1",
+    has_length: bool = True,
+) -> bytes:
+    """A whole answer; one without a length ends with the connection."""
+    fields = [f"HTTP/{version} {status}", f"Content-Type: {kind}", "Connection: close", *more]
+    fields += [f"Content-Length: {len(body)}"] if has_length else []
+    return "\r\n".join([*fields, "", ""]).encode() + body
+
+
+def whole() -> bytes:
+    message = {"role": "assistant", "content": WORDS}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def events(*deltas: Any, reason: str = "stop") -> bytes:
+    """A stream of these, with why it ended and its end."""
+    said = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    said.append({"index": 0, "delta": {}, "finish_reason": reason})
+    chunks = [json.dumps({"choices": [one]}, ensure_ascii=False) for one in said]
+    return "".join(f"data: {chunk}\n\n" for chunk in (*chunks, "[DONE]")).encode()
+
+
+TALK = events({"role": "assistant", "content": WORDS[:5]}, {"content": WORDS[5:]})
+ARGUMENTS = json.dumps({"path": "a", "line": LINE}, ensure_ascii=False)
+
+
+def piece(**function: str) -> dict[str, Any]:
+    return {"tool_calls": [{"index": 0, "function": function}]}
+
+
+CALL = events(
+    piece(name="append", arguments=ARGUMENTS[:9]),
+    piece(arguments=ARGUMENTS[9:]),
+    reason="tool_calls",
+)
+
+
+@contextmanager
+def serving(*answers: Answer) -> Iterator[RawServer]:
+    server = RawServer(*answers)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+async def outcome_on(agent: ScriptedAgent, server: RawServer, *, streamed: bool) -> Any:
+    """What comes of a run on that server, whether somebody watches its tokens or not."""
+    modes = ["custom", "messages"] if streamed else ["custom"]
+    context = agent.context(base_url=server.base_url)
+    stream: Any = agent.graph.astream(
+        {"request": "Do it."}, thread_config("t"), context=context, stream_mode=modes
+    )
+    async for _ in stream:
+        pass
+    return await agent.outcome()
+
+
+async def heard(model: Any) -> AIMessage | None:
+    """The streamed reply, with its calls as a run would have them; None if it failed."""
+    found: AIMessageChunk | None = None
+    try:
+        async for part in model.astream([HumanMessage("Hi.")]):
+            found = part if found is None else found + part
+    except Exception:  # noqa: BLE001 - however it fails
+        return None
+    message = message_chunk_to_message(found) if found is not None else None
+    if not isinstance(message, AIMessage):
+        return None
+    return with_repairs(with_malformed(message), [APPEND])
+
+
+@pytest.mark.parametrize(
+    ("body", "has_length"),
+    [(TALK, False), (CALL, False), (CALL, True)],
+    ids=["text", "a call", "a call, and a length"],
+)
+async def test_a_stream_that_is_cut_at_any_byte(body: bytes, has_length: bool) -> None:
+    """In a character, in an event, between two: no half of it is taken for the whole."""
+    cuts = range(len(body))
+    answer = http(body, SSE, has_length=has_length)
+    head = len(answer) - len(body)
+    with serving(*(Answer([answer[: head + cut]]) for cut in cuts)) as server:
+        model = await build_model(ModelSettings(model="m", base_url=server.base_url), Path())
+        replies = [await heard(model) for _ in cuts]
+    whole_ones = 0
+    for cut, reply in zip(cuts, replies, strict=True):
+        if reply is None:
+            continue
+        whole_ones += not is_cut_off(reply)
+        if body is TALK:
+            assert is_cut_off(reply) or reply.text == WORDS, body[:cut]
+        for call in reply.tool_calls:
+            assert call["args"] == {"path": "a", "line": LINE}, body[:cut]
+        assert is_cut_off(reply) or body is TALK or len(calls_of(reply)) == 1, body[:cut]
+    if not has_length:
+        assert 0 < whole_ones < 40, "those cut after the reply's end was told"
+
+
+@pytest.mark.parametrize("kind", ["chunked", "none"])
+async def test_a_stream_in_single_bytes(kind: str) -> None:
+    head = http(b"", SSE, *(["Transfer-Encoding: chunked"] * (kind == "chunked")), has_length=False)
+    single = [TALK[i : i + 1] for i in range(len(TALK))]
+    if kind == "chunked":
+        single = [b"1\r\n%b\r\n" % byte for byte in single] + [b"0\r\n\r\n"]
+    with serving(Answer([head, *single])) as server:
+        model = await build_model(ModelSettings(model="m", base_url=server.base_url), Path())
+        reply = await heard(model)
+    assert reply is not None
+    assert (reply.text, is_cut_off(reply)) == (WORDS, False)
+
+
+ODD: dict[str, tuple[bool, list[Answer]]] = {
+    "HTTP/1.0": (False, [Answer([http(whole(), version="1.0", has_length=False)])]),
+    "HTTP/1.0, streamed": (True, [Answer([http(TALK, SSE, version="1.0", has_length=False)])]),
+    "after a hint": (False, [Answer([b"HTTP/1.1 103 Early Hints\r\n\r\n", http(whole())])]),
+    "compressed": (True, [Answer([http(gzip.compress(TALK), SSE, "Content-Encoding: gzip")])]),
+    "a stream that is called JSON": (True, [Answer([http(TALK, "application/json")])]),
+    "moved": (
+        True,
+        [
+            Answer([http(b"", "text/plain", "Location: /v2/chat", status="308 Moved")]),
+            Answer([http(TALK, SSE)]),
+        ],
+    ),
+}
+PASSING: dict[str, tuple[bool, Answer]] = {
+    "no gzip": (False, Answer([http(b"no", "text/plain", "Content-Encoding: gzip")])),
+    "half of a gzip": (
+        True,
+        Answer([http(gzip.compress(TALK)[:-30], SSE, "Content-Encoding: gzip")]),
+    ),
+    "too short": (False, Answer([http(whole())[:-20]])),
+    "reset": (False, Answer([], "reset")),
+    "reset in the middle": (False, Answer([http(whole())[:-20]], "reset")),
+    "no HTTP": (False, Answer([b"hello\r\n\r\n"])),
+    "no chunk": (True, Answer([http(b"zz\r\n", SSE, "Transfer-Encoding: chunked")])),
+    "nothing": (False, Answer([b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"])),
+    "a page of a proxy": (True, Answer([http(b"<html>502</html>", "text/html", status="502 No")])),
+}
+
+
+@pytest.mark.parametrize(("streamed", "answers"), ODD.values(), ids=ODD)
+async def test_odd_but_whole(agent: ScriptedAgent, streamed: bool, answers: list[Answer]) -> None:
+    with serving(*answers) as server:
+        outcome = await outcome_on(agent, server, streamed=streamed)
+        assert (outcome.stop_reason, outcome.output) == ("answered", WORDS)
+        assert len(server.requests) == len(answers), "none is asked again"
+        assert len(set(server.requests)) == 1, "what was moved is sent there whole"
+
+
+@pytest.mark.parametrize(("streamed", "answer"), PASSING.values(), ids=PASSING)
+async def test_broken_and_asked_again(agent: ScriptedAgent, streamed: bool, answer: Answer) -> None:
+    good = Answer([http(TALK, SSE) if streamed else http(whole())])
+    with serving(answer, good) as server:
+        outcome = await outcome_on(agent, server, streamed=streamed)
+        assert (outcome.stop_reason, outcome.output) == ("answered", WORDS)
+        assert len(server.requests) == 2
+
+
+async def test_a_connection_that_is_closed_when_it_is_used_again(agent: ScriptedAgent) -> None:
+    """As servers do whose patience with an idle connection ends just then."""
+    busy = http(b"{}", "application/json", "retry-after-ms: 1", status="503 Busy")
+    first = Answer([busy.replace(b"Connection: close\r\n", b"")], "unread")
+    with serving(first, Answer([http(whole())])) as server:
+        outcome = await outcome_on(agent, server, streamed=False)
+        assert (outcome.stop_reason, outcome.output) == ("answered", WORDS)
+        assert (server.connections, len(server.requests)) == (2, 2)
+
+
+PATH = "/v1/chat/completions"
+ASTRAY = {
+    "in circles": Answer(
+        [http(b"", "text/plain", "Location: /v1/chat/completions", status="307 X")]
+    ),
+    "nowhere": Answer([http(b"", "text/plain", status="302 X")]),
+    "not changed": Answer([b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n"]),
+}
+
+
+@pytest.mark.parametrize("answer", ASTRAY.values(), ids=ASTRAY)
+async def test_a_redirect_that_leads_nowhere_is_not_tried_again(answer: Answer) -> None:
+    with serving(*[answer] * 30) as server:
+        settings = ModelSettings(model="m", base_url=server.base_url)
+        error = explain(await failure_of(settings, streamed=False), model="m", address="there")
+    assert type(error) is ModelRefusedError
+    assert "sends the request elsewhere, and that leads to no server" in str(error)
+    assert "check MANUS_BASE_URL" in str(error)
+    assert "\n" not in str(error)
