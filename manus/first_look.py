@@ -54,7 +54,8 @@ class FirstLook:
             self._waits_no_more.set()
             return
         address = split_address(inquiry.address)
-        if _is_behind_proxy(address):
+        # a name with a password, or a query, is for the client to make of it what it does
+        if "@" in address.netloc or address.query or _is_behind_proxy(address):
             self._waits_no_more.set()
             return
         threading.Thread(target=self._look, args=(address, inquiry), daemon=True).start()

@@ -159,6 +159,14 @@ def test_where_another_endpoint_can_stand_in_nothing_is_certain(
     assert (result.code, result.out) == (0, "Hello to you.\n")
 
 
+def test_an_address_with_a_password_is_the_clients(bare: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello to you."))
+    address = server.base_url.replace("http://", "http://me:secret@")
+    result = bare("run", "Hello.", MANUS_BASE_URL=address, MANUS_MODEL="scripted")
+    assert (result.code, result.out) == (0, "Hello to you.\n")
+    assert server.looks == []
+
+
 def test_with_json_a_refusal_is_an_outcome(manus: Program, server: ScriptedServer) -> None:
     server.about_model = fail(401)
     server.script(fail(401))
