@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from manus.inquiry import Inquiry, inquiry_of, is_about_key
-from nodes.model_names import DEFAULT_MODEL, address_of
+from nodes.model_names import DEFAULT_MODEL, address_of, shown_address
 from state.errors import ManusError, SettingsError
 from state.model_settings import ModelSettings
 
@@ -113,7 +113,7 @@ def split_address(text: str) -> SplitResult:
         is_one = False
     if not is_one:
         raise SettingsError(
-            f"The model server at {text} cannot be asked, since this is not an address; "
+            f"The model server at {shown_address(text)} cannot be asked, since this is not an address; "
             "MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
     return address

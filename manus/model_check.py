@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from manus.inquiry import Inquiry, inquiry_of, is_about_key
 from nodes.model_errors import KEYS
+from nodes.model_names import (
+    DEFAULT_MODEL,
+    NOT_CONFIGURED,
+    REPLAY,
+    is_configured,
+    shown_address,
+    split_spec,
+)
 from state.model_settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -28,8 +36,6 @@ class Answer(NamedTuple):
 
 def check_endpoint(settings: ModelSettings) -> Answer:
     """Ask the server of a model, if it is one that can be asked."""
-    from nodes.model_names import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured, split_spec
-
     if not is_configured(settings):
         text, _, remedy = NOT_CONFIGURED.partition(": ")
         return Answer("missing", text, remedy[:1].upper() + remedy[1:])
@@ -54,10 +60,12 @@ def _recording(path: str) -> Answer:
 def _ask(inquiry: Inquiry, provider: str, name: str) -> Answer:
     import httpx
 
-    address = inquiry.address.rstrip("/")
+    address = shown_address(inquiry.address).rstrip("/")
     path = inquiry.models if provider == "openai" else inquiry.model
     try:
-        reply = httpx.get(f"{address}{path}", headers=inquiry.fields, timeout=_TIMEOUT)
+        reply = httpx.get(
+            f"{inquiry.address.rstrip('/')}{path}", headers=inquiry.fields, timeout=_TIMEOUT
+        )
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         said = str(error) or type(error).__name__
         for key in inquiry.fields.values():

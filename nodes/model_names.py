@@ -30,4 +30,11 @@ def is_configured(settings: ModelSettings) -> bool:
 def address_of(settings: ModelSettings) -> str:
     """Where the model is asked, for messages."""
     provider, _ = split_spec(settings.model or DEFAULT_MODEL)
-    return settings.base_url or f"{provider}'s own address"
+    return shown_address(settings.base_url) if settings.base_url else f"{provider}'s own address"
+
+
+def shown_address(address: str) -> str:
+    """An address as anybody may see it: without a password that stands in it, or a query."""
+    before, slashes, rest = address.partition("://")
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address

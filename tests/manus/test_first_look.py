@@ -165,6 +165,10 @@ def test_an_address_with_a_password_is_the_clients(bare: Program, server: Script
     result = bare("run", "Hello.", MANUS_BASE_URL=address, MANUS_MODEL="scripted")
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.looks == []
+    server.close()
+    result = bare("run", "Hello.", MANUS_BASE_URL=address, MANUS_MODEL="scripted")
+    assert f"The model server at {server.base_url} cannot be reached" in result.out
+    assert "secret" not in result.out + result.err
 
 
 def test_with_json_a_refusal_is_an_outcome(manus: Program, server: ScriptedServer) -> None:

@@ -212,6 +212,9 @@ async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -
         ({"model": "m"}, "openai's own address"),
         ({"model": "anthropic:x"}, "anthropic's own address"),
         ({}, "openai's own address"),
+        ({"base_url": "https://me:secret@host:8000/v1?key=s/t"}, "https://host:8000/v1"),
+        ({"base_url": "http://host"}, "http://host"),
+        ({"base_url": "no address@all"}, "no address@all"),
     ],
 )
 def test_the_address_in_messages(settings: dict[str, Any], address: str) -> None:
