@@ -113,8 +113,8 @@ def split_address(text: str) -> SplitResult:
         is_one = False
     if not is_one:
         raise SettingsError(
-            f"The model server at {shown_address(text)} cannot be asked, since this is not an address; "
-            "MANUS_BASE_URL must look like http://localhost:11434/v1."
+            f"The model server at {shown_address(text)} cannot be asked, since this is not an "
+            "address; MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
     return address
 
