@@ -15,8 +15,13 @@ from typing import Any
 _SHOWN = 300
 _MESSAGES = ("message", "Message", "detail", "error")
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-_NOT_SHOWN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
+# to the end where it does not end: looking for it from each beginning would never come to one
+_NOT_SHOWN = re.compile(
+    r"<(script|style)\b.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"<[^<>]*>")
+_READ = 100_000
+"""Characters of a server's words that are read."""
 
 # What providers call an error, for where there is no status: in the middle of a stream, mostly.
 _NAMED = {
@@ -122,7 +127,7 @@ def message_of(error: BaseException) -> str:
     behind = words.get("metadata")
     if text and isinstance(behind, dict) and isinstance(raw := behind.get("raw"), str):
         text = f"{text}: {raw}"  # OpenRouter's own message does not say what the provider's was
-    return text or body_of(error) or str(error) or type(error).__name__
+    return (text or body_of(error) or str(error) or type(error).__name__)[:_READ]
 
 
 def body_of(error: BaseException) -> str:
@@ -131,7 +136,7 @@ def body_of(error: BaseException) -> str:
     text = next((body for body in bodies if isinstance(body, str) and body.strip()), "")
     if not is_page(text):
         return text
-    bare = _TAG.sub(" ", _NOT_SHOWN.sub(" ", text))
+    bare = _TAG.sub(" ", _NOT_SHOWN.sub(" ", text[:_READ]))
     return " ".join(html.unescape(bare).split())
 
 

@@ -22,7 +22,7 @@ _REPLY_TOO_LARGE = re.compile(
 )
 # A request that is larger than what may be sent in a minute is not let through later either.
 _TOO_LARGE_FOR_RATE = re.compile(
-    r"request too large .*tokens|tokens must be reduced", re.IGNORECASE | re.DOTALL
+    r"request too large .{0,300}?tokens|tokens must be reduced", re.IGNORECASE | re.DOTALL
 )
 
 

@@ -341,6 +341,29 @@ async def test_costs_are_counted_by_the_price_of_the_model(
     assert outcome.as_json()["usage"]["cost"] == pytest.approx(2.4)
 
 
+async def test_a_fallback_costs_what_its_own_model_does(
+    configured: ScriptedAgent, second: ScriptedServer, tmp_path: Path
+) -> None:
+    prices = ["[prices.scripted]", "input = 1.0", "output = 1.0"]
+    prices += ["[prices.other]", "input = 100.0", "output = 100.0"]
+    write(tmp_path, (tmp_path / "manus.toml").read_text(), *prices)
+    second.script(text("done", usage=tokens(1_000, 10)))
+    poll = calls(call("poll"), usage=tokens(1_000, 10))
+    outcome = await configured.run(poll, fail(401))
+    costs = [1_010 / 1e6, 101_000 / 1e6]
+    assert [step["cost"] for step in outcome.usage["steps"]] == pytest.approx(costs)
+    assert outcome.usage["cost"] == pytest.approx(sum(costs))
+
+
+async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
+    configured: ScriptedAgent, second: ScriptedServer, tmp_path: Path
+) -> None:
+    prices = ["[prices.scripted]", "input = 1.0", "output = 1.0"]
+    write(tmp_path, (tmp_path / "manus.toml").read_text(), *prices)
+    with pytest.raises(ValueError, match="no price of `other`"):
+        await configured.run(budget={"cost": 1.0})
+
+
 async def test_without_a_price_there_is_no_cost(agent: ScriptedAgent) -> None:
     outcome = await agent.run(text("done"))
     assert "cost" not in outcome.usage

@@ -226,6 +226,25 @@ async def test_the_sentence(
     assert "\n" not in str(found)
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["<html>" + part * 300_000 for part in ("<script>", "<!-- ", "<", "<style a")],
+    ids=["scripts", "comments", "tags", "styles"],
+)
+async def test_a_large_page_that_is_no_right_one(server: ScriptedServer, page: str) -> None:
+    """Looking for the end of each of its beginnings would take hours."""
+    found = explained(await failure(server, sent(500, page), False))
+    assert type(found) is ModelUnavailableError
+
+
+@pytest.mark.parametrize("words", ["request too large ", "reasoning_content ", "unsupported "])
+@pytest.mark.parametrize("status", [400, 429])
+async def test_a_large_message(server: ScriptedServer, status: int, words: str) -> None:
+    found = await failure(server, sent(status, error(words * 200_000)), False)
+    assert len(str(explained(found))) < 500
+    assert not misses_thoughts(found)
+
+
 async def test_an_address_without_its_end(server: ScriptedServer) -> None:
     """LM Studio answers with status 200 where there is nothing."""
     body = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
