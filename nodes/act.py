@@ -26,7 +26,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     if running.catalog.find(task["name"]) is None:  # the run was resumed in the midst of a step
         await equip(running.catalog, running.session)
         if "compaction" in task:
-            offer_recall(running)
+            offer_recall(running, task["compaction"])
             await inherit_archive(running, task["compaction"])
     tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))

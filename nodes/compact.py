@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,13 +84,16 @@ class Compactor:
         if cut is None:
             return None
         first = self._before["evicted"] + 1
-        await self._keep(cut, first)
+        parts = _parts_with(self._before)
+        await self._keep(cut, first, parts[-1] if parts else "")
         evicted = self._before["evicted"] + len(cut.evicted)
         room = self._notes_room()
         lines = await self._notes.notes(cut.notes, cut.evicted, first, room)
         writes = writes_of(cut, prompts.summary(lines, evicted))
         left = _folded(self._history, cut, writes[0])
         compaction = self._told(left, evicted, instructions, examined)
+        if parts:
+            compaction["parts"] = parts
         steps = results_of(_of_run(cut, self._history, request_id), done + 1)
         return Compacted(left, writes, compaction, steps)
 
@@ -129,10 +133,10 @@ class Compactor:
             compaction["archive"] = str(path)
         return compaction
 
-    async def _keep(self, cut: Cut, first: int) -> None:
+    async def _keep(self, cut: Cut, first: int, part: str) -> None:
         archive = self._running.session.archive
         try:
-            await asyncio.to_thread(archive.add, archived(cut.evicted, first))
+            await asyncio.to_thread(archive.add, archived(cut.evicted, first, part))
         except (sqlite3.Error, OSError, ToolError):
             # the run goes on with its notes; the archive takes them in as soon as it can
             log.warning("messages could not be put into the archive", exc_info=True)
@@ -140,6 +144,13 @@ class Compactor:
 
 def _nothing_yet() -> Compaction:
     return Compaction(count=0, evicted=0, at="", size=0, instructions=[], examined="")
+
+
+def _parts_with(before: Compaction) -> list[str]:
+    """The parts of the archive that are of this branch, with a new one; none of an older thread."""
+    if before["evicted"] and "parts" not in before:
+        return []
+    return [*before.get("parts", []), uuid.uuid4().hex[:8]]
 
 
 def _kept_turns(history: Sequence[AnyMessage], compactor: Compactor, wanted: float) -> int:

@@ -140,10 +140,10 @@ def as_shown(message: AnyMessage) -> AnyMessage:
     return HumanMessage(message.content, id=message.id) if is_summary(message) else message
 
 
-def archived(messages: Sequence[AnyMessage], first: int) -> list[Archived]:
-    """The messages as the archive takes them, numbered from `first`."""
+def archived(messages: Sequence[AnyMessage], first: int, part: str = "") -> list[Archived]:
+    """The messages as the archive takes them, numbered from `first`, in one of its parts."""
     return [
-        Archived(str(m.id), first + index, who(m), whole_text(m))
+        Archived(str(m.id), first + index, who(m), whole_text(m), part)
         for index, m in enumerate(messages)
     ]
 

@@ -47,7 +47,7 @@ async def make_room(
     made = await compactor.compact(run["request_id"], done=done, tight=tight)
     if made is None:
         return None
-    offer_recall(running)
+    offer_recall(running, made.compaction)
     told = CompactionEvent(
         type="compaction",
         evicted=made.compaction["evicted"] - (compaction["evicted"] if compaction else 0),
@@ -83,8 +83,9 @@ def _is_large(
     return next_size(history, compaction, compactor.size, fixed) >= limit
 
 
-def offer_recall(running: Running) -> None:
+def offer_recall(running: Running, compaction: Compaction) -> None:
     """Give the agent the tool that looks into the archive, once there is something in it."""
+    running.session.archive.see(compaction.get("parts"))
     if running.catalog.find(NAME) is None:
         running.catalog.add(Recall(session=running.session))
 

@@ -60,7 +60,7 @@ class Talk:
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
         if self._compaction is not None:
-            offer_recall(running)
+            offer_recall(running, self._compaction)
 
     async def ask(
         self, notes: Sequence[str], choice: ToolChoice, images: Sequence[Image] = ()

@@ -80,6 +80,9 @@ class Compaction(TypedDict):
     """The user's standing instructions, word for word."""
     examined: str
     """Id of the newest message of the user that was searched for instructions."""
+    parts: NotRequired[list[str]]
+    """The parts of the archive that they went into, one a time. Another branch of the thread, begun
+    from an earlier checkpoint, has others in the same archive."""
     archive: NotRequired[str]
     """Path of the archive that they went into; a thread forked from this one takes them over."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import logging
 import os
 import sqlite3
@@ -22,6 +24,10 @@ CREATE TABLE IF NOT EXISTS messages (
     id TEXT PRIMARY KEY, number INTEGER NOT NULL, who TEXT NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS by_number ON messages (number);
+CREATE TABLE IF NOT EXISTS parts (
+    part TEXT NOT NULL, message INTEGER NOT NULL, number INTEGER NOT NULL,
+    PRIMARY KEY (part, message)
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     text, content = 'messages', tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -29,14 +35,15 @@ CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (
     text, content = 'messages', tokenize = 'trigram'
 );
 """
-_PUT = "INSERT OR IGNORE INTO messages (id, number, who, text) VALUES (?, ?, ?, ?)"
 _INDEXES = (
     "INSERT INTO words (rowid, text) VALUES (?, ?)",
     "INSERT INTO grams (rowid, text) VALUES (?, ?)",
 )
+_SEEN = " AND (? IS NULL OR rowid IN (SELECT message FROM parts, json_each(?) WHERE part = value))"
 _CLAUSES = {
-    "words": "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY 2 LIMIT ?",
-    "grams": "SELECT rowid, bm25(grams) FROM grams WHERE grams MATCH ? ORDER BY 2 LIMIT ?",
+    "words": f"SELECT rowid FROM words WHERE words MATCH ?{_SEEN} ORDER BY bm25(words) LIMIT ?",
+    "grams": f"SELECT rowid FROM grams WHERE grams MATCH ?{_SEEN} ORDER BY bm25(grams) LIMIT ?",
+    "signs": f"SELECT rowid FROM messages WHERE instr(text, ?){_SEEN} LIMIT ?",
 }
 _CANDIDATES = 50
 _SIGNS = 5
@@ -44,7 +51,11 @@ _SIGNS = 5
 _PATIENCE = 5.0
 """Seconds to wait for another process that writes to the archive."""
 _BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
-_ALL = "SELECT id, number, who, text FROM messages"
+_ALL = (
+    "SELECT id, coalesce(parts.number, messages.number) AS at, who, text, coalesce(part, '')"
+    " FROM messages LEFT JOIN parts ON message = messages.rowid"
+)
+_IN_VIEW = " WHERE (? IS NULL OR part IN (SELECT value FROM json_each(?)))"
 
 
 class Archived(NamedTuple):
@@ -54,16 +65,19 @@ class Archived(NamedTuple):
     number: int
     who: str
     text: str
+    part: str = ""
+    """What it was taken out with. A thread that was forked has parts of several branches."""
 
 
 class Archive:
-    """The archive of one thread; in memory if it has no path. Every method is blocking."""
+    """The archive of one thread; in memory if it has no path. Blocking, but for `see`."""
 
     def __init__(self, path: Path | None = None, *, patience: float = _PATIENCE) -> None:
         self._path = path
         self._patience = patience
         self._pending: list[Archived] = []
         self._inherited: set[Path] = set()
+        self._view: str | None = None
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
@@ -71,6 +85,10 @@ class Archive:
     def path_for(private: Path, thread_id: str) -> Path:
         """Where the archive of a thread is kept, below the workspace's private directory."""
         return private / "archive" / f"{Journal.path_for(private, thread_id).stem}.sqlite"
+
+    def see(self, parts: Iterable[str] | None) -> None:
+        """Look into these parts only, those of one branch of the thread; None: into all."""
+        self._view = None if parts is None else json.dumps(list(parts))
 
     def add(self, messages: Iterable[Archived]) -> None:
         """Put messages in; one that is there already gets the number that it has now.
@@ -100,16 +118,7 @@ class Archive:
     def _write(self, messages: Iterable[Archived]) -> None:
         with self._open() as connection:
             for message in messages:
-                row = (message.id, message.number, message.who, _clean(message.text))
-                added = connection.execute(
-                    "INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row
-                )
-                if not added.rowcount:
-                    changed = (message.number, message.id)
-                    connection.execute("UPDATE messages SET number = ? WHERE id = ?", changed)
-                    continue
-                for index in _INDEXES:
-                    connection.execute(index, (added.lastrowid, row[3]))
+                _put(connection, message)
 
     def _renewed(self, error: sqlite3.DatabaseError) -> bool:
         """Whether the archive could be begun anew, because its file is broken or has gone."""
@@ -151,22 +160,22 @@ class Archive:
         if found is None or len(self._up_to(most)) >= most:
             return
         other = Archive(found)
+        other._view = self._view
         try:
             self.add(other._up_to(most))
         finally:
             other.close()
 
     def _up_to(self, most: int) -> list[Archived]:
-        clause = "SELECT id, number, who, text FROM messages WHERE number <= ? ORDER BY number"
-        return self._read(clause, (most,))
+        return self._read(" AND at <= ? ORDER BY at", (most,))
 
     def is_empty(self) -> bool:
         """Whether it holds nothing at all."""
-        return not self._read(f"{_ALL} LIMIT ?", (1,))
+        return not self._rows("SELECT 1 FROM messages LIMIT 1", ())
 
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""
-        return self._read("SELECT id, number, who, text FROM messages WHERE number = ?", (number,))
+        return self._read(" AND at = ?", (number,))
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""
@@ -206,25 +215,23 @@ class Archive:
             self._connection = None
 
     def _matches(self, table: str, terms: list[str]) -> list[int]:
-        if not terms:
-            return []
-        match = " OR ".join(f'"{term}"' for term in terms)
-        found = self._rows(_CLAUSES[table], (match, _CANDIDATES))
-        return [int(row) for row, _ in found]
+        return self._found(table, " OR ".join(f'"{term}"' for term in terms)) if terms else []
 
     def _containing(self, terms: list[str]) -> list[int]:
         """Words of one or two signs, as Chinese has them, which no index holds."""
-        found: list[int] = []
-        for term in terms:
-            clause = "SELECT rowid FROM messages WHERE instr(text, ?) LIMIT ?"
-            found += [int(row) for (row,) in self._rows(clause, (term, _CANDIDATES))]
-        return found
+        return [row for term in terms for row in self._found("signs", term)]
+
+    def _found(self, clause: str, asked: str) -> list[int]:
+        values = (asked, self._view, self._view, _CANDIDATES)
+        return [int(row) for (row,) in self._rows(_CLAUSES[clause], values)]
 
     def _row(self, row: int) -> list[Archived]:
-        return self._read("SELECT id, number, who, text FROM messages WHERE rowid = ?", (row,))
+        return self._read(" AND messages.rowid = ?", (row,))
 
     def _read(self, clause: str, values: tuple[int, ...]) -> list[Archived]:
-        return [Archived(*row) for row in self._rows(clause, values)]
+        """The messages in view; one that is in several parts of it once."""
+        rows = self._rows(f"{_ALL}{_IN_VIEW}{clause}", (self._view, self._view, *values))
+        return list({row[0]: Archived(*row) for row in rows}.values())
 
     def _rows(self, clause: str, values: tuple[Any, ...]) -> list[Any]:
         """What a question finds, with what was pending put in first where it can be."""
@@ -247,6 +254,30 @@ class Archive:
                 raise
             self._connection = connection
         return self._connection
+
+
+def _put(connection: sqlite3.Connection, message: Archived) -> None:
+    """Put a message in; one that is there already gets its number, or is in one part more."""
+    text = _clean(message.text)
+    row = (_key(connection, message.id, text), message.number, message.who, text)
+    added = connection.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row)
+    if added.rowcount:
+        for index in _INDEXES:
+            connection.execute(index, (added.lastrowid, text))
+    else:
+        update = "UPDATE messages SET number = ? WHERE id = ?"
+        connection.execute(update, (message.number, row[0]))
+    if message.part:
+        into = "INSERT OR REPLACE INTO parts SELECT ?, rowid, ? FROM messages WHERE id = ?"
+        connection.execute(into, (message.part, message.number, row[0]))
+
+
+def _key(connection: sqlite3.Connection, name: str, text: str) -> str:
+    """The id of a message, or another one where two branches of a thread said otherwise by it."""
+    held = connection.execute("SELECT text FROM messages WHERE id = ?", (name,)).fetchone()
+    if held is None or held[0] == text:
+        return name
+    return f"{name}~{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _clean(text: str) -> str:

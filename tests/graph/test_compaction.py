@@ -186,3 +186,40 @@ async def test_a_call_of_recall_that_another_process_carries_out(looker: Scripte
     outcome = await looker.invoke(None, text("ok"))
     assert outcome.stop_reason == "answered"
     assert (await looker.observations())[-1].startswith("[#2] look:\nPlace 1.")
+
+
+async def test_a_branch_does_not_recall_what_another_one_saw(looker: ScriptedAgent) -> None:
+    """A person goes back to an earlier checkpoint, and later on with the first branch again."""
+    looks = [calls(call("look", place=place)) for place in range(1, 9)]
+    others = [calls(call("look", place=place)) for place in range(51, 59)]
+    overflow = fail(400, code="context_length_exceeded")
+    first = await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    assert first.stop_reason == "answered"
+    config, found = thread_config("t"), None
+    async for snapshot in looker.graph.aget_state_history(config, limit=60):
+        if snapshot.next == ("think",) and len(snapshot.values["messages"]) == 5:
+            found = snapshot  # two places were seen
+    assert found is not None
+    looker.server.script(*others, overflow, text("other"))
+    await looker.graph.ainvoke(None, found.config, context=looker.context())
+    both = calls(call("recall", query="#6"), call("recall", query="Place 4"))
+    await looker.run(both, text("ok"), request="What was there?")
+    numbered, found_there = (await looker.observations())[-2:]
+    assert numbered.startswith("[#6] look:\nPlace 51.")
+    assert numbered.count("[#6]") == 1
+    assert '"place": 51' in found_there
+    assert '"place": 4' not in found_there
+    ended = [s async for s in looker.graph.aget_state_history(config, limit=120)]
+    old = next(
+        s
+        for s in ended
+        if not s.next and s.values.get("output") == "done" and s.values["stop_reason"] == "answered"
+    )
+    looker.server.script(both, text("ok"))
+    again = {"request": "What was there?"}
+    await looker.graph.ainvoke(again, old.config, context=looker.context())
+    numbered, found_there = (await looker.observations())[-2:]
+    assert numbered.startswith("[#6] look:\nPlace 3.")
+    assert numbered.count("[#6]") == 1
+    assert '"place": 4' in found_there
+    assert '"place": 51' not in found_there

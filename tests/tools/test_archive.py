@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,64 @@ def test_where_there_is_nothing_to_take_over_nothing_is_made(tmp_path: Path) -> 
     assert not (tmp_path / "none.sqlite").exists()
     assert Archive().search("x") == []
     child.close()
+
+
+def test_branches_of_a_thread_see_their_own_parts(tmp_path: Path) -> None:
+    """What two branches share is in both, under the number that it has in each."""
+    archive = Archive(tmp_path / "archive.sqlite")
+    shared, ours, theirs = (m._replace(part="one") for m in MESSAGES[:3])
+    archive.add([shared, ours])
+    archive.add([shared._replace(number=5, part="two"), theirs._replace(number=2, part="two")])
+    assert archive.search("refund")[0].id == "b", "whoever asks for all of it has all of it"
+    archive.see(["two"])
+    assert archive.search("refund") == archive.search("3") == []
+    assert [m.number for m in archive.search("orders")] == [5]
+    assert [archive.search(q)[0].id for q in ("密码", "配置文件")] == ["c", "c"]
+    assert [m.id for m in archive.numbered(2)] == ["c"]
+    archive.see(["one", "nobody's"])
+    assert [m.id for m in archive.numbered(2)] == ["b"]
+    assert archive.search("密码") == archive.search("配置文件") == []
+    child = Archive(tmp_path / "child.sqlite")
+    child.see(["one"])
+    child.inherit(tmp_path / "archive.sqlite", 2)
+    assert [child.numbered(n)[0].id for n in (1, 2)] == ["a", "b"]
+    child.see(None)
+    assert child.search("密码") == []
+    child.close()
+    archive.close()
+
+
+def test_branches_may_use_an_id_for_messages_of_their_own(archive: Archive) -> None:
+    other = MESSAGES[0]._replace(text="I look at the weather.", part="two")
+    for _ in range(2):
+        archive.add([other])
+    assert [m.number for m in archive.search("weather")] == [1]
+    assert archive.search("orders")[0].text == MESSAGES[0].text
+    archive.see(["two"])
+    assert [m.text for m in archive.numbered(1)] == [other.text]
+
+
+def test_parts_are_kept_where_the_file_was_deleted(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive.sqlite")
+    archive.add(m._replace(part="one") for m in MESSAGES[:2])
+    archive.add([MESSAGES[0]._replace(number=9, part="two")])
+    (tmp_path / "archive.sqlite").unlink()
+    archive.add([MESSAGES[2]._replace(part="one")])
+    archive.see(["two"])
+    assert [m.number for m in archive.search("orders")] == [9]
+    archive.see(["one"])
+    assert [archive.numbered(n)[0].id for n in (1, 2, 3)] == ["a", "b", "c"]
+    archive.close()
+
+
+def test_an_archive_from_before_there_were_parts(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    archive = Archive(path)
+    archive.add(MESSAGES)
+    archive.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("DROP TABLE parts")
+    again = Archive(path)
+    assert again.search("refund")[0].id == "b"
+    assert [m.id for m in again.numbered(2)] == ["b"]
+    again.close()
