@@ -282,6 +282,18 @@ class TestLimits:
         )
         assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
+    async def test_the_last_call_that_a_limit_of_cost_allows_is_for_the_answer(
+        self, agent: ScriptedAgent, tmp_path: Path
+    ) -> None:
+        (tmp_path / "manus.toml").write_text(PRICES)
+        one = calls(call("poll"), usage=tokens(50_000, 0))
+        last = text("Half of it is done.", usage=tokens(50_000, 0))
+        outcome = await agent.run(one, one, last, budget=Budget(cost=0.18))
+        assert outcome.stop_reason == "budget"
+        said = "Half of it is done.\n\nTerminated: Budget used up: cost (0.10 of 0.18)"
+        assert outcome.output == said
+        assert "tools" not in agent.server.requests[-1].body
+
     async def test_notes_leave_room_for_the_last_word(
         self, agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
