@@ -94,7 +94,7 @@ def test_a_refused_key_is_a_sentence_and_exit_code_1(
 
 
 def test_a_retry_is_shown(manus: Program, server: ScriptedServer) -> None:
-    server.script(fail(429, retry_after=0), text("Now."))
+    server.script(fail(429, headers={"retry-after-ms": "1"}), text("Now."))
     result = manus("run", "Hello")
     assert result.code == 0
     assert "  retry   attempt 2 in 0.0 s: " in result.err
