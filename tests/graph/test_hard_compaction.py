@@ -254,3 +254,5 @@ async def test_threads_side_by_side_are_compacted_each_for_itself(looker: Script
     for name in names:
         notes = [m for m in await looker.messages(name) if is_summary(m)]
         assert [text_of(m).splitlines()[1:] for m in notes] == [["- A wall [#2]"]]
+    archives = (looker.workspace / ".manus" / "archive").glob("*.sqlite")
+    assert len(list(archives)) == len(names), "each thread has its own"
