@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 
+from nodes.clients import models_of_loop
 from nodes.extras import build_extra
 from nodes.model_names import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured, split_spec
 from state.collector import paused_collector
@@ -32,17 +34,11 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     spec = settings.model or DEFAULT_MODEL
     if spec.startswith(REPLAY):
         return await asyncio.to_thread(_replay, spec.removeprefix(REPLAY), workspace)
-    known = _clients.setdefault(asyncio.get_running_loop(), {})
+    known = await models_of_loop()
     if settings not in known:
         # imports take a second and read files: not on the event loop
         known[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
     return known[settings]
-
-
-# A client holds connections, so runs of one event loop share it; it holds nothing of a run.
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ModelSettings, BaseChatModel]] = (
-    WeakKeyDictionary()
-)
 
 
 def _replay(path: str, workspace: Path) -> BaseChatModel:
@@ -53,7 +49,8 @@ def _replay(path: str, workspace: Path) -> BaseChatModel:
 
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     if provider == "openai":
-        with paused_collector():
+        # Only what is imported stays: a client that were kept from the collector would stay too.
+        with nullcontext() if "nodes.wire" in sys.modules else paused_collector():
             return _openai(settings, name)
     if provider == "azure":
         return _azure(settings, name)
