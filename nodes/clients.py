@@ -1,4 +1,4 @@
-"""The models of each event loop: their clients hold connections, and are closed when it ends."""
+"""The models of each event loop: their clients hold connections, which are closed when it ends."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ async def models_of_loop() -> Models:
     """The models that were made for the running loop, to look in and to add to."""
     loop = asyncio.get_running_loop()
     if loop not in _kept:
-        for other in [other for other in list(_kept) if other.is_closed()]:
-            _kept.pop(other, None)  # closed without the end that asyncio.run gives to a loop
         models: Models = {}
         _kept[loop] = _Kept(models, _end(loop, models))
         await anext(_kept[loop].end)
@@ -36,18 +34,18 @@ async def models_of_loop() -> Models:
 
 
 async def _end(loop: asyncio.AbstractEventLoop, models: Models) -> AsyncGenerator[None, None]:
-    """Stays open until the loop shuts its generators down, the last thing that it does."""
+    """Stays open until the loop shuts its generators down, the last thing that it does.
+
+    Only OpenAI's clients belong to one model alone; of the other packages' they share parts.
+    """
     try:
         yield
     finally:
-        _kept.pop(loop, None)
-        for model in models.values():
-            await _close(model)
-
-
-async def _close(model: BaseChatModel) -> None:
-    """Close the connections of OpenAI's client; the other packages share theirs among models."""
-    client = getattr(model, "root_async_client", None)
-    if client is not None:
-        with contextlib.suppress(Exception):
-            await client.close()
+        for settings, model in list(models.items()):
+            client = getattr(model, "root_async_client", None)
+            if client is not None:
+                del models[settings]
+                with contextlib.suppress(Exception):
+                    await client.close()
+        if not models:
+            _kept.pop(loop, None)
