@@ -37,7 +37,8 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     known = await models_of_loop()
     if settings not in known:
         # imports take a second and read files: not on the event loop
-        known[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
+        built = await asyncio.to_thread(_build, settings, *split_spec(spec))
+        known.setdefault(settings, built)  # another run may have built it meanwhile, and use it
     return known[settings]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from tests.server.connection import Connection
-from tests.server.replies import Reply
+from tests.server.replies import Reply, fail
 from tests.server.request import Request
 from tests.server.wire import Ids
 
@@ -94,6 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(told, request)
         elif not prefix and found:
             self._connection.send_json(found[0])
+        elif not prefix:
+            self._send(fail(404, code="unknown_url"), request)
         else:
             self._send(self.server.answers.refuse("GET", self.path), request)
 
