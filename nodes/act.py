@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 
 from nodes.meter import metered
 from nodes.room import inherit_archive, offer_recall
-from nodes.running import running_of
+from nodes.running import Running, running_of
 from state.agent import ToolTask
 from state.context import Context
 from state.events import CallEvent, ObservationEvent
@@ -23,11 +23,8 @@ from tools.execute import execute
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message."""
     running = running_of(config)
-    if running.catalog.find(task["name"]) is None:  # the run was resumed in the midst of a step
-        await equip(running.catalog, running.session)
-        if "compaction" in task:
-            offer_recall(running, task["compaction"])
-            await inherit_archive(running, task["compaction"])
+    if running.catalog.find(task["name"]) is None:
+        await _equip_again(running, task)
     tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
     began = time.monotonic()
@@ -61,3 +58,11 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     )
     spent = {"spent": meter.lines} if meter.lines else {}
     return {**outcome.update, **spent, "messages": [message]}
+
+
+async def _equip_again(running: Running, task: ToolTask) -> None:
+    """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
+    await equip(running.catalog, running.session)
+    if "compaction" in task:
+        offer_recall(running, task["compaction"])
+        await inherit_archive(running, task["compaction"])
