@@ -17,8 +17,8 @@ from nodes.compatible import SEND_REASONING
 from nodes.cut_off import with_cut_off_calls
 from nodes.dialects import from_provider, to_provider
 from nodes.ear import heard
-from nodes.endpoints import breaker
 from nodes.extras import EXTRAS, with_tools
+from nodes.lessons import lessons
 from nodes.malformed import with_malformed
 from nodes.model_errors import (
     misses_signature,
@@ -65,7 +65,7 @@ async def ask_endpoint(
     Where the server says that its model has no tools, they are told of in words from then on; where
     it wants back what the model thought, it gets it; where it refuses that, it is left out.
     """
-    manner = _Manner(breaker.is_prompted(endpoint), breaker.back_to(endpoint))
+    manner = _Manner(lessons.is_prompted(endpoint), lessons.back_to(endpoint))
     while True:  # each refusal is answered once
         try:
             reply = await _asked(model, endpoint, question, manner)
@@ -94,7 +94,7 @@ def _taught(
     by_itself = question.tools and endpoint.tool_calling == "auto" and not manner.in_words
     if by_itself and has_no_tools(error):
         log.info("the model has no tools; they are described to it in words")
-        breaker.without_tools(endpoint)
+        lessons.learn(endpoint, "no tools")
         return replace(manner, in_words=True)
     back = _taught_of_thoughts(error, endpoint, manner.back)
     return None if back is None else replace(manner, back=back)
@@ -104,16 +104,16 @@ def _taught_of_thoughts(error: Exception, endpoint: ModelSettings, back: Back) -
     chosen = endpoint.send_reasoning
     if chosen is None and not back.text and misses_thoughts(error):
         log.info("the server wants back what its model thought; it is sent from now on")
-        breaker.wants_thoughts(endpoint)
+        lessons.learn(endpoint, "wants thoughts")
         return back._replace(text=True)
     by_us = chosen is not False and provider_of(endpoint.model) not in EXTRAS
     if by_us and not back.excused and misses_signature(error):
         log.info("the server wants a signature of each call; those without one say so from now on")
-        breaker.wants_excuses(endpoint)
+        lessons.learn(endpoint, "wants excuses")
         return back._replace(excused=True)
     if chosen is None and back.sealed and refuses_thoughts(error):
         if of_their_kind := not refuses_signature(error):
-            breaker.refuses_sealed(endpoint)
+            lessons.learn(endpoint, "refuses sealed")
         always = " from now on" if of_their_kind else ""
         log.info("the server refuses what was signed or encrypted; it is left out%s", always)
         return back._replace(sealed=False)

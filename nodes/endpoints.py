@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from nodes.model_names import address_of
-from nodes.origins import Back, origin_of
 from state.errors import ModelError, ModelRefusedError
 from state.model_settings import ModelSettings
 
@@ -19,7 +18,12 @@ FIRST_PAUSE = 30.0
 LONGEST_PAUSE = 600.0
 """Seconds for which an endpoint is left alone; doubled each time it fails again."""
 
-_Key = tuple[str, str, SecretStr | None]
+Key = tuple[str, str, SecretStr | None]
+
+
+def key_of(endpoint: ModelSettings) -> Key:
+    """What makes an endpoint: an address, a model and a key."""
+    return address_of(endpoint), endpoint.model or "", endpoint.api_key
 
 
 @dataclass(slots=True)
@@ -32,15 +36,11 @@ class _Circuit:
 
 
 class Breaker:
-    """Knows for the whole process which endpoints have failed lately, and what each has said."""
+    """Knows for the whole process which endpoints have failed lately."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._circuits: dict[_Key, _Circuit] = {}
-        self._without_tools: set[_Key] = set()
-        self._thoughtful: set[_Key] = set()
-        self._excused: set[_Key] = set()
-        self._unsealed: set[_Key] = set()
+        self._circuits: dict[Key, _Circuit] = {}
 
     def usable(self, chain: Sequence[ModelSettings]) -> list[ModelSettings]:
         """The endpoints to ask, in order: those that are not left alone, or all if none is left."""
@@ -63,11 +63,11 @@ class Breaker:
 
     def worked(self, endpoint: ModelSettings) -> None:
         """An endpoint has answered: its failures are forgotten."""
-        self._circuits.pop(_key(endpoint), None)
+        self._circuits.pop(key_of(endpoint), None)
 
     def failed(self, endpoint: ModelSettings, error: ModelError) -> None:
         """An endpoint has failed for good. What any request would meet counts at once."""
-        circuit, now = self._circuits.setdefault(_key(endpoint), _Circuit()), self._clock()
+        circuit, now = self._circuits.setdefault(key_of(endpoint), _Circuit()), self._clock()
         circuit.failures += 1
         if circuit.open_until > now:
             return  # calls that were under way beside the one that has told already
@@ -77,41 +77,12 @@ class Breaker:
             circuit.open_until = now + circuit.pause
             circuit.pause = min(LONGEST_PAUSE, 2 * circuit.pause)
 
-    def without_tools(self, endpoint: ModelSettings) -> None:
-        """An endpoint has said that its model cannot call tools."""
-        self._without_tools.add(_key(endpoint))
-
-    def is_prompted(self, endpoint: ModelSettings) -> bool:
-        """Whether tools are to be described to a model in words."""
-        if endpoint.tool_calling == "auto":
-            return _key(endpoint) in self._without_tools
-        return endpoint.tool_calling == "prompted"
-
-    def wants_thoughts(self, endpoint: ModelSettings) -> None:
-        """An endpoint has said that its model's thoughts must come back with the history."""
-        self._thoughtful.add(_key(endpoint))
-
-    def wants_excuses(self, endpoint: ModelSettings) -> None:
-        """An endpoint has said that a call has no signature: those of other models have none."""
-        self._excused.add(_key(endpoint))
-
-    def refuses_sealed(self, endpoint: ModelSettings) -> None:
-        """An endpoint has said that it does not take back what it gives signed or encrypted."""
-        self._unsealed.add(_key(endpoint))
-
-    def back_to(self, endpoint: ModelSettings) -> Back:
-        """How what the model thought goes back to an endpoint."""
-        key, chosen = _key(endpoint), endpoint.send_reasoning
-        return Back(
-            origin_of(endpoint),
-            text=key in self._thoughtful if chosen is None else chosen,
-            as_given=chosen is True,  # one that has to tell says under which name, too
-            sealed=key not in self._unsealed if chosen is None else chosen,
-            excused=key in self._excused and chosen is not False,
-        )
+    def forget(self) -> None:
+        """Know of no failure."""
+        self._circuits.clear()
 
     def _of(self, endpoint: ModelSettings) -> _Circuit:
-        return self._circuits.get(_key(endpoint)) or _Circuit()
+        return self._circuits.get(key_of(endpoint)) or _Circuit()
 
 
 def _is_lasting(error: ModelError) -> bool:
@@ -121,10 +92,6 @@ def _is_lasting(error: ModelError) -> bool:
 
 def _is_of_request(error: ModelError) -> bool:
     return isinstance(error, ModelRefusedError) and error.of_request
-
-
-def _key(endpoint: ModelSettings) -> _Key:
-    return address_of(endpoint), endpoint.model or "", endpoint.api_key
 
 
 breaker = Breaker()

@@ -10,6 +10,9 @@ import pytest
 import pytest_socket
 
 from state.settings import Settings, load_settings
+from tests.helpers.agent import ScriptedAgent
+from tests.helpers.port import free_port
+from tests.server import ScriptedServer, fail, text
 
 
 def test_no_setting_comes_from_outside() -> None:
@@ -45,3 +48,19 @@ def test_connections_do_not_leave_this_machine(address: str) -> None:
 def test_loopback_is_open() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname()).close()
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+async def test_another_server_at_the_same_port_is_not_taken_for_the_one_before(
+    agent: ScriptedAgent, port: int, turn: int
+) -> None:
+    with ScriptedServer(port=port) as server:
+        server.script(fail(400, message="tiny does not support tools"), text("In words."))
+        again = ScriptedAgent(server, agent.workspace, agent.saver)
+        assert (await again.run()).output == "In words.", turn
+    assert ["tools" in request.body for request in server.requests] == [True, False]

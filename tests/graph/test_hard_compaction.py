@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from nodes import endpoints
 from nodes.compaction import is_summary
+from nodes.endpoints import breaker
 from nodes.numbers import numbers_in
 from state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
@@ -19,13 +19,6 @@ from tests.server import Message, Request, ScriptedServer, call, fail, mentions,
 
 OVERFLOW = fail(400, code="context_length_exceeded")
 LOOKS = [call("look", place=place) for place in range(1, 9)]
-
-
-@pytest.fixture(autouse=True)
-def fresh_breaker() -> Iterator[None]:
-    endpoints.breaker._circuits.clear()
-    yield
-    endpoints.breaker._circuits.clear()
 
 
 @pytest.fixture
@@ -83,7 +76,7 @@ async def test_instructions_are_looked_for_again_where_the_model_had_failed(
     request = "看看所有的地方。始终用\n中文回答，不要问我。And never\ntouch main."
     await looker.run(*LOOKS, OVERFLOW, text("done"), request=request)
     assert (await looker.values())["compaction"]["instructions"] == []
-    endpoints.breaker._circuits.clear()
+    breaker.forget()
     await looker.run(*LOOKS, OVERFLOW, text("done"), request="Go on.")
     assert (await looker.values())["compaction"]["instructions"] == rules
     assert all(f"- {rule}" in str(sent_by(looker)[-1].messages[0]["content"]) for rule in rules)

@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from nodes.endpoints import breaker
+from nodes.lessons import lessons
 from nodes.running import close_waiting
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer
+
+
+@pytest.fixture(autouse=True)
+def unknown_endpoints() -> None:
+    """Nothing is known of any endpoint: another test's server may have had the same port."""
+    breaker.forget()
+    lessons.forget()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,13 +20,6 @@ from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, ScriptedServer, call, calls, fail, hang, raw, text, tokens
 
 SOON = {"retry-after-ms": "1"}
-
-
-@pytest.fixture(autouse=True)
-def fresh_breaker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    endpoints.breaker._circuits.clear()
-    yield
-    endpoints.breaker._circuits.clear()
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from nodes.call_reader import CallReader
+from nodes.lessons import KEPT, lessons
 from nodes.prompted_tools import has_no_tools, read_call, with_prompted_calls
 from state.errors import ModelRefusedError
 from state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.server import Scripted, fail, text
+from tests.server import Scripted, call, fail, text
 
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/tiny does not support tools")
 
@@ -53,6 +54,23 @@ async def test_once_the_server_has_said_that_it_has_no_tools(agent: ScriptedAgen
     assert agent.lines("a") == ["1"]
     offered = ["tools" in request.body for request in agent.server.requests]
     assert offered == [True, False, False]
+
+
+async def test_a_server_that_has_learned_to_call_is_asked_for_it_an_hour_later(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(lessons, "_clock", lambda: now[0])
+    await agent.run(NO_TOOLS, text("first"))
+    now[0] += KEPT - 1
+    await agent.run(text("second"))
+    now[0] += 1
+    await agent.run(NO_TOOLS, text("third"))
+    now[0] += KEPT
+    await agent.run(call("append", path="a", line="1"), text("fourth"))
+    offered = ["tools" in request.body for request in agent.server.requests]
+    assert offered == [True, False, False, True, False, True, True]
+    assert agent.lines("a") == ["1"]
 
 
 async def test_not_if_tools_must_be_native(
@@ -262,11 +280,11 @@ def test_however_it_is_cut_into_pieces_it_is_read_alike(said: str, size: int) ->
     assert reader.said == said
     assert "".join(shown for shown, _ in parts).strip() == whole.text
     assert len(reader.ids) == len(calls_of(whole))
-    for place, call in enumerate(calls_of(whole)):
+    for place, one in enumerate(calls_of(whole)):
         mine = [c for _, calls in parts for c in calls if c["index"] == place]
-        assert [c["name"] for c in mine if c["name"]] == [call["name"]]
-        if isinstance(call["args"], dict):
-            assert json.loads("".join(c["args"] or "" for c in mine)) == call["args"]
+        assert [c["name"] for c in mine if c["name"]] == [one["name"]]
+        if isinstance(one["args"], dict):
+            assert json.loads("".join(c["args"] or "" for c in mine)) == one["args"]
 
 
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
-from nodes import endpoints
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.tools import NoArgs
@@ -30,13 +28,6 @@ class Wonder(AgentTool):
     async def observe(self, **_: Any) -> Observation:
         assert self.session.complete is not None
         return Observation(await self.session.complete("extract", [HumanMessage("What is it?")]))
-
-
-@pytest.fixture(autouse=True)
-def fresh_breaker() -> Iterator[None]:
-    endpoints.breaker._circuits.clear()
-    yield
-    endpoints.breaker._circuits.clear()
 
 
 def of(model: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
-from nodes import endpoints
 from nodes.context_size import most
+from nodes.lessons import lessons
 from nodes.origins import THOUGHT_BY, Back, origin_of
 from nodes.sealed import CALLS, NO_SIGNATURE, Sealed
 from nodes.thoughts import REASONING
@@ -66,19 +66,6 @@ def reply(streamed: bool, *deltas: Json) -> Scripted:
     choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
     events = [f"data: {json.dumps({**head, 'choices': [choice]})}\n\n" for choice in choices]
     return raw("".join([*events, "data: [DONE]\n\n"]).encode(), content_type="text/event-stream")
-
-
-@pytest.fixture(autouse=True)
-def fresh_breaker() -> Iterator[None]:
-    _forget()
-    yield
-    _forget()
-
-
-def _forget() -> None:
-    for known in vars(endpoints.breaker).values():
-        if isinstance(known, dict | set):
-            known.clear()
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])
@@ -487,10 +474,11 @@ async def test_each_request_begins_as_the_one_before(lax: ScriptedAgent) -> None
     assert b"Step 0." in raws[1]
 
 
-async def test_it_outlives_the_process_and_its_breaker(lax: ScriptedAgent) -> None:
+async def test_it_outlives_the_process(lax: ScriptedAgent) -> None:
     """A thread is read from the file by a graph that has never seen its messages."""
     first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
     await run(lax, first, text("done"), streamed=False)
+    lessons.forget()
     again = ScriptedAgent(lax.server, lax.workspace, lax.saver)
     await run(again, text("again"), streamed=False)
     sent = assistants(lax.server)[0]

@@ -10,7 +10,6 @@ import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph.outcome import Outcome
-from nodes import endpoints
 from nodes.running import close_waiting
 from state.context import Context
 from tests.helpers.agent import ScriptedAgent, thread_config
@@ -53,13 +52,6 @@ class ProvidedAgent(ScriptedAgent):
             {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
         )
         return [part async for part in stream]
-
-
-@pytest.fixture(autouse=True)
-def fresh_breaker() -> Iterator[None]:
-    endpoints.breaker._circuits.clear()
-    yield
-    endpoints.breaker._circuits.clear()
 
 
 @pytest.fixture(params=list(PROVIDERS))
