@@ -143,8 +143,15 @@ def _watch(order: dict[str, Any], streams: list[int]) -> None:
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
-    """Be the program: its session, streams, folder and environment, and Python's streams anew."""
+    """Be the program: its session, streams, folder and environment, and Python's streams anew.
+
+    Signals are as a terminal's shell has them: tests that were started in the background, or by
+    `nohup`, have some of them ignored.
+    """
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
