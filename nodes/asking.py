@@ -20,16 +20,16 @@ from nodes.ear import heard
 from nodes.extras import EXTRAS, with_tools
 from nodes.lessons import lessons
 from nodes.malformed import with_malformed
-from nodes.model_errors import (
+from nodes.origins import Back, own_thoughts, with_origin, with_words_sent
+from nodes.prompted_tools import has_no_tools, in_words, prompted, with_prompted_calls
+from nodes.repair import with_repairs
+from nodes.sealed import drop_sealed
+from nodes.thought_errors import (
     misses_signature,
     misses_thoughts,
     refuses_signature,
     refuses_thoughts,
 )
-from nodes.origins import Back, own_thoughts, with_origin, with_words_sent
-from nodes.prompted_tools import has_no_tools, in_words, prompted, with_prompted_calls
-from nodes.repair import with_repairs
-from nodes.sealed import drop_sealed
 from nodes.thoughts import without_thought
 from state.messages import calls_of
 from state.model_settings import ModelSettings, provider_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from ssl import SSLCertVerificationError
 
 from nodes.error_facts import (
     body_of,
     chain,
-    message_of,
     page_of,
     said,
     shortened,
@@ -68,27 +68,6 @@ KEYS = {
     "google": "MANUS_API_KEY or GOOGLE_API_KEY",
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
-# DeepSeek and Moonshot: api-docs.deepseek.com/guides/thinking_mode
-_MISSES_THOUGHTS = re.compile(
-    r"reasoning_content.{0,80}(?:must be passed|missing|required)|missing.{0,20}reasoning_content",
-    re.IGNORECASE | re.DOTALL,
-)
-# Gemini: ai.google.dev/gemini-api/docs/thought-signatures
-_MISSES_SIGNATURE = re.compile(r"missing an? .?thought_?signature", re.IGNORECASE)
-_REFUSES_SIGNATURE = re.compile(
-    r"(?:invalid|corrupted).{0,10}(?:thought.?signature|signature.{0,5} in .{0,5}thinking)"
-    r"|thought.?signature.{0,20}(?:not valid|invalid|corrupted)"
-    r"|thinking.{0,5}signature.{0,5}field required|thinking.{0,60}cannot be modified"
-    r"|encrypted content.{0,80}could not be (?:verified|decrypted)",
-    re.IGNORECASE | re.DOTALL,
-)
-_REFUSES_FIELD = re.compile(
-    r"(?:unknown|unrecognized|unexpected|unsupported|extra_forbidden|not permitted).{0,80}"
-    r"(?:reasoning_details|thinking_blocks|extra_content|provider_specific_fields)"
-    r"|(?:reasoning_details|thinking_blocks|extra_content|provider_specific_fields).{0,80}"
-    r"(?:unknown|unrecognized|unexpected|(?:un|not )supported|forbidden|not (?:permitted|allowed))",
-    re.IGNORECASE | re.DOTALL,
-)
 _FLAGGED = re.compile(
     r"flagged|moderation|content (?:management )?policy|inappropriate content", re.IGNORECASE
 )
@@ -194,6 +173,12 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
             f"{where} sends the request elsewhere, and that leads to no server "
             f"({_cause(error).partition(chr(10))[0]}); check MANUS_BASE_URL."
         )
+    if untrusted := [link for link in chain(error) if isinstance(link, SSLCertVerificationError)]:
+        return ModelRefusedError(
+            f"{where} is not trusted: its certificate was not accepted "
+            f"({untrusted[0].verify_message}). If it is the right server, set SSL_CERT_FILE to a "
+            "file with the certificates that are to be trusted, its authority's among them."
+        )
     if is_never_connected(error):
         return ModelUnavailableError(
             f"{where} cannot be reached ({_cause(error)}); check MANUS_BASE_URL and the network."
@@ -210,30 +195,6 @@ def _without_status(error: Exception, words: str, where: str) -> ModelError:
         f"{where} answered with something that is no chat reply ({words}); check MANUS_BASE_URL, "
         "which often ends in /v1."
     )
-
-
-def misses_thoughts(error: BaseException) -> bool:
-    """Whether a request is refused since what the model thought before did not come back."""
-    return _is_refused_with(error, _MISSES_THOUGHTS)
-
-
-def misses_signature(error: BaseException) -> bool:
-    """Whether a request is refused since a call in it, of another model mostly, is not signed."""
-    return _is_refused_with(error, _MISSES_SIGNATURE)
-
-
-def refuses_signature(error: BaseException) -> bool:
-    """Whether a request is refused since a signature in it is not right."""
-    return _is_refused_with(error, _REFUSES_SIGNATURE)
-
-
-def refuses_thoughts(error: BaseException) -> bool:
-    """Whether a request is refused since what is signed or encrypted came back with it."""
-    return refuses_signature(error) or _is_refused_with(error, _REFUSES_FIELD)
-
-
-def _is_refused_with(error: BaseException, words: re.Pattern[str]) -> bool:
-    return status_of(error) in (400, 422) and bool(words.search(message_of(error)))
 
 
 def may_pass(error: BaseException) -> bool:

@@ -90,10 +90,13 @@ def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
 def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
     from openai import Timeout
 
+    from nodes.http_clients import http_client
+
     connect = min(settings.timeout, _CONNECT_TIMEOUT)
     timeout = Timeout(settings.timeout, connect=connect)
     # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
     common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
+    common["http_async_client"] = http_client(timeout)
     # for a stream of nothing but comments; one that is silent is noticed by the time-out
     return {**common, "stream_chunk_timeout": settings.timeout + _CONNECT_TIMEOUT, **more}
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from nodes.model_errors import explain, misses_thoughts
+from nodes.model_errors import explain
 from nodes.prompted_tools import has_no_tools
+from nodes.thought_errors import misses_thoughts
 from nodes.waits import server_wait
 from state.errors import (
     ContextOverflowError,

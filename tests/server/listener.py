@@ -2,6 +2,7 @@
 
 import socket
 import socketserver
+import ssl
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -38,8 +39,10 @@ class Listener(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, answers: Answers, port: int) -> None:
+    def __init__(self, answers: Answers, port: int, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.answers = answers
         self.ids = Ids()
         self.closing = threading.Event()

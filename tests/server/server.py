@@ -1,6 +1,7 @@
 """The scripted server: what tests hold in their hands."""
 
 import asyncio
+import ssl
 import threading
 from dataclasses import dataclass
 from types import TracebackType
@@ -40,8 +41,11 @@ class ScriptedServer:
         about_model: What such a request is answered, instead of by the list.
     """
 
-    def __init__(self, *, strict: bool = True, port: int = 0) -> None:
+    def __init__(
+        self, *, strict: bool = True, port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.strict = strict
+        self._scheme = "https" if tls else "http"
         self.models = ["scripted"]
         self.looks: list[Request] = []
         self.about_model: Reply | None = None
@@ -52,7 +56,7 @@ class ScriptedServer:
         self._script = Script()
         self._may_leave = False
         self._changed = threading.Condition()
-        self._listener = Listener(self, port)
+        self._listener = Listener(self, port, tls)
 
     @property
     def port(self) -> int:
@@ -62,7 +66,7 @@ class ScriptedServer:
     @property
     def base_url(self) -> str:
         """The address to give to a client."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self.port}/v1"
 
     def script(self, *replies: Scripted) -> Self:
         """Add replies, one for each request to come, in order."""

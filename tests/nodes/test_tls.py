@@ -1,0 +1,89 @@
+"""Model servers behind TLS: whom a client trusts, and what is said if it does not."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.helpers.agent import ScriptedAgent
+from tests.server import ScriptedServer, raw, text
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """A certificate authority that no machine trusts by itself."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure(authority: trustme.CA) -> Iterator[ScriptedServer]:
+    """A server with a certificate of that authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with ScriptedServer(tls=context) as server:
+        yield server
+    server.verify()
+
+
+@pytest.fixture
+def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The authority's certificate, named by the environment."""
+    path = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(path))
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    return path
+
+
+def behind(agent: ScriptedAgent, server: ScriptedServer) -> ScriptedAgent:
+    return ScriptedAgent(server, agent.workspace, agent.saver)
+
+
+async def test_a_certificate_that_is_trusted(
+    agent: ScriptedAgent, secure: ScriptedServer, trusted: Path
+) -> None:
+    assert (await behind(agent, secure).run(text("Safe."))).output == "Safe."
+
+
+async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> None:
+    outcome = await behind(agent, secure).run()
+    assert outcome.stop_reason == "error"
+    assert outcome.output == (
+        f"The model server at {secure.base_url} is not trusted: its certificate was not accepted "
+        "(unable to get local issuer certificate). If it is the right server, set SSL_CERT_FILE to "
+        "a file with the certificates that are to be trusted, its authority's among them."
+    )
+    assert not secure.requests
+
+
+async def test_one_that_is_trusted_from_now_on(
+    agent: ScriptedAgent, secure: ScriptedServer, request: pytest.FixtureRequest
+) -> None:
+    """The process has read already which certificates are trusted, and the client is the same."""
+    one = behind(agent, secure)
+    assert (await one.run(thread="before")).stop_reason == "error"
+    request.getfixturevalue("trusted")
+    assert (await one.run(text("Safe."), thread="after")).output == "Safe."
+
+
+async def test_one_of_another_host(
+    agent: ScriptedAgent, authority: trustme.CA, trusted: Path
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("elsewhere.example").configure_cert(context)
+    with ScriptedServer(tls=context) as server:
+        outcome = await behind(agent, server).run()
+    assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in outcome.output
+    assert not server.requests
+
+
+async def test_a_redirect_to_it(
+    agent: ScriptedAgent, secure: ScriptedServer, trusted: Path
+) -> None:
+    """As a server does that is asked at `http://` and wants `https://`."""
+    there = raw(b"", status=308, headers={"Location": f"{secure.base_url}/chat/completions"})
+    secure.script(text("Safe."))
+    assert (await agent.run(there)).output == "Safe."
