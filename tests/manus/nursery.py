@@ -6,6 +6,7 @@ call. What is forked is a process like any other: its own terminal or pipes, sig
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -28,7 +29,25 @@ _MODULES = (
     "psutil",
     "graph",
     "nodes.wire",
+    "nodes.http_clients",
+    "anyio.streams.tls",
+    "anyio._backends._asyncio",
+    "h11",
+    "httpcore2",
+    "openai.resources.chat",
+    "playwright.sync_api",
+    "platformdirs",
+    "tools.ask_human",
+    "tools.bash",
+    "tools.browser_use",
+    "tools.python_execute",
+    "tools.str_replace_editor",
+    "tools.web_search",
+    "manus.cli",
     "manus.conduct",
+    "manus.run_report.page",
+    "manus.sqlite",
+    "manus.threads",
 )
 _OPTIONAL = ("langgraph.checkpoint.postgres.aio", "psycopg_pool")
 
@@ -105,6 +124,8 @@ def main(handle: int) -> None:
     for name in _OPTIONAL:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # the collector of a fork would write to every page of it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(fileno=handle) as orders:
         while True:
