@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS parts (
     part TEXT NOT NULL, message INTEGER NOT NULL, number INTEGER NOT NULL,
     PRIMARY KEY (part, message)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS parts_of_message ON parts (message);
+CREATE INDEX IF NOT EXISTS parts_by_number ON parts (number);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     text, content = 'messages', tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -54,6 +56,10 @@ _BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 _ALL = (
     "SELECT id, coalesce(parts.number, messages.number) AS at, who, text, coalesce(part, '')"
     " FROM messages LEFT JOIN parts ON message = messages.rowid"
+)
+_NUMBERED = (
+    " AND at = ? AND messages.rowid IN (SELECT rowid FROM messages WHERE number = ?"
+    " UNION SELECT message FROM parts WHERE number = ?)"
 )
 _IN_VIEW = " WHERE (? IS NULL OR part IN (SELECT value FROM json_each(?)))"
 
@@ -175,7 +181,7 @@ class Archive:
 
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""
-        return self._read(" AND at = ?", (number,))
+        return self._read(_NUMBERED, (number, number, number))
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""

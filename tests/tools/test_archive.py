@@ -290,3 +290,28 @@ def test_an_archive_from_before_there_were_parts(tmp_path: Path) -> None:
     assert again.search("refund")[0].id == "b"
     assert [m.id for m in again.numbered(2)] == ["b"]
     again.close()
+
+
+def work_of(archive: Archive, number: int) -> int:
+    """Instructions that SQLite's machine takes to find a message by its number."""
+    taken = 0
+
+    def count() -> int:
+        nonlocal taken
+        taken += 1
+        return 0
+
+    connection = archive._open()
+    connection.set_progress_handler(count, 1)
+    assert [m.number for m in archive.numbered(number)] == [number]
+    connection.set_progress_handler(None, 1)
+    return taken
+
+
+def test_a_number_is_found_at_once_in_a_long_thread() -> None:
+    archive = Archive()
+    archive.add(Archived(f"m{n}", n, "user", f"word{n}", part=f"p{n // 100}") for n in range(500))
+    archive.see([f"p{n}" for n in range(5)])
+    before = work_of(archive, 250)
+    archive.add(Archived(f"m{n}", n, "user", f"word{n}", part="p4") for n in range(500, 5000))
+    assert work_of(archive, 250) < 1.5 * before
