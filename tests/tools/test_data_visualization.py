@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -86,6 +87,17 @@ async def test_each_type_is_drawn(kind: str, session: Session, root: Path) -> No
     assert base64.b64decode(made.images[0].data) == picture
     assert _size(picture)[0] >= 300
     assert list((root / ".manus/charts").iterdir()) == []
+
+
+def test_its_process_loads_nothing_of_the_agent() -> None:
+    """Each chart would wait a second for it."""
+    code = "import sys, tools.chart.draw, tools.chart.page, tools.chart.table; print(*sys.modules)"
+    command = [sys.executable, "-P", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    loaded = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    packages = {name.partition(".")[0] for name in loaded.stdout.split()}
+    assert {"tools", "pydantic"} <= packages
+    assert not packages & {"langchain_core", "langgraph", "langsmith", "openai", "httpx2"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
