@@ -73,6 +73,7 @@ class ProviderServer:
 
 def _handler(server: ProviderServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
