@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import trustme
 
+from state.browser_settings import EgressSettings
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer, raw, text
+from tools.egress import EgressRules
+from tools.egress_proxy import EgressProxy
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +90,20 @@ async def test_a_redirect_to_it(
     there = raw(b"", status=308, headers={"Location": f"{secure.base_url}/chat/completions"})
     secure.script(text("Safe."))
     assert (await agent.run(there)).output == "Safe."
+
+
+async def test_it_is_reached_through_a_proxy(
+    agent: ScriptedAgent, secure: ScriptedServer, trusted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = EgressRules(EgressSettings(allow_private=("127.0.0.1",)))
+    proxy = await EgressProxy.start(rules)
+    try:
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        assert (await behind(agent, secure).run(text("Safe."))).output == "Safe."
+        await proxy.close()
+        outcome = await behind(agent, secure).run(thread="without")
+        assert "cannot be reached" in outcome.output, "it had gone that way"
+    finally:
+        await proxy.close()
