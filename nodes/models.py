@@ -96,7 +96,8 @@ def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
     timeout = Timeout(settings.timeout, connect=connect)
     # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
     common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
-    common["http_async_client"] = http_client(timeout)
+    # whose sockets have their options: with its own it would warn that these hide a proxy
+    common |= {"http_async_client": http_client(timeout), "http_socket_options": ()}
     # for a stream of nothing but comments; one that is silent is noticed by the time-out
     return {**common, "stream_chunk_timeout": settings.timeout + _CONNECT_TIMEOUT, **more}
 

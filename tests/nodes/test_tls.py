@@ -93,7 +93,11 @@ async def test_a_redirect_to_it(
 
 
 async def test_it_is_reached_through_a_proxy(
-    agent: ScriptedAgent, secure: ScriptedServer, trusted: Path, monkeypatch: pytest.MonkeyPatch
+    agent: ScriptedAgent,
+    secure: ScriptedServer,
+    trusted: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     rules = EgressRules(EgressSettings(allow_private=("127.0.0.1",)))
     proxy = await EgressProxy.start(rules)
@@ -101,7 +105,10 @@ async def test_it_is_reached_through_a_proxy(
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        warned = "langchain_openai.chat_models._client_utils._proxy_env_warning_emitted"
+        monkeypatch.setattr(warned, False)  # it is said once a process
         assert (await behind(agent, secure).run(text("Safe."))).output == "Safe."
+        assert "proxy" not in caplog.text, "nothing hides it"
         await proxy.close()
         outcome = await behind(agent, secure).run(thread="without")
         assert "cannot be reached" in outcome.output, "it had gone that way"
