@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import socket
 import threading
 import time
@@ -29,11 +30,16 @@ class Post:
 
 
 class Receiver:
-    """An HTTP server that keeps what it is sent."""
+    """An HTTP server that keeps what it is sent.
+
+    Its address has a path of its own: a process that still sends to another test's receiver, which
+    had the same port before, is not heard.
+    """
 
     def __init__(self, info: dict[str, Any] | None = None) -> None:
         self.posts: list[Post] = []
         self.info = info or {}
+        self._path = f"/{secrets.token_hex(4)}"
         self.is_silent = False
         """Whether it never answers what it is sent."""
         self._closing, self._came = threading.Event(), threading.Event()
@@ -46,7 +52,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._server.server_port}{self._path}"
 
     def wait_for_post(self) -> None:
         """Wait until something has come."""
@@ -69,8 +75,12 @@ class Receiver:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if not self.path.startswith(receiver._path):
+                    self._answer(404, b"")
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                receiver.posts.append(Post(self.path, headers, body))
+                path = self.path.removeprefix(receiver._path)
+                receiver.posts.append(Post(path, headers, body))
                 receiver._came.set()
                 if receiver.is_silent:
                     receiver._closing.wait()
