@@ -47,7 +47,9 @@ def test_connections_do_not_leave_this_machine(address: str) -> None:
 
 def test_loopback_is_open() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        socket.create_connection(server.getsockname()).close()
+        address = server.getsockname()
+        with socket.create_connection(address) as connection:
+            assert connection.getpeername() == address
 
 
 @pytest.fixture(scope="module")
