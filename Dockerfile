@@ -17,7 +17,7 @@ ADD . /deps/manus
 # -- Installing all local dependencies --
 RUN for dep in /deps/*; do             echo "Installing $dep";             if [ -d "$dep" ]; then                 echo "Installing $dep";                 (cd "$dep" && PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/constraints.txt -e .);             fi;         done
 # -- End of local dependencies install --
-ENV LANGSERVE_GRAPHS='{"agent": "graph.agent:agent", "flow": "graph.flow:flow", "planner": "graph.planner:planner", "browser": "graph.browser:browser", "swe": "graph.swe:swe", "data_analysis": "graph.data_analysis:data_analysis"}'
+ENV LANGSERVE_GRAPHS='{"agent": "manus.graph.agent:agent", "flow": "manus.graph.flow:flow", "planner": "manus.graph.planner:planner", "browser": "manus.graph.browser:browser", "swe": "manus.graph.swe:swe", "data_analysis": "manus.graph.data_analysis:data_analysis"}'
 
 
 

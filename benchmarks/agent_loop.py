@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from benchmarks.task import NEXT, SYSTEM, observation, request
-from graph import build_agent
+from manus.graph import build_agent
 from manus.sqlite import open_sqlite
-from state.context import Context
-from state.profile import Profile
-from tools.base import AgentTool, Arguments
-from tools.locks import Touch
-from tools.result import Observation
+from manus.state.context import Context
+from manus.state.profile import Profile
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
 
 
 class LookArgs(Arguments):

@@ -21,13 +21,13 @@ from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
-from state.browser_settings import EgressSettings
-from state.settings import Settings
-from tools.browser.browser import Browser, obtain_browser
-from tools.browser.state import browser_state
-from tools.browser_use import BrowserUse
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.browser_settings import EgressSettings
+from manus.state.settings import Settings
+from manus.tools.browser.browser import Browser, obtain_browser
+from manus.tools.browser.state import browser_state
+from manus.tools.browser_use import BrowserUse
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 SIZES = (200, 2_000, 20_000, 50_000)
 _LOOKS = 3

@@ -22,7 +22,7 @@ DATA = Path(__file__).parents[1] / "tests" / "nodes" / "data"
 
 def estimate_errors(samples: list[dict[str, Any]]) -> dict[str, float]:
     """The error of the estimate by kind of text, as a part of what `o200k_base` makes of it."""
-    from nodes.tokens import estimate_text
+    from manus.models.tokens import estimate_text
 
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for sample in samples:

@@ -24,13 +24,13 @@ from typing import Any
 
 from benchmarks.miniwob_player import Player
 from benchmarks.miniwob_policy import POLICIES
-from state.browser_settings import EgressSettings
-from state.errors import ManusError
-from state.settings import Settings
-from tools.browser.browser import obtain_browser
-from tools.browser_use import BrowserUse
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.browser_settings import EgressSettings
+from manus.state.errors import ManusError
+from manus.state.settings import Settings
+from manus.tools.browser.browser import obtain_browser
+from manus.tools.browser_use import BrowserUse
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 _SECONDS = 90.0
 _BEGIN = "seed => { core.EPISODE_MAX_TIME = 600000; Math.seedrandom(seed) }"

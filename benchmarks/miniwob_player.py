@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.browser.state import browser_state
-from tools.browser_use import BrowserUse
+from manus.tools.browser.state import browser_state
+from manus.tools.browser_use import BrowserUse
 
 _ELEMENT = re.compile(
     r"^ *\*?\[(?P<number>\d+)\] (?P<role>.+?)(?: \"(?P<name>[^\"]*)\")?"

@@ -25,14 +25,14 @@ from typing_extensions import override
 from benchmarks.agent_loop import PROFILE, Look
 from benchmarks.step_cost import Server
 from benchmarks.task import observation, request
-from graph import build_agent
+from manus.graph import build_agent
 from manus.run_report.gather import gather
 from manus.run_report.page import page
 from manus.run_report.trail import read_trail
 from manus.sqlite import open_sqlite
-from state.context import Context
-from tools.browser.find import find_browser
-from tools.result import Observation
+from manus.state.context import Context
+from manus.tools.browser.find import find_browser
+from manus.tools.result import Observation
 
 _CASES = ((50, 1), (200, 1), (200, 10), (1_000, 1))
 """Steps, and kilobytes of an observation."""

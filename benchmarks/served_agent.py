@@ -1,6 +1,6 @@
 """The benchmarks' agent, as `langgraph dev` loads it."""
 
 from benchmarks.agent_loop import PROFILE
-from graph import build_agent
+from manus.graph import build_agent
 
 graph = build_agent(PROFILE)

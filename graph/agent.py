@@ -9,16 +9,16 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Checkpointer
 
-from graph.inline import inline
-from graph.profiles import profile_named
-from graph.routing import route_after_stuck_check, route_after_think
-from graph.run_graph import RunGraph
-from nodes.act import act
-from nodes.stuck_check import stuck_check
-from nodes.think import think
-from state.agent import AgentOutput, AgentStart, AgentState
-from state.context import Context
-from state.profile import Profile
+from manus.graph.inline import inline
+from manus.graph.profiles import profile_named
+from manus.graph.routing import route_after_stuck_check, route_after_think
+from manus.graph.run_graph import RunGraph
+from manus.nodes.act import act
+from manus.nodes.stuck_check import stuck_check
+from manus.nodes.think import think
+from manus.state.agent import AgentOutput, AgentStart, AgentState
+from manus.state.context import Context
+from manus.state.profile import Profile
 
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",

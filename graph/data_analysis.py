@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from graph.agent import build_agent
+from manus.graph.agent import build_agent
 
 data_analysis = build_agent("data_analysis")

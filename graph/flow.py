@@ -12,21 +12,21 @@ from langgraph.pregel.protocol import PregelProtocol
 from langgraph.types import Checkpointer
 from typing_extensions import override
 
-from graph.agent import build_agent
-from graph.inline import inline
-from graph.profiles import all_executors, profile_named
-from graph.routing import route_after_execute_step, route_after_plan
-from graph.run_graph import RunGraph
-from nodes import running
-from nodes.execute_step import execute_step
-from nodes.plan import plan
-from nodes.summarize import summarize
-from state.context import Context
-from state.errors import UsageError
-from state.flow import FlowInput, FlowOutput, FlowState
-from state.plan_changes import as_edited
-from state.plan_edits import as_meant
-from state.profile import Profile
+from manus.graph.agent import build_agent
+from manus.graph.inline import inline
+from manus.graph.profiles import all_executors, profile_named
+from manus.graph.routing import route_after_execute_step, route_after_plan
+from manus.graph.run_graph import RunGraph
+from manus.nodes import active_run as running
+from manus.nodes.execute_step import execute_step
+from manus.nodes.plan import plan
+from manus.nodes.summarize import summarize
+from manus.state.context import Context
+from manus.state.errors import UsageError
+from manus.state.flow import FlowInput, FlowOutput, FlowState
+from manus.state.plan_changes import as_edited
+from manus.state.plan_edits import as_meant
+from manus.state.profile import Profile
 
 _AFTER_PLAN: dict[Hashable, str] = {
     "ready": "execute_step",

@@ -8,10 +8,10 @@ from typing import Any
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from pydantic import ValidationError
 
-from state.context import Context
-from state.errors import UsageError
-from state.messages import append_messages
-from tools.clean import storable, storable_all
+from manus.state.context import Context
+from manus.state.errors import UsageError
+from manus.state.messages import append_messages
+from manus.tools.clean import storable, storable_all
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."

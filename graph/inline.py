@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from state.watched import is_watched
+from manus.state.watched import is_watched
 
 
 class _Inline(Runnable[Any, Any]):

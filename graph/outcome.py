@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.types import Interrupt, StateSnapshot
 
-from state.agent import RunStatus, StopReason, Usage, no_usage
+from manus.state.agent import RunStatus, StopReason, Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
 _WHERE_KNOWN = (

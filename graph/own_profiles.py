@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from prompts.render import render
-from state.errors import SettingsError
-from state.profile import Profile
-from state.profile_settings import ProfileSettings
-from state.settings import Settings, load_settings
-from tools.catalog import as_entry, entry_name
-from tools.own import is_own, load_own
+from manus.prompts.render import render
+from manus.state.errors import SettingsError
+from manus.state.profile import Profile
+from manus.state.profile_settings import ProfileSettings
+from manus.state.settings import Settings, load_settings
+from manus.tools.catalog import as_entry, entry_name
+from manus.tools.own import is_own, load_own
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ROLES = ("main", "summary", "plan", "extract", "vision")
@@ -52,7 +52,7 @@ def _from_python(name: str) -> Profile:
     if not isinstance(found, Profile):
         raise SettingsError(
             f"`{name}` is no profile but of the type `{type(found).__name__}`; "
-            "a profile is made with `state.profile.Profile(...)`."
+            "a profile is made with `manus.state.profile.Profile(...)`."
         )
     return found
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nodes.looking import BROWSER_ALWAYS
-from nodes.own_plan import KEEPS_PLAN
-from prompts import agent as prompts
-from prompts import browser as browser_prompts
-from prompts import data as data_prompts
-from state.profile import Profile
+from manus.nodes.turn.browser_context import BROWSER_ALWAYS
+from manus.nodes.turn.own_plan import KEEPS_PLAN
+from manus.prompts import agent as prompts
+from manus.prompts import browser as browser_prompts
+from manus.prompts import data as data_prompts
+from manus.state.profile import Profile
 
 MANUS = Profile(
     name="manus",
@@ -82,7 +82,7 @@ def profile_named(name: str) -> Profile:
     """
     profile = PROFILES.get(name.lower())
     if profile is None:
-        from graph.own_profiles import own_profile
+        from manus.graph.own_profiles import own_profile
 
         profile = own_profile(name, PROFILES)
     return profile
@@ -94,6 +94,6 @@ def all_profiles() -> dict[str, Profile]:
     Raises:
         SettingsError: one in the file does not fit.
     """
-    from graph.own_profiles import own_profiles
+    from manus.graph.own_profiles import own_profiles
 
     return {**PROFILES, **own_profiles(PROFILES)}

@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 from langgraph.types import Send
 
-from nodes.allowance import within
-from nodes.calls import to_tasks
-from prompts import flow as prompts
-from state.agent import AgentState, Compaction, ToolTask
-from state.flow import Batch, FlowState, StepTask
-from state.ledger import as_budget
-from state.messages import answered_ids, has_calls, last_assistant, last_request, text_of
-from state.plan import as_text, builds_on, executor_for, shown_result
-from state.usage import used_by
-from tools.planning import Shelf, with_plans
-from tools.recall import NAME as RECALL
+from manus.nodes.turn.allowance import within
+from manus.nodes.turn.calls import to_tasks
+from manus.prompts import flow as prompts
+from manus.state.agent import AgentState, Compaction, ToolTask
+from manus.state.flow import Batch, FlowState, StepTask
+from manus.state.ledger import as_budget
+from manus.state.messages import answered_ids, has_calls, last_assistant, last_request, text_of
+from manus.state.plan import as_text, builds_on, executor_for, shown_result
+from manus.state.usage import used_by
+from manus.tools.planning import Shelf, with_plans
+from manus.tools.recall import NAME as RECALL
 
 _INDIRECT = 300
 """Characters of the result of a step that another depends on only by way of a third."""
@@ -62,7 +62,7 @@ def with_compaction(task: ToolTask, compaction: Compaction | None) -> ToolTask:
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
-    """To the next step, unless one of the rules in `nodes.ending` has ended the run."""
+    """To the next step, unless one of the rules in `stop_conditions` has ended the run."""
     reason = state.get("stop_reason")
     if reason is None:
         return "next_step"

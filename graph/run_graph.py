@@ -15,17 +15,17 @@ from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_D
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
-from graph.given import to_context, to_input
-from graph.outcome import question_of
-from graph.run_span import traced
-from nodes import running
-from nodes.closing import kept_for_last_word
-from nodes.side_calls import offer_model
-from state.agent import AgentInput
-from state.context import Context
-from state.errors import UsageError
-from state.profile import Profile
-from tools.journal import Journal
+from manus.graph.given import to_context, to_input
+from manus.graph.outcome import question_of
+from manus.graph.run_span import traced
+from manus.nodes import active_run as running
+from manus.nodes.turn.final_answer import kept_for_last_word
+from manus.nodes.turn.side_calls import offer_model
+from manus.state.agent import AgentInput
+from manus.state.context import Context
+from manus.state.errors import UsageError
+from manus.state.profile import Profile
+from manus.tools.journal import Journal
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "

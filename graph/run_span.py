@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
-from graph.tracing import is_tracing
-from nodes.chat_span import model_attributes
-from nodes.running import SHARE, Running
-from nodes.spoken import spoken
-from state import tracing
-from state.messages import last_request
+from manus.graph.tracing import is_tracing
+from manus.models.chat_span import model_attributes
+from manus.models.spoken import spoken
+from manus.nodes.active_run import SHARE, Running
+from manus.state import tracing
+from manus.state.messages import last_request
 
 if TYPE_CHECKING:
-    from graph.run_graph import RunGraph
+    from manus.graph.run_graph import RunGraph
 
 _END = object()
 _ENDS = ("status", "stop_reason", "success")

@@ -15,9 +15,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from state import tracing
-from state.errors import SettingsError
-from state.tracing_settings import NOT_INSTALLED, endpoint_of, is_disabled, wants_content
+from manus.state import tracing
+from manus.state.errors import SettingsError
+from manus.state.tracing_settings import NOT_INSTALLED, endpoint_of, is_disabled, wants_content
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from manus.first_look import FirstLook
 from manus.logs import set_up_logging
+from manus.models.model_names import REPLAY, is_configured
 from manus.options import read_context, read_settings
 from manus.preflight import check_model, main_model
 from manus.request import read_request
 from manus.traces import sending_traces
-from nodes.model_names import REPLAY, is_configured
 
 if TYPE_CHECKING:
-    from state.settings import Settings
+    from manus.state.settings import Settings
 
 
 def begin(kind: str, args: argparse.Namespace) -> int:

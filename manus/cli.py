@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from manus import __version__
 from manus.commands import COMMANDS
-from state.errors import ManusError, UsageError
+from manus.state.errors import ManusError, UsageError
 
 DESCRIPTION = "A general agent: it thinks, acts and plans, step by step, until a task is done."
 EPILOG = (

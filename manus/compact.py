@@ -12,7 +12,7 @@ from typing import Any
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.recurring import FIRST, SECOND
-from state.errors import StorageError
+from manus.state.errors import StorageError
 
 _SMALL = 48
 """Bytes below which compressing is not worth it."""

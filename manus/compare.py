@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from manus.state.agent import Usage, no_usage
 from manus.steps import Step, steps_of
-from state.agent import Usage, no_usage
 
 Sameness = Literal["same", "result", "calls", "left", "right"]
 """Of a row: the same; the same calls with another result; other calls; a step of one run alone."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from graph.outcome import Outcome, outcome_of
 from manus.budget_option import in_words
 from manus.checkpoint import Store, open_store
+from manus.graph.outcome import Outcome, outcome_of
 from manus.progress import Progress
 from manus.questions import ask_all
 from manus.report import (
@@ -25,10 +25,10 @@ from manus.report import (
     summary_of,
 )
 from manus.screen import Screen
+from manus.state.agent import Usage, no_usage
+from manus.state.context import Context
+from manus.state.settings import Settings
 from manus.stopping import Stopping
-from state.agent import Usage, no_usage
-from state.context import Context
-from state.settings import Settings
 
 REQUEST_SHOWN = 100
 """Characters of the request that each checkpoint carries, for the list of threads."""
@@ -195,7 +195,7 @@ class Conductor:
 @asynccontextmanager
 async def _closing_what_waits() -> AsyncIterator[None]:
     """Close what a run that waits for a person keeps open: this process will not go on with it."""
-    from nodes.running import close_waiting
+    from manus.nodes.active_run import close_waiting
 
     try:
         yield

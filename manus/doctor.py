@@ -18,11 +18,11 @@ from manus.model_check import check_endpoint
 from manus.options import read_settings
 from manus.preflight import is_installed
 from manus.screen import NARROWEST, columns_of
+from manus.state.errors import ManusError, SettingsError
+from manus.state.mcp_settings import McpServer
+from manus.state.settings import Settings
 from manus.text import clean
 from manus.wrap import wrapped
-from state.errors import ManusError, SettingsError
-from state.mcp_settings import McpServer
-from state.settings import Settings
 
 _PACKAGES = ("langgraph", "langchain-openai", "langgraph-checkpoint-sqlite")
 _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
@@ -148,7 +148,7 @@ def _nearest(place: Path) -> Path:
 
 
 def _browser(settings: Settings) -> Iterator[Finding]:
-    from tools.browser.find import find_browser
+    from manus.tools.browser.find import find_browser
 
     try:
         yield Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()).path)
@@ -215,7 +215,7 @@ def _sandbox(_: Settings) -> Iterator[Finding]:
 
 def _mcp(settings: Settings) -> Iterator[Finding]:
     """The configured servers, as far as that can be said without starting or asking one."""
-    from tools.equip import NOT_INSTALLED
+    from manus.tools.load_mcp_tools import NOT_INSTALLED
 
     if settings.mcp and not is_installed("mcp"):
         yield Finding("mcp", "warning", f"{len(settings.mcp)} configured", NOT_INSTALLED)
@@ -233,7 +233,12 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
 
 def _tracing(_: Settings) -> Iterator[Finding]:
     """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
-    from state.tracing_settings import NOT_INSTALLED, endpoint_of, uses_langsmith, wants_content
+    from manus.state.tracing_settings import (
+        NOT_INSTALLED,
+        endpoint_of,
+        uses_langsmith,
+        wants_content,
+    )
 
     endpoint, langsmith = endpoint_of(os.environ), uses_langsmith(os.environ)
     if not (endpoint or langsmith):

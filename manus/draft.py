@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from manus.state.thinking import thinking_in
 from manus.text import fit_end, flat
-from state.thinking import thinking_in
 
 _LENGTH = re.compile(r" \([\d,]+ characters\): $")
 _LEAST = 8

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from manus.inquiry import Inquiry, inquiry_of, is_about_key
-from nodes.model_names import DEFAULT_MODEL, address_of, shown_address
-from state.errors import ManusError, SettingsError
-from state.model_settings import ModelSettings
+from manus.models.model_names import DEFAULT_MODEL, address_of, shown_address
+from manus.state.errors import ManusError, SettingsError
+from manus.state.model_settings import ModelSettings
 
 _TIMEOUT = 3.0
 _LONGEST_WAIT = 0.3
@@ -71,7 +71,7 @@ class FirstLook:
             raise self._said
 
     def _look(self, address: SplitResult, inquiry: Inquiry) -> None:
-        from nodes.model_errors import explain
+        from manus.models.errors import explain
 
         try:
             if not is_near(address):
@@ -92,7 +92,7 @@ class ConnectError(OSError):
 
 
 class _RefusedError(Exception):
-    """The server's answer, in the shape that `nodes.model_errors` reads."""
+    """The server's answer, in the shape that `manus.models.errors` reads."""
 
     def __init__(self, status: int, told: dict[str, Any]) -> None:
         super().__init__(f"Error code: {status}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 
 def kinds() -> list[str]:
     """Which graphs there are. Imports none of them."""
-    folder = Path(__file__).resolve().parent.parent / "graph"
+    folder = Path(__file__).parent / "graph"
     return [kind for kind in ("agent", "flow") if (folder / f"{kind}.py").exists()]
 
 
@@ -21,13 +21,15 @@ def build(kind: str, profile: str, saver: Any = None) -> Any:
         SettingsError: there is no such profile.
         UsageError: there is no such graph.
     """
-    import graph
-
-    builder = getattr(graph, f"build_{kind}", None)
-    if builder is None:
+    if kind not in kinds():
         raise UsageError(f"There is no graph `{kind}`; known are: {', '.join(kinds())}.")
-    if kind == "agent":
-        return builder(profile, checkpointer=saver)
-    from graph.profiles import all_executors
+    from manus import startup
 
-    return builder(all_executors(profile), checkpointer=saver)
+    startup.load()
+    from manus import build_agent, build_flow
+
+    if kind == "agent":
+        return build_agent(profile, checkpointer=saver)
+    from manus.graph.profiles import all_executors
+
+    return build_flow(all_executors(profile), checkpointer=saver)

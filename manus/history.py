@@ -7,8 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from manus.state.messages import text_of
 from manus.text import clean, main_argument
-from state.messages import text_of
 
 _LINES = 12
 """Lines of an observation that are shown, unless all are wanted."""

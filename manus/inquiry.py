@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from nodes.model_names import DEFAULT_MODEL, REPLAY, is_configured, split_spec
-from state.model_settings import ModelSettings
+from manus.models.model_names import DEFAULT_MODEL, REPLAY, is_configured, split_spec
+from manus.state.model_settings import ModelSettings
 
 OPENAI = "https://api.openai.com/v1"
 _ANTHROPIC = "https://api.anthropic.com"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from manus.inquiry import Inquiry, inquiry_of, is_about_key
-from nodes.model_errors import KEYS
-from nodes.model_names import (
+from manus.models.errors import KEYS
+from manus.models.model_names import (
     DEFAULT_MODEL,
     NOT_CONFIGURED,
     REPLAY,
@@ -16,7 +16,7 @@ from nodes.model_names import (
     shown_address,
     split_spec,
 )
-from state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings
 
 if TYPE_CHECKING:
     import httpx

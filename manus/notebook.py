@@ -22,10 +22,10 @@ from manus.notebook_html import (
     step_html,
 )
 from manus.spent import cache_in_words
+from manus.state.agent import Usage
+from manus.state.plan import Plan, as_text
 from manus.steps import Call, Step, step_in, steps_of
 from manus.text import clean, count, fit, flat, main_argument
-from state.agent import Usage
-from state.plan import Plan, as_text
 
 _WIDTH = 96
 """Cells of a line of plain text."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from manus.compare import Row
+from manus.state.plan import MARKS, Plan, StepStatus, count_of
 from manus.steps import Call, Step
 from manus.text import clean, count, main_argument
-from state.plan import MARKS, Plan, StepStatus, count_of
 
 # Half-transparent greys are seen on light and on dark; text has the page's colour.
 _BOX = (

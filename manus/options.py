@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from manus.budget_option import add_budget, merged
 
 if TYPE_CHECKING:
-    from state.context import Context
-    from state.settings import Settings
+    from manus.state.context import Context
+    from manus.state.settings import Settings
 
 _LONGEST_ID = 200
 
@@ -73,7 +73,7 @@ def read_settings() -> Settings:
     Raises:
         SettingsError: one does not fit.
     """
-    from state.settings import load_settings
+    from manus.state.settings import load_settings
 
     if os.path.exists(".env"):  # noqa: PTH110 - pathlib costs more than the question
         from dotenv import load_dotenv
@@ -84,7 +84,7 @@ def read_settings() -> Settings:
 
 def read_context(args: argparse.Namespace, **known: Any) -> Context:
     """What the flags choose for a run, over what is known of it; of a budget in words."""
-    from state.context import Context
+    from manus.state.context import Context
 
     chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
     if getattr(args, "approve_plan", False):

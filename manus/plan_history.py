@@ -9,8 +9,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import StateSnapshot
 
 from manus.history import as_text
-from state.plan import Plan
-from state.plan import as_text as plan_as_text
+from manus.state.plan import Plan
+from manus.state.plan import as_text as plan_as_text
 
 Histories = Mapping[int, list[AnyMessage]]
 """Conversations of steps, by the step's place in the plan."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from manus.screen import Screen
 from manus.spent import FlowSpending, in_words
+from manus.state.plan import Plan, as_text
+from manus.state.plan_changes import changed_step
 from manus.text import count, first_line, fit, flat, main_argument
-from state.plan import Plan, as_text
-from state.plan_changes import changed_step
 
 _ROOM = 3
 """Lines of the terminal that are left free."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from manus.state.errors import SettingsError, StorageError
 from manus.thread_lock import ATTEMPTS, PAUSE, busy
-from state.errors import SettingsError, StorageError
 
 try:
     import psycopg

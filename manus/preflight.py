@@ -6,13 +6,13 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nodes.model_names import NOT_CONFIGURED, REPLAY, is_configured
-from state.errors import SettingsError
+from manus.models.model_names import NOT_CONFIGURED, REPLAY, is_configured
+from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
-    from state.context import Context
-    from state.model_settings import ModelSettings
-    from state.settings import Settings
+    from manus.state.context import Context
+    from manus.state.model_settings import ModelSettings
+    from manus.state.settings import Settings
 
 
 def main_model(settings: Settings, model: str | None = None) -> ModelSettings:
@@ -39,7 +39,7 @@ def check_workspace(settings: Settings, context: Context) -> Path:
     Raises:
         UsageError: it cannot be made or written to.
     """
-    from tools.workspace import Workspace
+    from manus.tools.workspace import Workspace
 
     workspace = Workspace(context.workspace or settings.workspace)
     workspace.prepare()

@@ -22,7 +22,7 @@ _MEASURES = {
 
 
 class Progress:
-    """Shows the events of a run (`state.events`), and keeps count of them."""
+    """Shows the events of a run (`manus.state.events`), and keeps count of them."""
 
     def __init__(self, screen: Screen, *, live: bool = True, currency: str = "$") -> None:
         self._screen = screen

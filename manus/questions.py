@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from manus.screen import Screen
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 if TYPE_CHECKING:
     from langgraph.types import Interrupt
@@ -33,7 +33,7 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
 
     The end of input (Ctrl-D) leaves a question and those after it open.
     """
-    from graph.outcome import question_of
+    from manus.graph.outcome import question_of
 
     answers: Answers = {}
     for question in questions:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.archive import Archive
-from tools.journal import Journal
-from tools.workspace import PRIVATE
+from manus.tools.archive import Archive
+from manus.tools.journal import Journal
+from manus.tools.workspace import PRIVATE
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from manus.screen import Screen, columns_of, discard, unwritable
 from manus.spent import in_words
+from manus.state.errors import ManusError
 from manus.text import clean, count
 from manus.wrap import wrapped
-from state.errors import ManusError
 
 if TYPE_CHECKING:
-    from graph.outcome import Outcome
-    from state.agent import Usage
+    from manus.graph.outcome import Outcome
+    from manus.state.agent import Usage
 
 _STATUS = {
     "terminated": "finished",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 NOTHING_ASKED = (
     "There is no request: give it as an argument, type it when asked, or send it to stdin."

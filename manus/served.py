@@ -14,7 +14,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from manus.checkpoint import open_checkpointer
-from state.settings import load_settings
+from manus.state.settings import load_settings
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from manus.text import count
 
 Used = dict[str, Any]
-"""As `state.spending.RoleUsage`; an empty one where nothing is known."""
+"""As `manus.state.spending.RoleUsage`; an empty one where nothing is known."""
 
 
 def money(amount: float, currency: str) -> str:

@@ -14,8 +14,8 @@ import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.saver import Saver
+from manus.state.errors import StorageError
 from manus.thread_lock import hold_file
-from state.errors import StorageError
 
 _WAIT = 5.0
 """Seconds that a lock of another process is waited for."""

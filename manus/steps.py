@@ -10,9 +10,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from manus.state.messages import calls_of, text_of
+from manus.state.plan import MARKS, Plan
 from manus.text import first_line
-from state.messages import calls_of, text_of
-from state.plan import MARKS, Plan
 
 _TRACEBACK = "Traceback (most recent call last):"
 

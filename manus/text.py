@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from tools.graphemes import beginning, ending
+from manus.tools.graphemes import beginning, ending
 
 _ESCAPE = re.compile(
     r"""

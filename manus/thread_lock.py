@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from state.errors import StorageError, ThreadBusyError
+from manus.state.errors import StorageError, ThreadBusyError
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from state.errors import ThreadBusyError, UsageError
+from manus.state.errors import ThreadBusyError, UsageError
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple

@@ -1,7 +1,7 @@
 """Traces at the end of the program: what is left is sent, for a moment, and nobody waits longer.
 
 LangSmith is switched on by its own variables and comes with LangChain; OpenTelemetry by
-`graph.tracing`. Neither may slow a run, fail it, or hold the process when it is done.
+`manus.graph.tracing`. Neither may slow a run, fail it, or hold the process when it is done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from state.tracing_settings import uses_langsmith
+from manus.state.tracing_settings import uses_langsmith
 
 log = logging.getLogger("manus")
 
@@ -47,7 +47,7 @@ def leave_at_once(code: int) -> None:
 
 
 def _finish_spans() -> None:
-    tracing = sys.modules.get("graph.tracing")
+    tracing = sys.modules.get("manus.graph.tracing")
     if tracing is not None and not tracing.finish_tracing(_longest_wait()):
         _tell("OpenTelemetry's endpoint")
 

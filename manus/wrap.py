@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len as cells
 
-from tools.graphemes import joins
+from manus.tools.graphemes import joins
 
 _CODE = re.compile(r" {4}|\t|\s*\|")
 """How a line begins that means something as it stands: code, or the row of a table."""

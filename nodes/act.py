@@ -9,15 +9,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from nodes.meter import metered
-from nodes.room import inherit_archive, offer_recall
-from nodes.running import Running, running_of
-from state.agent import ToolTask
-from state.context import Context
-from state.events import CallEvent, ObservationEvent
-from state.messages import text_of
-from tools.equip import equip
-from tools.execute import execute
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.context.room import inherit_archive, offer_recall
+from manus.nodes.turn.usage_recorder import metered
+from manus.state.agent import ToolTask
+from manus.state.context import Context
+from manus.state.events import CallEvent, ObservationEvent
+from manus.state.messages import text_of
+from manus.tools.execute import execute
+from manus.tools.load_mcp_tools import equip
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from nodes.batches import choose_batch
-from nodes.carry_out import carry_out
-from nodes.files_made import mark_now
-from nodes.running import Running, running_of
-from nodes.shares import (
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.planning.changed_files import mark_now
+from manus.nodes.planning.run_plan_step import carry_out
+from manus.nodes.planning.scheduling import choose_batch
+from manus.nodes.planning.shares import (
     ledger_of,
     no_room_to_plan,
     room_for,
@@ -21,14 +21,14 @@ from nodes.shares import (
     shared,
     used_up,
 )
-from state.agent import Usage
-from state.context import Context
-from state.errors import PlanError
-from state.events import PlanEvent, PlanStepEvent, StatusEvent
-from state.flow import Batch, FlowState, StepTask
-from state.plan import Plan, executor_for, ready_steps
-from state.plan_changes import StepChange, as_edited
-from state.usage import spent_so_far, used_by
+from manus.state.agent import Usage
+from manus.state.context import Context
+from manus.state.errors import PlanError
+from manus.state.events import PlanEvent, PlanStepEvent, StatusEvent
+from manus.state.flow import Batch, FlowState, StepTask
+from manus.state.plan import Plan, executor_for, ready_steps
+from manus.state.plan_changes import StepChange, as_edited
+from manus.state.usage import spent_so_far, used_by
 
 Update = dict[str, Any]
 

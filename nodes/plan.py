@@ -11,9 +11,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
-from nodes.approval import Decision, read_decision
-from nodes.meter import Meter, metered
-from nodes.planner import (
+from manus.models.recording import ephemeral
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.planning.approval import Decision, read_decision
+from manus.nodes.planning.planner import (
     Executors,
     ask_planner,
     default_plan,
@@ -21,18 +22,17 @@ from nodes.planner import (
     planner_request,
     with_executors,
 )
-from nodes.recording import ephemeral
-from nodes.revise import failed, revise_plan
-from nodes.running import Running, running_of
-from prompts import flow as prompts
-from state.agent import no_usage
-from state.context import Context
-from state.errors import ManusError, PlanError
-from state.events import PlanChange, PlanEvent, StatusEvent
-from state.flow import FlowRun, FlowState, no_batch
-from state.messages import last_request, text_of
-from state.plan import Plan, as_text
-from state.usage import spent_so_far
+from manus.nodes.planning.revise import failed, revise_plan
+from manus.nodes.turn.usage_recorder import Meter, metered
+from manus.prompts import flow as prompts
+from manus.state.agent import no_usage
+from manus.state.context import Context
+from manus.state.errors import ManusError, PlanError
+from manus.state.events import PlanChange, PlanEvent, StatusEvent
+from manus.state.flow import FlowRun, FlowState, no_batch
+from manus.state.messages import last_request, text_of
+from manus.state.plan import Plan, as_text
+from manus.state.usage import spent_so_far
 
 MOST_REJECTIONS = 5
 """How often a person can ask for another plan before the run ends without one."""

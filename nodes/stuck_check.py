@@ -11,20 +11,26 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from nodes.allowance import is_over_budget
-from nodes.calls import comparable_calls
-from nodes.circles import Finding, find_circle
-from nodes.ending import Facts, budget_used_up, ending_limits, ending_of, status_after
-from nodes.meter import by_tools
-from nodes.results import output_of, results_of
-from nodes.running import Running, running_of
-from prompts import agent as prompts
-from state import tracing
-from state.agent import AgentState, Circle, Run, Usage
-from state.context import Context
-from state.events import CircleEvent, StatusEvent
-from state.messages import last_assistant, since
-from state.usage import by_step, with_spending
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.turn.allowance import is_over_budget
+from manus.nodes.turn.calls import comparable_calls
+from manus.nodes.turn.loop_detection import Finding, find_circle
+from manus.nodes.turn.results import output_of, results_of
+from manus.nodes.turn.stop_conditions import (
+    Facts,
+    budget_used_up,
+    ending_limits,
+    ending_of,
+    status_after,
+)
+from manus.nodes.turn.usage_recorder import by_tools
+from manus.prompts import agent as prompts
+from manus.state import tracing
+from manus.state.agent import AgentState, Circle, Run, Usage
+from manus.state.context import Context
+from manus.state.events import CircleEvent, StatusEvent
+from manus.state.messages import last_assistant, since
+from manus.state.usage import by_step, with_spending
 
 Update = dict[str, Any]
 Measure = Literal["hint", "refuse", "ask"]

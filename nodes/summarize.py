@@ -10,20 +10,20 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from nodes.complete import complete
-from nodes.ending import budget_used_up, ending_limits
-from nodes.large import fitted_question
-from nodes.meter import metered
-from nodes.running import Running, running_of
-from nodes.summary import details_of, lines_of, not_done, without_model
-from prompts import flow as prompts
-from state.context import Context
-from state.errors import BudgetError, ManusError
-from state.events import StatusEvent
-from state.flow import FlowState
-from state.messages import last_request, text_of
-from state.plan import as_text, is_completed
-from state.usage import add_usage, detailed
+from manus.models.client import complete
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.context.large import fitted_question
+from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
+from manus.nodes.turn.stop_conditions import budget_used_up, ending_limits
+from manus.nodes.turn.usage_recorder import metered
+from manus.prompts import flow as prompts
+from manus.state.context import Context
+from manus.state.errors import BudgetError, ManusError
+from manus.state.events import StatusEvent
+from manus.state.flow import FlowState
+from manus.state.messages import last_request, text_of
+from manus.state.plan import as_text, is_completed
+from manus.state.usage import add_usage, detailed
 
 log = logging.getLogger("manus")
 

@@ -10,25 +10,25 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from nodes.beginning import begin_step
-from nodes.closing import kept_for_last_word, last_call, nearly_used_up
-from nodes.complete import Reply
-from nodes.looking import look
-from nodes.mending import mend, replacing
-from nodes.meter import Meter, metered
-from nodes.own_plan import plan_notes
-from nodes.reply import prepared
-from nodes.request import notes_for
-from nodes.running import Running, running_of
-from nodes.talk import Talk
-from prompts import agent as prompts
-from state.agent import AgentState, Run, Usage
-from state.context import Context, ToolChoice
-from state.errors import BudgetError, ManusError
-from state.events import StatusEvent, StepEvent, ThoughtEvent
-from state.messages import calls_of, has_calls, text_of
-from state.usage import by_step, spent_so_far, with_spending
-from tools.equip import equip
+from manus.models.client import Reply
+from manus.nodes.active_run import Running, running_of
+from manus.nodes.turn.browser_context import look
+from manus.nodes.turn.final_answer import kept_for_last_word, last_call, nearly_used_up
+from manus.nodes.turn.history_repair import mend, replacing
+from manus.nodes.turn.model_turn import Talk
+from manus.nodes.turn.own_plan import plan_notes
+from manus.nodes.turn.reply import prepared
+from manus.nodes.turn.request import notes_for
+from manus.nodes.turn.run_start import begin_step
+from manus.nodes.turn.usage_recorder import Meter, metered
+from manus.prompts import agent as prompts
+from manus.state.agent import AgentState, Run, Usage
+from manus.state.context import Context, ToolChoice
+from manus.state.errors import BudgetError, ManusError
+from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
+from manus.state.messages import calls_of, has_calls, text_of
+from manus.state.usage import by_step, spent_so_far, with_spending
+from manus.tools.load_mcp_tools import equip
 
 Update = dict[str, Any]
 

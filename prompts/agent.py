@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prompts.render import render
+from manus.prompts.render import render
 
 MANUS = """\
 You are Manus, an agent that gets things done on a computer. You are given a task and work on it \

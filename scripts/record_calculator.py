@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from graph import build_agent
-from state.context import Context
+from manus.graph import build_agent
+from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, tokens
 
 TASK = "create a simple Python calculator with add, subtract, multiply, divide, and test it"

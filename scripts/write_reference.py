@@ -104,11 +104,11 @@ def first_part(kind: Any) -> str:
 
 def settings_page() -> Iterator[str]:
     """`settings.md`."""
-    from state.budget import Budget
-    from state.mcp_settings import McpServer
-    from state.model_settings import ContextSettings, ModelSettings, Price
-    from state.profile_settings import ProfileSettings
-    from state.settings import Settings
+    from manus.state.budget import Budget
+    from manus.state.mcp_settings import McpServer
+    from manus.state.model_settings import ContextSettings, ModelSettings, Price
+    from manus.state.profile_settings import ProfileSettings
+    from manus.state.settings import Settings
 
     yield "# Settings\n"
     yield (
@@ -147,7 +147,7 @@ def settings_page() -> Iterator[str]:
 
 def variable_rows() -> Iterator[str]:
     """The variables that are not named after a setting at the top of the file."""
-    from state.settings import _FOREIGN, _GROUPED
+    from manus.state.settings import _FOREIGN, _GROUPED
 
     yield "| Variable | Stands for |\n| --- | --- |"
     for variable, field in _FOREIGN.items():
@@ -202,16 +202,16 @@ def help_of(action: argparse.Action) -> str:
 
 def tools_page() -> Iterator[str]:
     """`tools.md`."""
-    from tools.catalog import BUILT_IN
-    from tools.session import Session
-    from tools.workspace import Workspace
+    from manus.tools.catalog import BUILT_IN
+    from manus.tools.session import Session
+    from manus.tools.workspace import Workspace
 
     yield "# Tools\n"
     yield "As a model is told of them. A profile's `tools` are names from this page, `mcp` for "
     yield "the tools of MCP servers, and functions of your own as `MODULE:NAME`."
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Workspace(folder))
-        for name, place in {**BUILT_IN, "recall": "tools.recall:Recall"}.items():
+        for name, place in {**BUILT_IN, "recall": "manus.tools.recall:Recall"}.items():
             module, _, attribute = place.partition(":")
             tool = getattr(import_module(module), attribute)(session=session)
             yield f"\n## `{name}`\n"
@@ -224,14 +224,14 @@ def tools_page() -> Iterator[str]:
 
 def python_page() -> Iterator[str]:
     """`python.md`."""
-    from graph import build_agent, build_flow
+    from manus.graph import build_agent, build_flow
     from manus.postgres import open_postgres
     from manus.sqlite import open_sqlite
-    from state.agent import AgentOutput, Usage
-    from state.context import Context
-    from state.errors import ManusError
-    from state.flow import FlowOutput
-    from state.profile import Profile
+    from manus.state.agent import AgentOutput, Usage
+    from manus.state.context import Context
+    from manus.state.errors import ManusError
+    from manus.state.flow import FlowOutput
+    from manus.state.profile import Profile
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):
@@ -239,7 +239,7 @@ def python_page() -> Iterator[str]:
         signature = inspect.signature(function, eval_str=False)
         yield f"```text\n{function.__name__}{shown_signature(signature)}\n```\n"
         yield as_text(inspect.getdoc(function) or "")
-    yield "\n## `state.context.Context`\n"
+    yield "\n## `manus.state.context.Context`\n"
     yield f"{first_part(Context)}\n"
     yield from field_rows(Context)
     for kind in (AgentOutput, FlowOutput, Usage, Profile):
@@ -253,7 +253,7 @@ def python_page() -> Iterator[str]:
     yield 'What `astream(..., stream_mode="custom")` gives, by `type`.\n'
     yield "| `type` | | Fields |\n| --- | --- | --- |"
     yield from event_rows()
-    yield "\n## `state.errors`\n"
+    yield "\n## `manus.state.errors`\n"
     module = sys.modules[ManusError.__module__]
     yield as_text(inspect.getdoc(module) or "")
 
@@ -270,7 +270,7 @@ def shown_signature(signature: inspect.Signature) -> str:
 
 def event_rows() -> Iterator[str]:
     """The custom events, each with its fields."""
-    from state import events
+    from manus.state import events
 
     for kind in vars(events).values():
         if inspect.isclass(kind) and kind.__name__.endswith("Event"):

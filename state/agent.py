@@ -13,10 +13,10 @@ from pydantic import Field
 # pydantic, which describes these to Studio, wants this one before Python 3.12
 from typing_extensions import TypedDict
 
-from state.messages import append_messages
-from state.plan import Plan
-from state.plan_changes import fold_plans
-from state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
+from manus.state.messages import append_messages
+from manus.state.plan import Plan
+from manus.state.plan_changes import fold_plans
+from manus.state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
 
 RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
 StopReason = Literal[

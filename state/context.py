@@ -7,7 +7,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
-from state.budget import Budget
+from manus.state.budget import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from state.agent import RunStatus, StopReason
-from state.plan import Plan, StepStatus
-from state.spending import RoleUsage
+from manus.state.agent import RunStatus, StopReason
+from manus.state.plan import Plan, StepStatus
+from manus.state.spending import RoleUsage
 
 
 class StatusEvent(TypedDict):

@@ -10,13 +10,13 @@ from langgraph.channels.delta import DeltaChannel
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
-from state.ledger import Account
-from state.messages import append_messages
-from state.plan import Plan
-from state.plan_changes import fold_plan, fold_plans
-from state.spending import RoleUsage
-from state.usage import add_usage
+from manus.state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
+from manus.state.ledger import Account
+from manus.state.messages import append_messages
+from manus.state.plan import Plan
+from manus.state.plan_changes import fold_plan, fold_plans
+from manus.state.spending import RoleUsage
+from manus.state.usage import add_usage
 
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
 

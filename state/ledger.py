@@ -9,8 +9,8 @@ from typing import Any
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from state.agent import Usage
-from state.usage import tokens_of
+from manus.state.agent import Usage
+from manus.state.usage import tokens_of
 
 Amounts = Mapping[str, float]
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from state.errors import SettingsError
+from manus.state.errors import SettingsError
 
 Transport = Literal["stdio", "sse", "http"]
 

@@ -9,7 +9,7 @@ from typing import Literal, NotRequired
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from state.spending import RoleUsage
+from manus.state.spending import RoleUsage
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
 

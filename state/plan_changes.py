@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
-from state.errors import DependencyError, PlanError
-from state.plan import MARKS, Plan, Step, StepResult, StepStatus, cycle_in, tags_of
+from manus.state.errors import DependencyError, PlanError
+from manus.state.plan import MARKS, Plan, Step, StepResult, StepStatus, cycle_in, tags_of
 
 MOST_STEPS = 100
 """A plan that wants more is a program, and better written as one."""

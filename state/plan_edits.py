@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from state.plan import Plan, Step, tags_of
+from manus.state.plan import Plan, Step, tags_of
 
 
 def as_meant(given: Mapping[str, Any], present: Plan) -> dict[str, Any]:

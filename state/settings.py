@@ -19,18 +19,18 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
-from state.budget import Budget
-from state.errors import SettingsError
-from state.mcp_settings import McpServer
-from state.model_settings import (
+from manus.state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
+from manus.state.budget import Budget
+from manus.state.errors import SettingsError
+from manus.state.mcp_settings import McpServer
+from manus.state.model_settings import (
     PROVIDERS,
     ContextSettings,
     ModelSettings,
     Price,
     provider_of,
 )
-from state.profile_settings import ProfileSettings
+from manus.state.profile_settings import ProfileSettings
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"

@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry around what a run does, with the names of its GenAI conventions.
 
-Until `graph.tracing` switches it on, each function here is one look at a variable: nothing is
+Until `manus.graph.tracing` switches it on, each function here is one look at a variable: nothing is
 imported, made or sent.
 """
 

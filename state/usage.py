@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from state.agent import Usage
-from state.plan import Plan, Step, flat, shortened
-from state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
+from manus.state.agent import Usage
+from manus.state.plan import Plan, Step, flat, shortened
+from manus.state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
 
 _COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
 _TEXT = 80

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import pytest_socket
 
-from state.settings import Settings, load_settings
+from manus.state.settings import Settings, load_settings
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.port import free_port
 from tests.server import ScriptedServer, fail, text

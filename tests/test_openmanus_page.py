@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from graph import build_agent, build_flow
-from graph.profiles import PROFILES
 from manus.cli import build_parser
+from manus.graph import build_agent, build_flow
+from manus.graph.profiles import PROFILES
 from manus.openmanus import names
-from state.settings import Settings
-from tools.catalog import BUILT_IN
+from manus.state.settings import Settings
+from manus.tools.catalog import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "openmanus.md").read_text("utf-8")

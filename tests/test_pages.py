@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from state.settings import Settings, load_settings
+from manus.state.settings import Settings, load_settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

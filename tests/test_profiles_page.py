@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from graph import build_agent, build_flow
-from graph.profiles import profile_named
-from state.errors import SettingsError
-from state.profile_settings import ProfileSettings
-from tools.call import observe_call
-from tools.function import from_function
-from tools.own import load_own
+from manus.graph import build_agent, build_flow
+from manus.graph.profiles import profile_named
+from manus.state.errors import SettingsError
+from manus.state.profile_settings import ProfileSettings
+from manus.tools.call import observe_call
+from manus.tools.function import from_function
+from manus.tools.own import load_own
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "profiles.md").read_text("utf-8")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from graph import build_agent, build_flow
-from state.budget import Budget
-from state.settings import Settings, load_settings
+from manus.graph import build_agent, build_flow
+from manus.state.budget import Budget
+from manus.state.settings import Settings, load_settings
 from tests.server import ScriptedServer, text
 
 ROOT = Path(__file__).parents[1]

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.archive_query import taken_apart
-from tools.journal import Journal
+from manus.tools.archive_query import taken_apart
+from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
 

@@ -8,9 +8,9 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from tools.base import AgentTool, Arguments
-from tools.locks import Touch
-from tools.result import Observation
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
 
 
 class AskHumanArgs(Arguments):

@@ -10,12 +10,12 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict, Field
 from typing_extensions import override
 
-from state.errors import ToolError
-from state.watched import is_watched
-from tools.arguments import Arguments as Arguments
-from tools.locks import EVERYTHING, Touch
-from tools.result import Observation
-from tools.session import Session
+from manus.state.errors import ToolError
+from manus.state.watched import is_watched
+from manus.tools.arguments import Arguments as Arguments
+from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 
 class AgentTool(BaseTool):

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from state.errors import ToolError
-from tools.base import AgentTool, Arguments
-from tools.locks import WORKSPACE, Touch
-from tools.process import exit_state, program_text
-from tools.result import Observation
-from tools.shell import Outcome, Shell
-from tools.workspace import Workspace
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.result import Observation
+from manus.tools.shell.process import exit_state, program_text
+from manus.tools.shell.shell import Outcome, Shell
+from manus.tools.workspace import Workspace
 
 _LONGEST = 3600.0
 

@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 from typing_extensions import override
 
-from prompts.browser import USE
-from state.errors import ToolError
-from tools.base import AgentTool
-from tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
-from tools.locks import WORKSPACE, Touch
-from tools.result import Observation
+from manus.prompts.browser import USE
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool
+from manus.tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.result import Observation
 
 
 class BrowserUse(AgentTool):
     """Acts on web pages.
 
-    The page itself is shown in the next-step prompt (`tools.browser.browser_state`). Where nobody
+    The page itself is shown in the next-step prompt (`browser.browser_state`). Where nobody
     does that, `show_page` puts it into the answers instead.
     """
 
@@ -53,7 +53,7 @@ class BrowserUse(AgentTool):
             names = " and ".join(f"`{name}`" for name in lacking)
             raise ToolError(f"`{arguments.action}` needs {names}.")
         # Playwright takes a while to load, which a run that looks at no page need not wait for.
-        await asyncio.to_thread(import_module, "tools.browser.use")
-        from tools.browser.use import use
+        await asyncio.to_thread(import_module, "manus.tools.browser.use")
+        from manus.tools.browser.use import use
 
         return await use(self.session, arguments, show_page=self.show_page)

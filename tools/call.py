@@ -15,10 +15,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
-from state.errors import ManusError, ToolError
-from tools.base import AgentTool
-from tools.explain import explain_arguments
-from tools.result import Image, Observation
+from manus.state.errors import ManusError, ToolError
+from manus.tools.base import AgentTool
+from manus.tools.explain import explain_arguments
+from manus.tools.result import Image, Observation
 
 log = logging.getLogger("manus")
 

@@ -15,13 +15,13 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from state.errors import SettingsError
-from tools.base import AgentTool
-from tools.call import observe_call
-from tools.function import check_name, from_function
-from tools.own import is_own, load_own
-from tools.result import Observation
-from tools.session import Session
+from manus.state.errors import SettingsError
+from manus.tools.base import AgentTool
+from manus.tools.call import observe_call
+from manus.tools.function import check_name, from_function
+from manus.tools.own import is_own, load_own
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 log = logging.getLogger("manus")
 
@@ -91,7 +91,7 @@ class Catalog:
     ) -> Observation:
         """Execute one tool by name; an unknown name is an observation that lists the known ones.
 
-        For Python callers: it takes no locks and writes no journal (`tools.execute.execute`, which
+        For Python callers: it takes no locks and writes no journal (`execute.execute`, which
         the graph uses, does both).
         """
         tool = self.find(name)
@@ -121,17 +121,17 @@ class Catalog:
 
 # Where the built-in tools are; a tool's module is imported when a profile has it.
 BUILT_IN = {
-    "ask_human": "tools.ask_human:AskHuman",
-    "bash": "tools.bash:Bash",
-    "browser_use": "tools.browser_use:BrowserUse",
-    "create_chat_completion": "tools.create_chat_completion:CreateChatCompletion",
-    "data_visualization": "tools.data_visualization:DataVisualization",
-    "make_report": "tools.make_report:MakeReport",
-    "planning": "tools.planning:Planning",
-    "python_execute": "tools.python_execute:PythonExecute",
-    "str_replace_editor": "tools.str_replace_editor:StrReplaceEditor",
-    "terminate": "tools.terminate:Terminate",
-    "web_search": "tools.web_search:WebSearch",
+    "ask_human": "manus.tools.ask_human:AskHuman",
+    "bash": "manus.tools.bash:Bash",
+    "browser_use": "manus.tools.browser_use:BrowserUse",
+    "create_chat_completion": "manus.tools.create_chat_completion:CreateChatCompletion",
+    "data_visualization": "manus.tools.data_visualization:DataVisualization",
+    "make_report": "manus.tools.make_report:MakeReport",
+    "planning": "manus.tools.planning:Planning",
+    "python_execute": "manus.tools.python_execute:PythonExecute",
+    "str_replace_editor": "manus.tools.str_replace_editor:StrReplaceEditor",
+    "terminate": "manus.tools.terminate:Terminate",
+    "web_search": "manus.tools.web_search:WebSearch",
 }
 
 MCP = "mcp"
@@ -158,7 +158,7 @@ def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
 
     An entry is the name of a built-in tool, a LangChain tool, a class of ours, a plain function
     whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp` stands for
-    the tools of all configured MCP servers, which `tools.equip` adds when they are first needed.
+    the tools of all configured MCP servers, which `load_mcp_tools` adds when they are first needed.
 
     Raises:
         SettingsError: an entry is none of these.

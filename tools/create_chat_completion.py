@@ -10,12 +10,12 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_json
 from typing_extensions import override
 
-from state.errors import SettingsError, ToolError
-from tools.base import AgentTool, Arguments
-from tools.explain import describe, explain_arguments
-from tools.locks import Touch
-from tools.result import Observation
-from tools.session import Session
+from manus.state.errors import SettingsError, ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.explain import describe, explain_arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 _FIELD = "response"
 

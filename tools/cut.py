@@ -6,8 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from tools.graphemes import beginning, ending
-from tools.workspace import OBSERVATIONS, Workspace
+from manus.tools.graphemes import beginning, ending
+from manus.tools.workspace import OBSERVATIONS, Workspace
 
 _HEAD = 0.6
 """Share of the room that goes to the beginning; the end often holds the error."""
@@ -56,7 +56,7 @@ def _about(text: str, limit: int) -> str:
     """What the whole text is made of; nothing where that is not certain."""
     if limit < _ENOUGH:
         return ""
-    from tools.synopsis import synopsis  # most observations need none
+    from manus.tools.synopsis import synopsis  # most observations need none
 
     found = synopsis(text, int(limit * _SYNOPSIS) - len(_FRAME))
     return _FRAME.format(found) if found else ""

@@ -16,16 +16,16 @@ from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
-from prompts.data import CHART
-from state.errors import ToolError, ToolUnavailableError
-from tools.base import AgentTool, Arguments
-from tools.chart.spec import TYPES, Chart, lacking
-from tools.files import make_folders, replace_file
-from tools.locks import WORKSPACE, Touch
-from tools.process import exit_state, run
-from tools.process_tree import new_mark
-from tools.result import Image, Observation
-from tools.workspace import PRIVATE, Workspace
+from manus.prompts.data import CHART
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.chart.spec import TYPES, Chart, lacking
+from manus.tools.editor.files import make_folders, replace_file
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.result import Image, Observation
+from manus.tools.shell.process import exit_state, run
+from manus.tools.shell.process_tree import new_mark
+from manus.tools.workspace import PRIVATE, Workspace
 
 MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""
@@ -72,7 +72,7 @@ class DataVisualization(AgentTool):
         folder = await asyncio.to_thread(_lay_down, wanted, workspace)
         try:
             finished = await run(
-                [sys.executable, "-P", "-m", "tools.chart.worker", str(folder)],
+                [sys.executable, "-P", "-m", "manus.tools.chart.worker", str(folder)],
                 workspace=workspace,
                 mark=self._mark,
                 seconds=_SECONDS,

@@ -12,16 +12,16 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
-from state.agent import ToolTask
-from tools.base import AgentTool
-from tools.call import observe_call
-from tools.catalog import Catalog
-from tools.clean import storable
-from tools.cut import cut_observation
-from tools.locks import EVERYTHING, Touch
-from tools.result import Observation
-from tools.session import Session
-from tools.tool_span import tell_outcome, tool_span
+from manus.state.agent import ToolTask
+from manus.tools.base import AgentTool
+from manus.tools.call import observe_call
+from manus.tools.catalog import Catalog
+from manus.tools.clean import storable
+from manus.tools.cut import cut_observation
+from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.tool_span import tell_outcome, tool_span
 
 UNKNOWN_EFFECT = (
     "This call had begun when the process stopped, so it may have taken effect, in part or whole; "

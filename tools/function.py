@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from state.errors import SettingsError
+from manus.state.errors import SettingsError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SECTION = re.compile(r"^\s*Args:\s*$", re.MULTILINE)

@@ -23,8 +23,8 @@ from typing import IO, Any, Literal, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
-from state.errors import StorageError
-from tools.paid_calls import PaidCalls
+from manus.state.errors import StorageError
+from manus.tools.paid_calls import PaidCalls
 
 log = logging.getLogger("manus")
 

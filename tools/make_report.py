@@ -9,14 +9,14 @@ from typing import Any
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from prompts.data import REPORT
-from state.errors import ToolError
-from tools.base import AgentTool, Arguments
-from tools.files import make_folders, read_file, replace_file
-from tools.locks import WORKSPACE, Touch
-from tools.report.pictures import Pictures
-from tools.result import Observation
-from tools.workspace import Workspace
+from manus.prompts.data import REPORT
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.editor.files import make_folders, read_file, replace_file
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.report.pictures import Pictures
+from manus.tools.result import Observation
+from manus.tools.workspace import Workspace
 
 LONGEST = 200_000
 """Characters of the Markdown of a report: the parser's time grows faster than odd text does."""
@@ -56,8 +56,8 @@ class MakeReport(AgentTool):
 
 def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     """The report, written; and what to say of it. Blocking."""
-    from tools.report.body import to_body
-    from tools.report.page import page
+    from manus.tools.report.body import to_body
+    from manus.tools.report.page import page
 
     output = _output(wanted, workspace)
     markdown, folder = _markdown(wanted, workspace, output)

@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from state.errors import SettingsError
+from manus.state.errors import SettingsError
 
 
 def is_own(name: str) -> bool:

@@ -11,13 +11,13 @@ from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from typing_extensions import override
 
-from state.agent import ToolTask
-from state.errors import PlanError
-from state.plan import Plan, StepStatus, as_text, plans_as_list
-from state.plan_changes import NewStep, create, mark, update
-from tools.base import AgentTool, Arguments
-from tools.locks import Touch
-from tools.result import Observation
+from manus.state.agent import ToolTask
+from manus.state.errors import PlanError
+from manus.state.plan import Plan, StepStatus, as_text, plans_as_list
+from manus.state.plan_changes import NewStep, create, mark, update
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
 
 NAME = "planning"
 _NO_PLANS = "There are no plans yet; make one with the command `create`."

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
-from state.errors import ToolError, ToolUnavailableError
-from tools.base import AgentTool, Arguments
-from tools.locks import WORKSPACE, Touch
-from tools.process import Finished, exit_state, program_text, run
-from tools.process_tree import new_mark
-from tools.result import Observation
-from tools.workspace import PRIVATE, Workspace
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.result import Observation
+from manus.tools.shell.process import Finished, exit_state, program_text, run
+from manus.tools.shell.process_tree import new_mark
+from manus.tools.workspace import PRIVATE, Workspace
 
 _LONGEST = 3600.0
 _FOLDER = f"{PRIVATE}/python"

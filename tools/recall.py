@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from state.errors import ToolError, ToolUnavailableError
-from tools.archive import Archived
-from tools.base import AgentTool, Arguments
-from tools.excerpt import excerpt
-from tools.locks import Touch
-from tools.result import Observation
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.archive import Archived
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
+from manus.tools.web.excerpt import excerpt
 
 NAME = "recall"
 _NUMBER = re.compile(r"\s*\d{1,9}\s*")

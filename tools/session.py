@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from state.context import Context
-from state.profile import Profile
-from state.settings import Settings
-from tools.archive import Archive
-from tools.journal import Journal
-from tools.locks import ResourceLocks
-from tools.workspace import Workspace
+from manus.state.context import Context
+from manus.state.profile import Profile
+from manus.state.settings import Settings
+from manus.tools.archive import Archive
+from manus.tools.journal import Journal
+from manus.tools.locks import ResourceLocks
+from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
-from state.errors import ToolError
-from tools.base import AgentTool, Arguments
-from tools.editor import Editor
-from tools.locks import Touch
-from tools.result import Observation
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.editor.editor import Editor
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
 
 _DEFAULT_ROOM = 10_000
 _TITLE = 600

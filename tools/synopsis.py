@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from tools.synopsis_code import code_outline
-from tools.synopsis_json import json_lines_shape, json_shape
-from tools.synopsis_log import log_figures
-from tools.synopsis_table import headed_table, plain_table
+from manus.tools.synopsis_code import code_outline
+from manus.tools.synopsis_json import json_lines_shape, json_shape
+from manus.tools.synopsis_log import log_figures
+from manus.tools.synopsis_table import headed_table, plain_table
 
 LONGEST = 160
 """Characters of one line of a synopsis."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from langchain_core.messages import ToolMessage
 
-from state import tracing
-from state.agent import ToolTask
-from state.messages import text_of
+from manus.state import tracing
+from manus.state.agent import ToolTask
+from manus.state.messages import text_of
 
 
 def tool_span(task: ToolTask) -> tracing.Span:

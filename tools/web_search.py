@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from prompts.browser import SEARCH
-from tools.base import AgentTool, Arguments
-from tools.locks import Touch
-from tools.result import Observation
+from manus.prompts.browser import SEARCH
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
 
 _MAX_RESULTS = 20
 
@@ -56,9 +56,9 @@ class WebSearch(AgentTool):
         **_: Any,
     ) -> Observation:
         # What it needs to reach engines and pages takes a while to load: not before it is used.
-        await asyncio.to_thread(import_module, "tools.search_text")
-        from tools.search_engines import Query
-        from tools.search_text import search_text
+        await asyncio.to_thread(import_module, "manus.tools.web.search_text")
+        from manus.tools.web.search_engines import Query
+        from manus.tools.web.search_text import search_text
 
         wanted = Query(query.strip(), num_results, lang, country)
         return Observation(await search_text(self.session, wanted, fetch_content))

@@ -6,8 +6,8 @@ import errno
 import os
 from pathlib import Path
 
-from state.errors import ToolError, UsageError
-from tools.locks import WORKSPACE
+from manus.state.errors import ToolError, UsageError
+from manus.tools.locks import WORKSPACE
 
 PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from manus.options import positive, read_settings
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 SUMMARY = "List the MCP servers and their tools, or be such a server"
 _PORT = 8765
@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
 
     from manus.logs import set_up_logging
     from manus.preflight import is_installed
-    from tools.equip import NOT_INSTALLED
+    from manus.tools.load_mcp_tools import NOT_INSTALLED
 
     if not is_installed("mcp"):
         raise UsageError(NOT_INSTALLED.replace("MCP servers are configured, but the", "The"))

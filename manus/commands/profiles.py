@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from state.profile import Profile
+    from manus.state.profile import Profile
 
 SUMMARY = "List the agent profiles"
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """List them."""
-    from graph.profiles import PROFILES, all_profiles
+    from manus.graph.profiles import PROFILES, all_profiles
     from manus.options import read_settings
     from manus.report import print_json
 
@@ -66,6 +66,6 @@ def _print(profile: Profile, *, own: bool) -> None:
 
 
 def _tool_names(profile: Profile) -> list[str]:
-    from tools.catalog import entry_name
+    from manus.tools.catalog import entry_name
 
     return [entry_name(tool) for tool in profile.tools]

@@ -11,7 +11,7 @@ from manus.options import read_settings, thread_id
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from state.settings import Settings
+    from manus.state.settings import Settings
 
 SUMMARY = "Write a thread as one HTML page"
 
@@ -79,7 +79,7 @@ def _write(path: Path, html: str) -> None:
     import os
     import tempfile
 
-    from state.errors import UsageError
+    from manus.state.errors import UsageError
 
     try:
         if path.is_dir():

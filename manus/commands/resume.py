@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from manus.options import add_run_options, read_context, read_settings, thread_id
 
 if TYPE_CHECKING:
-    from graph.outcome import Outcome
     from manus.checkpoint import Store
     from manus.conduct import Job, Nothing
-    from state.settings import Settings
+    from manus.graph.outcome import Outcome
+    from manus.state.settings import Settings
 
 SUMMARY = "Go on with a thread that was stopped, or answer its question"
 
@@ -80,8 +80,8 @@ async def _resume(args: argparse.Namespace, settings: Settings) -> int:
 async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -> Job | Nothing:
     import asyncio
 
-    from graph.outcome import outcome_of
     from manus.conduct import Job, Nothing
+    from manus.graph.outcome import outcome_of
     from manus.graphs import build
     from manus.preflight import check_model, check_workspace, main_model
     from manus.threads import config_of, get_thread

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from manus.options import read_settings, thread_id
 
 if TYPE_CHECKING:
-    from state.settings import Settings
+    from manus.state.settings import Settings
 
 SUMMARY = "Show the history of a thread"
 
@@ -33,8 +33,8 @@ def execute(args: argparse.Namespace) -> int:
 
 
 async def _show(args: argparse.Namespace, settings: Settings) -> int:
-    from graph.outcome import outcome_of
     from manus.checkpoint import open_store
+    from manus.graph.outcome import outcome_of
     from manus.graphs import build
     from manus.history import as_data, as_text
     from manus.plan_history import histories_of, steps_as_text

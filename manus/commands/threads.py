@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from manus.options import positive, read_settings, thread_id
-from state.errors import StorageError
+from manus.state.errors import StorageError
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
+    from manus.state.settings import Settings
     from manus.threads import Thread
-    from state.settings import Settings
 
 SUMMARY = "List threads, the newest first, or delete some"
 _HEAD = ("THREAD", "STATUS", "STEPS", "AGE", "REQUEST")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from manus.options import read_settings, thread_id
 
 if TYPE_CHECKING:
-    from state.settings import Settings
+    from manus.state.settings import Settings
 
 SUMMARY = "Show a thread as a live page on this machine"
 _LAST_PORT = 65_535

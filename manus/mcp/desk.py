@@ -10,14 +10,14 @@ from typing import Any
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from mcp import types
 
-from graph.profiles import profile_named
+from manus.graph.profiles import profile_named
 from manus.mcp.runs import RUNS, RunArguments, work
-from state.agent import ToolTask
-from state.settings import Settings
-from tools.catalog import Catalog, asks_for_mcp, build_catalog
-from tools.execute import execute
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.agent import ToolTask
+from manus.state.settings import Settings
+from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
+from manus.tools.execute import execute
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 Tell = Callable[[str], Awaitable[None]]
 

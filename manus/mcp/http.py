@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 TOKEN = "MANUS_MCP_TOKEN"
 PATH = "/mcp"

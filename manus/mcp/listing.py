@@ -7,14 +7,14 @@ import tempfile
 from typing import Any
 
 from manus.report import print_json
+from manus.state.profile import Profile
+from manus.state.settings import FILE, Settings
 from manus.text import flat
-from state.profile import Profile
-from state.settings import FILE, Settings
-from tools.catalog import MCP, Catalog
-from tools.mcp.servers import update
-from tools.mcp.tool import McpTool
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.tools.catalog import MCP, Catalog
+from manus.tools.mcp.servers import update
+from manus.tools.mcp.tool import McpTool
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 _ASKING = Profile("mcp", "Looks at the servers.", (MCP,), "", "")
 

@@ -10,15 +10,15 @@ from langgraph.types import Command
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graph.outcome import Outcome, outcome_of
 from manus.checkpoint import open_store
+from manus.graph.outcome import Outcome, outcome_of
 from manus.graphs import build
 from manus.questions import match_answers
+from manus.state.context import Context
+from manus.state.errors import ManusError, UsageError
+from manus.state.settings import Settings
 from manus.text import first_line, flat, main_argument
-from state.context import Context
-from state.errors import ManusError, UsageError
-from state.settings import Settings
-from tools.workspace import Workspace
+from manus.tools.workspace import Workspace
 
 RUNS = {
     "agent": "Have a general agent work on a task, step by step, until it is done.",
@@ -78,7 +78,7 @@ async def _run(
     profile: str,
     context: Context,
 ) -> Outcome:
-    from nodes.running import close_waiting
+    from manus.nodes.active_run import close_waiting
 
     thread = given.thread or secrets.token_hex(5)
     words = (given.request or "")[:100]

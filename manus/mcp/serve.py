@@ -16,10 +16,10 @@ from mcp.server.lowlevel import Server
 
 from manus import __version__
 from manus.mcp.desk import Desk
-from state.errors import UsageError
-from state.settings import Settings
-from tools.mcp.wire import over_pipes
-from tools.workspace import Workspace
+from manus.state.errors import UsageError
+from manus.state.settings import Settings
+from manus.tools.mcp.stdio import over_pipes
+from manus.tools.workspace import Workspace
 
 INSTRUCTIONS = (
     "`agent` and `flow` work on a whole task in the workspace and tell their progress; "

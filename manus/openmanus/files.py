@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from state.errors import SettingsError
+from manus.state.errors import SettingsError
 
 CONFIG, SERVERS = "config.toml", "mcp.json"
 

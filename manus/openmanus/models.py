@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from manus.openmanus import names
-from state.model_settings import provider_of
+from manus.state.model_settings import provider_of
 
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
 _PROVIDERS = {"azure": "azure", "aws": "bedrock"}

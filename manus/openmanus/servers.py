@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from manus.openmanus import names
-from state.mcp_settings import McpServer
+from manus.state.mcp_settings import McpServer
 
 _TRANSPORTS = {
     "sse": "sse",

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from manus.openmanus import names
 from manus.openmanus.models import model_values
 from manus.openmanus.servers import server_values
-from state.settings import Settings
+from manus.state.settings import Settings
 
 _PLACEHOLDER = re.compile(
     r"your[ _-].*|\{.*|<.*>|(sk-)?(\.{3}|…|x{3,}|\*{3,})|azure api (key|version)"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from manus.openmanus.toml import as_toml
 from manus.openmanus.translate import Translation
+from manus.state.errors import UsageError
 from manus.text import flat
-from state.errors import UsageError
 
 _HEAD = """\
 # Made from {files} by `manus import-config`.

@@ -17,8 +17,8 @@ from manus.run_report.notices import (
 from manus.run_report.pauses import find_pauses
 from manus.run_report.trail import INTERRUPT, RESUME, Superstep
 from manus.run_report.usage import of_message, points_of
-from state.messages import calls_of, text_of
-from state.plan_changes import fold_plans
+from manus.state.messages import calls_of, text_of
+from manus.state.plan_changes import fold_plans
 
 
 def conversations(supersteps: Sequence[Superstep]) -> list[Conversation]:

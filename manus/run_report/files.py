@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from manus.nodes.planning.changed_files import changed_since
 from manus.run_report.edits import Edits
 from manus.run_report.facts import FileFacts, Picture, RunFacts
 from manus.run_report.words import size
-from nodes.files_made import changed_since
 
 MOST_FILES = 200
 LARGEST_PICTURE = 2_000_000

@@ -14,8 +14,8 @@ from manus.run_report.notices import question_notices
 from manus.run_report.pauses import find_pauses, without_work
 from manus.run_report.trail import INTERRUPT, ROOT, SENDS, Superstep, Trail
 from manus.run_report.usage import own_points
-from state.messages import text_of
-from state.plan_changes import fold_plan
+from manus.state.messages import text_of
+from manus.state.plan_changes import fold_plan
 
 REVISED = "Revised plan"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from graph.outcome import question_of
+from manus.graph.outcome import question_of
 from manus.run_report.facts import Notice
+from manus.state.messages import text_of
 from manus.text import count
-from state.messages import text_of
 
 _MEASURES = {
     "hint": "Going round in circles: the agent was given a hint",

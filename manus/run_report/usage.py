@@ -8,9 +8,9 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.types import Overwrite
 
+from manus.models.server_usage import cache_tokens
 from manus.run_report.facts import Point, Tokens
 from manus.run_report.trail import Superstep
-from nodes.server_usage import cache_tokens
 
 
 def of_message(message: AIMessage) -> Tokens | None:

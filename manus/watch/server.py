@@ -12,8 +12,8 @@ from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 from manus.run_report.page import policy
+from manus.state.errors import UsageError
 from manus.watch.board import Board
-from state.errors import UsageError
 
 HOST = "127.0.0.1"
 _PATIENCE = 30.0

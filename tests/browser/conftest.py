@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from state.browser_settings import BrowserSettings, EgressSettings
-from state.settings import Settings
+from manus.state.browser_settings import BrowserSettings, EgressSettings
+from manus.state.settings import Settings
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.browser.driver import Driver
 from tests.browser.site import Site
-from tools.session import Session
-from tools.workspace import Workspace
 
 
 def new_session(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tools.browser.browser import NAME, Browser
-from tools.browser.state import browser_state
-from tools.browser_use import BrowserUse
-from tools.call import observe_call
-from tools.result import Observation
-from tools.session import Session
+from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.state import browser_state
+from manus.tools.browser_use import BrowserUse
+from manus.tools.call import observe_call
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 
 class Driver:

@@ -142,7 +142,7 @@ async def test_missing_arguments_are_named(
 
 
 async def test_addresses_without_a_scheme() -> None:
-    from tools.browser.navigate import complete_url
+    from manus.tools.browser.navigate import complete_url
 
     assert complete_url("example.com") == "https://example.com"
     assert complete_url("example.com:8443/x") == "https://example.com:8443/x"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from state.browser_settings import EgressSettings
+from manus.state.browser_settings import EgressSettings
+from manus.tools.web.egress import EgressRefusedError, EgressRules
+from manus.tools.web.egress_proxy import EgressProxy
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
-from tools.egress import EgressRefusedError, EgressRules
-from tools.egress_proxy import EgressProxy
 
 SECRET = "the inner secret"
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from state.browser_settings import EgressSettings
+from manus.state.browser_settings import EgressSettings
+from manus.tools.web.egress import EgressRules
+from manus.tools.web.egress_proxy import EgressProxy
 from tests.browser.site import Answer, Request, Site
-from tools.egress import EgressRules
-from tools.egress_proxy import EgressProxy
 
 
 @pytest.fixture

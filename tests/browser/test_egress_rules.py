@@ -6,9 +6,9 @@ import ipaddress
 
 import pytest
 
-from state.browser_settings import EgressSettings
-from state.errors import SettingsError
-from tools.egress import (
+from manus.state.browser_settings import EgressSettings
+from manus.state.errors import SettingsError
+from manus.tools.web.egress import (
     EgressRefusedError,
     EgressRules,
     UnreachableError,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from manus.tools.browser.downloads import safe_name
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
-from tools.browser.downloads import safe_name
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

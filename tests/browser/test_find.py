@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from state.browser_settings import BrowserSettings
-from state.errors import ToolUnavailableError
+from manus.state.browser_settings import BrowserSettings
+from manus.state.errors import ToolUnavailableError
+from manus.tools.browser.find import find_browser
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
-from tools.browser.find import find_browser
 
 
 def nothing(name: str) -> str | None:

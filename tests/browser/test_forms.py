@@ -184,7 +184,7 @@ async def test_a_login_keeps_its_session(driver: Driver, site: Site) -> None:
     ],
 )
 async def test_names_of_keys(keys: str, pressed: str) -> None:
-    from tools.browser.keyboard import _key
+    from manus.tools.browser.keyboard import _key
 
     assert " ".join(str(_key(word)) for word in keys.split()) == pressed
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from state.browser_settings import BrowserSettings
+from manus.state.browser_settings import BrowserSettings
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph.profiles import BROWSER
+from manus.graph.profiles import BROWSER
 from tests.browser.site import Site
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, ScriptedServer, call, calls, text

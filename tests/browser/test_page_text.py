@@ -174,16 +174,16 @@ async def test_scripts_of_other_languages(driver: Driver, site: Site) -> None:
 async def test_no_browser_has_no_state_and_starts_none() -> None:
     from pathlib import Path
 
-    from tools.browser.state import browser_state
-    from tools.session import Session
-    from tools.workspace import Workspace
+    from manus.tools.browser.state import browser_state
+    from manus.tools.session import Session
+    from manus.tools.workspace import Workspace
 
     session = Session(Workspace(Path.cwd()))
     assert await browser_state(session) is None
 
 
 async def test_a_screenshot_only_when_asked(driver: Driver, site: Site) -> None:
-    from tools.browser.state import browser_state
+    from manus.tools.browser.state import browser_state
 
     site.pages["/"] = "<h1>Hi</h1>"
     await driver.open(site.base)

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from state.browser_settings import EgressSettings
-from state.errors import ToolError
+from manus.state.browser_settings import EgressSettings
+from manus.state.errors import ToolError
+from manus.tools.browser.reading import split_pages
+from manus.tools.web.egress import EgressRules
+from manus.tools.web.egress_proxy import EgressProxy
+from manus.tools.web.main_text import main_text
+from manus.tools.web.reader import read_page
+from manus.tools.web.relevance import cut_by_relevance, terms
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
-from tools.browser.reading import split_pages
-from tools.egress import EgressRules
-from tools.egress_proxy import EgressProxy
-from tools.main_text import main_text
-from tools.reader import read_page
-from tools.relevance import cut_by_relevance, terms
 
 ARTICLE = "<p>" + "The river rose over its banks in the early morning of that day. " * 8 + "</p>"
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from langchain_core.messages import BaseMessage
 
-from state.errors import ModelUnavailableError
+from manus.state.errors import ModelUnavailableError
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 

@@ -11,17 +11,17 @@ from urllib.parse import parse_qsl
 import pytest
 from pydantic import SecretStr
 
-from state.browser_settings import EgressSettings, SearchSettings
-from state.settings import Settings
+from manus.state.browser_settings import EgressSettings, SearchSettings
+from manus.state.settings import Settings
+from manus.tools.browser_use import BrowserUse
+from manus.tools.call import observe_call
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.web.search import distinct
+from manus.tools.web.search_engines import Result
+from manus.tools.web_search import WebSearch
+from manus.tools.workspace import Workspace
 from tests.browser.site import Answer, Request, Site
-from tools.browser_use import BrowserUse
-from tools.call import observe_call
-from tools.result import Observation
-from tools.search import distinct
-from tools.search_engines import Result
-from tools.session import Session
-from tools.web_search import WebSearch
-from tools.workspace import Workspace
 
 Search = Callable[..., "Searching"]
 

@@ -16,11 +16,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
-from state.browser_settings import BrowserSettings
+from manus.state.browser_settings import BrowserSettings
+from manus.tools.catalog import build_catalog
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Request, Site
-from tools.catalog import build_catalog
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ async def test_a_profile_that_is_kept(tmp_path: Path, site: Site) -> None:
 async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
     from playwright.async_api import async_playwright
 
-    from tools.browser.find import find_browser
+    from manus.tools.browser.find import find_browser
 
     async with async_playwright() as playwright:
         program = find_browser(None, playwright.chromium.executable_path).path
@@ -154,7 +154,7 @@ async def main(session, base):
     await session.close()
 
 session = new_session(Path(sys.argv[1]))
-import tools.main_text, trafilatura, lxml.html, pypdf  # imports are not what is tested
+import manus.tools.web.main_text, trafilatura, lxml.html, pypdf  # imports are not what is tested
 guard = BlockBuster()
 guard.activate()
 guard.functions["os.stat"].deactivate()  # as the LangGraph server has it

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from nodes.running import close_waiting
+from manus.nodes.active_run import close_waiting
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
 from tests.server import ScriptedServer

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from nodes.approval import read_decision
-from state.errors import PlanError
-from state.plan_changes import fold_plan
+from manus.nodes.planning.approval import read_decision
+from manus.state.errors import PlanError
+from manus.state.plan_changes import fold_plan
 from tests.flow.helpers import (
     ScriptedFlow,
     gives_up,

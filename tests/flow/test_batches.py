@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from nodes.batches import choose_batch, collide, files_named
-from nodes.files_made import changed_since, mark_now, mentioned
+from manus.nodes.planning.changed_files import changed_since, mark_now, mentioned
+from manus.nodes.planning.scheduling import choose_batch, collide, files_named
 from tests.flow.test_plan import plan_of
 
 

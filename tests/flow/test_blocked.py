@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from state.profile import Profile
+from manus.state.profile import Profile
 from tests.flow.helpers import (
     ScriptedFlow,
     free,

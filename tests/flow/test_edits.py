@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state.errors import PlanError, UsageError
+from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import (
     ScriptedFlow,
     gives_up,

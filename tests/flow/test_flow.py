@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.plan import as_text
+from manus.state.plan import as_text
 from tests.flow.helpers import (
     SECOND,
     ScriptedFlow,

@@ -9,9 +9,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from syrupy.assertion import SnapshotAssertion
 
-from graph import build_flow
-from graph.routing import route_after_execute_step, route_after_plan
-from state.errors import SettingsError, UsageError
+from manus.graph import build_flow
+from manus.graph.routing import route_after_execute_step, route_after_plan
+from manus.state.errors import SettingsError, UsageError
 from tests.flow.test_plan import plan_of
 
 

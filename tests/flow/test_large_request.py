@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from prompts import compaction as prompts
+from manus.prompts import compaction as prompts
 from tests.flow.helpers import ScriptedFlow, free, is_step, makes, succeeds
 from tests.server import call, mentions, text, tokens
 

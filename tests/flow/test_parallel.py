@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.types import Command, StateSnapshot
 
-from graph.outcome import question_of
+from manus.graph.outcome import question_of
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import call, text

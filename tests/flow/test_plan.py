@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from state.plan import (
+from manus.state.plan import (
     Plan,
     as_text,
     builds_on,
@@ -15,7 +15,7 @@ from state.plan import (
     ready_steps,
     tags_of,
 )
-from state.plan_changes import create, mark
+from manus.state.plan_changes import create, mark
 
 VACATION = """\
 Plan: Summer Vacation Plan (ID: vacation_plan)

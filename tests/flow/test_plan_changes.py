@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.errors import DependencyError, PlanError
-from state.plan import Plan, StepResult, cycle_in, executor_for
-from state.plan_changes import (
+from manus.state.errors import DependencyError, PlanError
+from manus.state.plan import Plan, StepResult, cycle_in, executor_for
+from manus.state.plan_changes import (
     MOST_STEPS,
     as_edited,
     create,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prompts.flow import DEFAULT_STEPS
+from manus.prompts.flow import DEFAULT_STEPS
 from tests.flow.helpers import ScriptedFlow, free, is_planner, makes, succeeds
 from tests.server import call, calls, text
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from graph.profiles import PLANNER
-from graph.routing import route_after_think
-from nodes.own_plan import KEEPS_PLAN
-from state.agent import ToolTask
-from state.plan_changes import fold_plans
-from state.profile import Profile
+from manus.graph.profiles import PLANNER
+from manus.graph.routing import route_after_think
+from manus.nodes.turn.own_plan import KEEPS_PLAN
+from manus.state.agent import ToolTask
+from manus.state.plan_changes import fold_plans
+from manus.state.profile import Profile
+from manus.tools.call import observe_call
+from manus.tools.planning import Planning, Shelf, with_plans
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.flow.test_plan import plan_of
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.helpers.long_run import FINDER, SUMMARIZER
 from tests.server import Request, ScriptedServer, call, calls, fail, mentions, text
-from tools.call import observe_call
-from tools.planning import Planning, Shelf, with_plans
-from tools.session import Session
-from tools.workspace import Workspace
 
 KEEPER = Profile(
     name="keeper",
@@ -236,7 +236,7 @@ def test_the_profile_planner() -> None:
 
 
 def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk: Desk) -> None:
-    from tools.catalog import Catalog
+    from manus.tools.catalog import Catalog
 
     [schema] = Catalog([desk.tool]).schemas()
     assert set(schema["function"]["parameters"]["properties"]) == {

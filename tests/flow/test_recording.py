@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph import build_flow
-from graph.outcome import Outcome, outcome_of
-from graph.profiles import all_executors
+from manus.graph import build_flow
+from manus.graph.outcome import Outcome, outcome_of
+from manus.graph.profiles import all_executors
+from manus.state.context import Context
 from scripts.record_calculator import TASK
-from state.context import Context
 from tests.helpers.agent import thread_config
 
 RECORDING = Path(__file__).resolve().parents[2] / "recordings" / "flow_calculator.jsonl"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nodes.shares import room_for
-from state.agent import Usage, no_usage
-from state.ledger import Ledger
-from state.plan import Plan
+from manus.nodes.planning.shares import room_for
+from manus.state.agent import Usage, no_usage
+from manus.state.ledger import Ledger
+from manus.state.plan import Plan
 from tests.flow.helpers import (
     ScriptedFlow,
     free,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from state.agent import Usage
+from manus.state.agent import Usage
 from tests.flow.helpers import ScriptedFlow, free, is_step, makes, succeeds
 from tests.flow.test_resume import process, until
 from tests.server import Request, call, calls, hang, text, tokens

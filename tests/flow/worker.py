@@ -9,8 +9,8 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph import build_flow
-from state.context import Context
+from manus.graph import build_flow
+from manus.state.context import Context
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import TESTER, thread_config
 

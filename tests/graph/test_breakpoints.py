@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.profiles import SWE
-from state.agent import no_usage
+from manus.graph.profiles import SWE
+from manus.state.agent import no_usage
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import call, text
 

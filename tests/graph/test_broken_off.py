@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from state.agent import Usage
-from state.budget import Budget
+from manus.state.agent import Usage
+from manus.state.budget import Budget
 from tests.graph.test_usage import PRICES, assert_sums
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Reply, Request, call, calls, cut, fail, hang, raw, text, tokens

@@ -7,9 +7,9 @@ import itertools
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from nodes.compaction import is_summary
-from nodes.running import close_waiting
-from state.messages import text_of
+from manus.nodes.active_run import close_waiting
+from manus.nodes.context.compaction import is_summary
+from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
     FINDER,

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from nodes.compaction import is_summary
-from prompts import compaction as prompts
+from manus.nodes.context.compaction import is_summary
+from manus.prompts import compaction as prompts
+from manus.tools.archive import Archive
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import Request, call, calls, hang, mentions, text
-from tools.archive import Archive
 
 ROOT = Path(__file__).parents[2]
 REQUEST = {"request": "Do it."}

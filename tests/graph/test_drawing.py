@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from graph import build_agent
-from graph.profiles import PROFILES
-from state.agent import StopReason
+from manus.graph import build_agent
+from manus.graph.profiles import PROFILES
+from manus.state.agent import StopReason
 from tests.helpers.agent import TESTER
 
 

@@ -212,7 +212,7 @@ def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
     """Importing it and drawing it needs no setting, no key and no network."""
     script = (
         "from graph import build_agent\n"
-        "from graph.profiles import PROFILES\n"
+        "from manus.graph.profiles import PROFILES\n"
         "for name in PROFILES:\n"
         "    print(build_agent(name).get_graph().draw_mermaid().count('think'))\n"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from nodes.compaction import is_summary
-from nodes.endpoints import breaker
-from nodes.numbers import numbers_in
-from state.messages import text_of
+from manus.models.endpoints import breaker
+from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.numbers import numbers_in
+from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.long_run import FINDER, LOOKER, REQUEST, SUMMARIZER, sent_by
 from tests.server import Message, Request, ScriptedServer, call, fail, mentions, text, tokens

@@ -8,11 +8,11 @@ from typing import Any
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from nodes.running import close_waiting
+from manus.nodes.active_run import close_waiting
+from manus.tools.journal import Journal
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Shelf
 from tests.server import call, calls, text
-from tools.journal import Journal
 
 ASK = call("ask_human", inquire="Which colour?")
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from nodes.limits import limits_of
-from prompts import compaction as prompts
-from state.messages import text_of
+from manus.nodes.context.limits import limits_of
+from manus.prompts import compaction as prompts
+from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
 from tests.server import Request, call, calls, fail, mentions, text, tokens

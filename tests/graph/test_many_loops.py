@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from graph import build_agent
+from manus.graph import build_agent
 from tests.server import ScriptedServer, text
 
 

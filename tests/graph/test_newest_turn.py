@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from prompts import compaction as prompts
+from manus.prompts import compaction as prompts
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import Request, call, calls, fail, mentions, text, tokens
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langgraph.types import Interrupt, StateSnapshot
 
-from graph.outcome import Outcome, outcome_of, question_of
-from state.agent import Usage, no_usage
+from manus.graph.outcome import Outcome, outcome_of, question_of
+from manus.state.agent import Usage, no_usage
 
 USAGE: Usage = {
     "input_tokens": 1200,

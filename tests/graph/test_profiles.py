@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from graph import build_agent, build_flow
-from graph.profiles import PROFILES, all_executors, all_profiles, profile_named
-from graph.run_graph import RunGraph
-from nodes.running import close_waiting
-from prompts.render import render
-from state.context import Context
-from state.errors import SettingsError
-from state.profile import Profile
+from manus.graph import build_agent, build_flow
+from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
+from manus.graph.run_graph import RunGraph
+from manus.nodes.active_run import close_waiting
+from manus.prompts.render import render
+from manus.state.context import Context
+from manus.state.errors import SettingsError
+from manus.state.profile import Profile
+from manus.tools.catalog import BUILT_IN, build_catalog
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text
-from tools.catalog import BUILT_IN, build_catalog
-from tools.session import Session
-from tools.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -106,7 +106,7 @@ def test_langgraph_json_names_a_graph_for_each() -> None:
 
 def test_a_graph_s_module_reads_no_configuration(home: Path) -> None:
     _write(home, "this is not TOML")
-    code = "import graph.browser, graph.flow; print(graph.browser.browser.name)"
+    code = "import manus.graph.browser, manus.graph.flow; print(manus.graph.browser.browser.name)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=home,
@@ -270,7 +270,7 @@ def test_a_tool_that_cannot_be_used_is_said_when_the_profile_is_built(
 def test_a_profile_made_in_python(home: Path) -> None:
     (home / "my_agents.py").write_text(
         "from dataclasses import replace\n"
-        "from graph.profiles import SWE\n"
+        "from manus.graph.profiles import SWE\n"
         'TESTER = replace(SWE, name="tester", max_steps=4)\n'
         "NUMBER = 4\n"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.routing import route_after_stuck_check, route_after_think
-from prompts import agent as prompts
-from state.agent import AgentState, Circle, StopReason, ToolTask
+from manus.graph.routing import route_after_stuck_check, route_after_think
+from manus.prompts import agent as prompts
+from manus.state.agent import AgentState, Circle, StopReason, ToolTask
 
 USER = HumanMessage("Do it.", id="u")
 

@@ -11,14 +11,14 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph import build_agent
-from graph.given import to_context, to_input
-from state.context import Context
-from state.errors import SettingsError, ThreadBusyError, UsageError
+from manus.graph import build_agent
+from manus.graph.given import to_context, to_input
+from manus.state.context import Context
+from manus.state.errors import SettingsError, ThreadBusyError, UsageError
+from manus.tools.result import Observation
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Append, Shelf
 from tests.server import Request, ScriptedServer, call, calls, fail, hang, mentions, text
-from tools.result import Observation
 
 
 class Lingers(Append):

@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from pydantic import BaseModel
 
-from prompts import compaction
+from manus.prompts import compaction
+from manus.tools.base import AgentTool
+from manus.tools.result import Observation
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.helpers.tools import NoArgs
 from tests.server import Scripted, call, calls, mentions, text
-from tools.base import AgentTool
-from tools.result import Observation
 
 
 async def test_an_agents_tokens_and_arguments(agent: ScriptedAgent) -> None:

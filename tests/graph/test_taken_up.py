@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from nodes.running import close_waiting
+from manus.nodes.active_run import close_waiting
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, hang, text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from langgraph.types import Command
 
-from nodes import running
-from state.budget import Budget
+from manus.nodes import active_run as running
+from manus.state.budget import Budget
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, text
 

@@ -14,10 +14,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from graph import build_agent
-from graph.tracing import set_up_tracing
-from state import tracing
-from state.errors import SettingsError
+from manus.graph import build_agent
+from manus.graph.tracing import set_up_tracing
+from manus.state import tracing
+from manus.state.errors import SettingsError
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.helpers.long_run import REQUEST, looker_on
 from tests.server import call, calls, fail, hang, mentions, text
@@ -186,8 +186,8 @@ def test_a_provider_of_the_programs_own_is_used() -> None:
         "provider, exporter = TracerProvider(), InMemorySpanExporter()\n"
         "provider.add_span_processor(SimpleSpanProcessor(exporter))\n"
         "trace.set_tracer_provider(provider)\n"
-        "from graph.tracing import set_up_tracing\n"
-        "from state import tracing\n"
+        "from manus.graph.tracing import set_up_tracing\n"
+        "from manus.state import tracing\n"
         "set_up_tracing()\n"
         "with trace.get_tracer('own').start_as_current_span('outer'):\n"
         "    with tracing.span('inner', {'a': 1}):\n"

@@ -11,10 +11,10 @@ import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from prompts.compaction import INSTRUCTION_FINDER, SUMMARIZER
-from state.agent import Usage
-from state.budget import Budget
-from state.usage import summed
+from manus.prompts.compaction import INSTRUCTION_FINDER, SUMMARIZER
+from manus.state.agent import Usage
+from manus.state.budget import Budget
+from manus.state.usage import summed
 from tests.graph.test_crash import GO_ON, Children
 from tests.helpers.agent import CONSULTER, ScriptedAgent
 from tests.server import call, calls, fail, hang, mentions, text, tokens

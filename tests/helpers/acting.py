@@ -10,13 +10,13 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from state.agent import ToolTask
-from tools.base import AgentTool, Arguments
-from tools.catalog import Catalog
-from tools.execute import Outcome, execute
-from tools.locks import Touch
-from tools.result import Observation
-from tools.session import Session
+from manus.state.agent import ToolTask
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.catalog import Catalog
+from manus.tools.execute import Outcome, execute
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 
 class ActArgs(Arguments):

@@ -10,8 +10,8 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph import build_agent
-from state.context import Context
+from manus.graph import build_agent
+from manus.state.context import Context
 from tests.helpers.agent import CONSULTER, TESTER, thread_config
 
 

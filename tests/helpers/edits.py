@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from tools.catalog import Catalog
-from tools.result import Observation
-from tools.session import Session
-from tools.str_replace_editor import StrReplaceEditor
+from manus.tools.catalog import Catalog
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.str_replace_editor import StrReplaceEditor
 
 Edit = Callable[..., Awaitable[Observation]]
 

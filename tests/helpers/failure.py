@@ -6,8 +6,8 @@ from pathlib import Path
 
 from langchain_core.messages import HumanMessage
 
-from nodes.models import build_model
-from state.model_settings import ModelSettings
+from manus.models.factory import build_model
+from manus.state.model_settings import ModelSettings
 
 
 async def failure_of(settings: ModelSettings, *, streamed: bool) -> Exception:

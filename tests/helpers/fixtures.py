@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from nodes.endpoints import breaker
-from nodes.lessons import lessons
-from nodes.running import close_waiting
+from manus.models.endpoints import breaker
+from manus.models.lessons import lessons
+from manus.nodes.active_run import close_waiting
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer
 

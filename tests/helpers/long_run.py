@@ -13,18 +13,18 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from graph.outcome import Outcome
-from nodes.compaction import is_summary
-from nodes.notes import without_citations
-from nodes.numbers import numbers_held, numbers_in
-from prompts import compaction as prompts
-from state.messages import text_of
-from state.profile import Profile
+from manus.graph.outcome import Outcome
+from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.notes import without_citations
+from manus.nodes.context.numbers import numbers_held, numbers_in
+from manus.prompts import compaction as prompts
+from manus.state.messages import text_of
+from manus.state.profile import Profile
+from manus.tools.archive import Archive
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.result import Observation
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
-from tools.archive import Archive
-from tools.base import AgentTool, Arguments
-from tools.result import Observation
 
 WINDOW = 12_000
 STEPS = 400

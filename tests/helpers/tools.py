@@ -11,10 +11,10 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, Field
 
-from state.errors import ToolError
-from tools.base import AgentTool, Arguments
-from tools.locks import Touch
-from tools.result import Image, Observation
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Touch
+from manus.tools.result import Image, Observation
 
 
 class FileArgs(Arguments):

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from manus.budget_option import in_words, limits, merged
-from state.budget import Budget
+from manus.state.budget import Budget
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, text, tokens

@@ -13,7 +13,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.compact import CompactSerializer
 from manus.recurring import FIRST, SECOND
-from state.errors import StorageError
+from manus.state.errors import StorageError
 
 USAGE = {"input_tokens": 100, "output_tokens": 20, "cached_tokens": 0, "model_calls": 1}
 

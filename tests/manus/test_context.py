@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from prompts import compaction as prompts
+from manus.prompts import compaction as prompts
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, mentions, text

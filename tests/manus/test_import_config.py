@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from manus.openmanus.toml import as_toml
 from manus.openmanus.translate import Translation, translate
-from state.settings import Settings, load_settings
+from manus.state.settings import Settings, load_settings
 from tests.manus.program import Program
 from tests.server import ScriptedServer, text
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from manus.inquiry import inquiry_of
-from state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings
 from tests.manus.paths import Paths
 from tests.manus.program import Program
 

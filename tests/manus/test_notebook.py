@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph import build_agent
 from manus.compare import compare
+from manus.graph import build_agent
 from manus.notebook import (
     Shown,
     show_comparison,
@@ -20,8 +20,8 @@ from manus.notebook import (
     show_update,
     show_usage,
 )
-from state.agent import Usage, no_usage
-from state.plan import Plan
+from manus.state.agent import Usage, no_usage
+from manus.state.plan import Plan
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m & </pre></details>"
 CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}

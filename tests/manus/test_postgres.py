@@ -10,8 +10,8 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from manus.checkpoint import open_checkpointer, open_store
-from state.errors import SettingsError, StorageError, ThreadBusyError
-from state.settings import Settings
+from manus.state.errors import SettingsError, StorageError, ThreadBusyError
+from manus.state.settings import Settings
 from tests.manus.postgres_server import PASSWORD, PostgresServer, binaries, running
 from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, text

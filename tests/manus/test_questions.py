@@ -2,7 +2,7 @@ import pytest
 from langgraph.types import Interrupt
 
 from manus.questions import match_answers
-from state.errors import UsageError
+from manus.state.errors import UsageError
 
 FIRST = Interrupt({"question": "Which?"}, id="aaaa1111bbbb")
 SECOND = Interrupt({"question": "When?"}, id="aaaa2222bbbb")

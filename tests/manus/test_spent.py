@@ -13,7 +13,7 @@ from manus.plan_view import PlanView
 from manus.progress import Progress
 from manus.screen import Screen
 from manus.spent import FlowSpending, in_words, money
-from state.plan import StepResult
+from manus.state.plan import StepResult
 from tests.flow.test_plan import plan_of
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, text, tokens

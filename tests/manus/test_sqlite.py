@@ -8,8 +8,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.checkpoint import default_file, open_checkpointer, open_store
-from state.errors import SettingsError, StorageError, ThreadBusyError
-from state.settings import Settings
+from manus.state.errors import SettingsError, StorageError, ThreadBusyError
+from manus.state.settings import Settings
 
 
 def _settings(path: Path | str) -> Settings:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from manus.state.errors import StorageError, ThreadBusyError
 from manus.thread_lock import hold_file
-from state.errors import StorageError, ThreadBusyError
 from tests.manus.nursery import ROOT
 
 HOLD = """

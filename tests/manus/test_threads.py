@@ -82,7 +82,7 @@ def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer)
         "import asyncio, sys\n"
         "from graph import build_agent\n"
         "from manus.checkpoint import open_checkpointer\n"
-        "from state.settings import Settings\n"
+        "from manus.state.settings import Settings\n"
         "async def main():\n"
         "    async with open_checkpointer(Settings()) as saver:\n"
         "        agent = build_agent('swe', checkpointer=saver)\n"

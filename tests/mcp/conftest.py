@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from state.mcp_settings import McpServer
-from state.profile import Profile
-from state.settings import Settings
-from tools.catalog import Catalog, build_catalog
-from tools.equip import equip
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.mcp_settings import McpServer
+from manus.state.profile import Profile
+from manus.state.settings import Settings
+from manus.tools.catalog import Catalog, build_catalog
+from manus.tools.load_mcp_tools import equip
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 ODD = str(Path(__file__).with_name("odd_server.py"))
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")

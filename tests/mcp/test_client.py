@@ -8,11 +8,11 @@ import logging
 import psutil
 import pytest
 
-from state.errors import SettingsError
-from state.mcp_settings import McpServer
+from manus.state.errors import SettingsError
+from manus.state.mcp_settings import McpServer
+from manus.tools.load_mcp_tools import equip
+from manus.tools.shell.process_tree import MARK
 from tests.mcp.conftest import Connect, odd, odd_at_address
-from tools.equip import equip
-from tools.process_tree import MARK
 
 
 def lives(pid: int) -> bool:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.mcp.names import LONGEST, tool_name
+from manus.tools.mcp.names import LONGEST, tool_name
 
 
 @given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=20))

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from state.mcp_settings import McpServer
+from manus.state.mcp_settings import McpServer
 from tests.mcp.conftest import Connect
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from manus.tools.catalog import Catalog
+from manus.tools.session import Session
 from tests.helpers.acting import execute_alone
-from tools.catalog import Catalog
-from tools.session import Session
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

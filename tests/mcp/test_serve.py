@@ -20,11 +20,11 @@ from mcp.client.streamable_http import streamable_http_client
 from manus.mcp.http import serve_http
 from manus.mcp.listing import list_servers
 from manus.mcp.serve import build_server
-from state.errors import UsageError
-from state.settings import Settings
+from manus.state.errors import UsageError
+from manus.state.settings import Settings
+from manus.tools.workspace import Workspace
 from tests.mcp.conftest import ODD, odd
 from tests.server import ScriptedServer, replies
-from tools.workspace import Workspace
 
 COMMAND = ["-m", "manus", "mcp", "serve", "--profile", "swe", "--workspace", "work"]
 ROOT = str(Path(__file__).parents[2])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import ToolMessage
 
-from nodes.allowance import is_over_budget, within
-from prompts.agent import OVER_BUDGET
-from state.agent import ToolTask
+from manus.nodes.turn.allowance import is_over_budget, within
+from manus.prompts.agent import OVER_BUDGET
+from manus.state.agent import ToolTask
 
 
 def tasks(*names: str, refused: int | None = None) -> list[ToolTask]:

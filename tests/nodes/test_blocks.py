@@ -4,8 +4,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from nodes.blocks import as_text
-from nodes.wire_forms import wire_form
+from manus.models.blocks import as_text
+from manus.models.wire_forms import wire_form
 
 CALL: Any = {"type": "tool_call", "id": "c1", "name": "bash", "args": {"command": "ls"}}
 TEXT = {"type": "text", "text": "I look.", "index": 0}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from nodes.cache_marks import MARK, with_cache_marks
-from nodes.recording import ephemeral
+from manus.models.cache_marks import MARK, with_cache_marks
+from manus.models.recording import ephemeral
 
 REQUEST: list[BaseMessage] = [
     SystemMessage("You work."),

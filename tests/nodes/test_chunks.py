@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from nodes.chunks import Chunks
-from nodes.thoughts import REASONING
-from state.messages import calls_of
+from manus.models.chunks import Chunks
+from manus.models.thoughts import REASONING
+from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import Scripted, raw, text
 

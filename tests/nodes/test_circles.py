@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from nodes.circles import Finding, find_circle
-from tools.result import Image, Observation
+from manus.nodes.turn.loop_detection import Finding, find_circle
+from manus.tools.result import Image, Observation
 
 Made = tuple[str, dict[str, Any], str]
 

@@ -12,8 +12,8 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from nodes.compaction import SUMMARY, cut_of, turns_of, writes_of
-from state.messages import append_messages
+from manus.nodes.context.compaction import SUMMARY, cut_of, turns_of, writes_of
+from manus.state.messages import append_messages
 from tests.helpers.agent import assert_paired
 
 

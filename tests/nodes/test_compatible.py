@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from nodes.thoughts import REASONING, ThoughtReader, thought_apart
-from state.messages import calls_of
+from manus.models.thoughts import REASONING, ThoughtReader, thought_apart
+from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, call, raw, text
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from nodes.model_names import NOT_CONFIGURED
+from manus.models.model_names import NOT_CONFIGURED
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, cut, fail, hang, raw, text
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from nodes.ending import Facts, budget_used_up, ending_of, status_after
-from state.agent import StopReason, Usage, no_usage
-from state.budget import Budget
+from manus.nodes.turn.stop_conditions import Facts, budget_used_up, ending_of, status_after
+from manus.state.agent import StopReason, Usage, no_usage
+from manus.state.budget import Budget
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
 ANSWER = AIMessage("42")

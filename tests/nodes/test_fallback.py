@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
-from nodes import endpoints
-from nodes.endpoints import FIRST_PAUSE, TOLERATED, Breaker
-from nodes.thoughts import REASONING
-from state.errors import ModelRefusedError, ModelUnavailableError
-from state.model_settings import ModelSettings, Price
-from state.settings import Settings
+from manus.models import endpoints
+from manus.models.endpoints import FIRST_PAUSE, TOLERATED, Breaker
+from manus.models.thoughts import REASONING
+from manus.state.errors import ModelRefusedError, ModelUnavailableError
+from manus.state.model_settings import ModelSettings, Price
+from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, ScriptedServer, call, calls, fail, hang, raw, text, tokens
 

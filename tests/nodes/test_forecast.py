@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from nodes.forecast import Forecast, forecast
-from nodes.reply_figures import Reply
-from nodes.reply_lengths import longest_reply
-from nodes.running import Running, start, stop
-from nodes.tokens import Calibration, estimate_request
-from state.budget import Budget
-from state.context import Context
-from state.model_settings import ModelSettings, Price
+from manus.models.forecast import Forecast, forecast
+from manus.models.reply_figures import Reply
+from manus.models.reply_lengths import longest_reply
+from manus.models.tokens import Calibration, estimate_request
+from manus.nodes.active_run import Running, start, stop
+from manus.state.budget import Budget
+from manus.state.context import Context
+from manus.state.model_settings import ModelSettings, Price
 from tests.helpers.agent import TESTER
 
 REQUEST = [HumanMessage("once upon a time " * 100)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.purse import Purse
-from state.budget import Budget
-from state.errors import BudgetError
+from manus.models.purse import Purse
+from manus.state.budget import Budget
+from manus.state.errors import BudgetError
 from tests.nodes.test_purse import family, reply, used
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from nodes.model_errors import attempts_for, explain, may_pass
-from nodes.waits import server_wait
-from state.errors import (
+from manus.models.errors import attempts_for, explain, may_pass
+from manus.models.retry_after import server_wait
+from manus.state.errors import (
     ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
 )
-from state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings
 from tests.helpers.failure import failure_of
 from tests.server import Hang, Scripted, ScriptedServer, cut, fail, hang, raw
 

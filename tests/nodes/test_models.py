@@ -10,12 +10,12 @@ import pytest
 from langchain_openai import AzureChatOpenAI
 from pydantic import SecretStr
 
-from nodes.model_names import NOT_CONFIGURED, address_of, is_configured, split_spec
-from nodes.models import build_model
-from nodes.replay import ReplayModel
-from nodes.wire import LeanChatOpenAI
-from state.errors import SettingsError
-from state.model_settings import ModelSettings
+from manus.models.factory import build_model
+from manus.models.model_names import NOT_CONFIGURED, address_of, is_configured, split_spec
+from manus.models.openai_chat import LeanChatOpenAI
+from manus.models.replay import ReplayModel
+from manus.state.errors import SettingsError
+from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent
 from tests.server import text
 

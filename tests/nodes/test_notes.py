@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.instructions import quoted, still_held
-from nodes.notes import Sources, bare_lines, bounded, checked_lines, cited_in
-from nodes.numbers import numbers_held, numbers_in
-from nodes.windows import said_window
-from prompts.compaction import older_left_out
+from manus.models.windows import said_window
+from manus.nodes.context.instructions import quoted, still_held
+from manus.nodes.context.notes import Sources, bare_lines, bounded, checked_lines, cited_in
+from manus.nodes.context.numbers import numbers_held, numbers_in
+from manus.prompts.compaction import older_left_out
 
 MESSAGES = {
     3: "The port is 8080, the price 1,234.50 EUR.",

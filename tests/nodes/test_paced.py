@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from nodes.paced import SilentStreamError, paced
+from manus.models.paced import SilentStreamError, paced
 
 
 class Source:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from nodes.call_reader import CallReader
-from nodes.lessons import KEPT, lessons
-from nodes.prompted_tools import has_no_tools, read_call, with_prompted_calls
-from state.errors import ModelRefusedError
-from state.messages import calls_of
+from manus.models.call_reader import CallReader
+from manus.models.lessons import KEPT, lessons
+from manus.models.prompted_tools import has_no_tools, read_call, with_prompted_calls
+from manus.state.errors import ModelRefusedError
+from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import Scripted, call, fail, text
 

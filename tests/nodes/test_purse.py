@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from nodes.purse import Purse
-from nodes.reply_figures import Reply
-from state.agent import Usage, no_usage
-from state.budget import Budget
-from state.errors import BudgetError
-from state.ledger import Ledger, as_budget
+from manus.models.purse import Purse
+from manus.models.reply_figures import Reply
+from manus.state.agent import Usage, no_usage
+from manus.state.budget import Budget
+from manus.state.errors import BudgetError
+from manus.state.ledger import Ledger, as_budget
 
 
 def reply(tokens: int) -> Reply:

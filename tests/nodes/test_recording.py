@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-from nodes.recording import (
+from manus.models.recording import (
     Recorder,
     decode_reply,
     encode_reply,
@@ -26,8 +26,8 @@ from nodes.recording import (
     is_ephemeral,
     normal_form,
 )
-from nodes.replay import ReplayModel
-from state.errors import ReplayMismatchError, SettingsError, StorageError
+from manus.models.replay import ReplayModel
+from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, calls, text, tokens
 

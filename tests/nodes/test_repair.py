@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from nodes.repair import REPAIRED, repaired_call, with_repairs
-from nodes.repair_names import meant
-from state.messages import MALFORMED_AT, calls_of
+from manus.models.repair import REPAIRED, repaired_call, with_repairs
+from manus.models.repair_names import meant
+from manus.state.messages import MALFORMED_AT, calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, cut, text, tokens
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.repair import REPAIRED, repaired_call
+from manus.models.repair import REPAIRED, repaired_call
 from tests.helpers.agent import ScriptedAgent
 from tests.nodes.test_repair import SCHEMAS, read
 from tests.server import call, calls, text, tokens

@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from syrupy.assertion import SnapshotAssertion
 
-from nodes.request import IMAGE_LEFT_OUT, notes_for, to_request
-from prompts import agent as prompts
-from state.agent import Circle, Run
+from manus.nodes.turn.request import IMAGE_LEFT_OUT, notes_for, to_request
+from manus.prompts import agent as prompts
+from manus.state.agent import Circle, Run
+from manus.tools.result import Image, Observation
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Request, Scripted, call, calls, text
-from tools.result import Image, Observation
 
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
 SEEN = Observation("A page.", (Image("aGk="),)).content()

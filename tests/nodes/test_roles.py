@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
+from manus.tools.base import AgentTool
+from manus.tools.result import Observation
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.tools import NoArgs
 from tests.server import Request, call, calls, fail, text
-from tools.base import AgentTool
-from tools.result import Observation
 
 
 class Wonder(AgentTool):

@@ -12,15 +12,15 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
-from nodes.context_size import most
-from nodes.lessons import lessons
-from nodes.origins import THOUGHT_BY, Back, origin_of
-from nodes.sealed import CALLS, NO_SIGNATURE, Sealed
-from nodes.thoughts import REASONING
-from nodes.tokens import estimate_message
-from nodes.wire import LeanChatOpenAI
-from nodes.wire_forms import WireForms
-from state.model_settings import ModelSettings
+from manus.models.lessons import lessons
+from manus.models.openai_chat import LeanChatOpenAI
+from manus.models.origins import THOUGHT_BY, Back, origin_of
+from manus.models.sealed import CALLS, NO_SIGNATURE, Sealed
+from manus.models.thoughts import REASONING
+from manus.models.tokens import estimate_message
+from manus.models.wire_forms import WireForms
+from manus.nodes.context.context_size import most
+from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import FINDER, SUMMARIZER
 from tests.server import Scripted, ScriptedServer, fail, mentions, raw, text, tokens

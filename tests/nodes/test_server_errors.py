@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from nodes.model_errors import explain
-from nodes.prompted_tools import has_no_tools
-from nodes.thought_errors import misses_thoughts
-from nodes.waits import server_wait
-from state.errors import (
+from manus.models.errors import explain
+from manus.models.prompted_tools import has_no_tools
+from manus.models.retry_after import server_wait
+from manus.models.thought_errors import misses_thoughts
+from manus.state.errors import (
     ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
 )
-from state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings
 from tests.helpers.failure import failure_of
 from tests.server import Raw, ScriptedServer, raw
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nodes.server_usage import cache_tokens
-from state.settings import Settings
+from manus.models.server_usage import cache_tokens
+from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent
 from tests.nodes.test_chunks import STOP, said, sse, streamed
 from tests.nodes.test_compatible import whole

@@ -8,9 +8,9 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from nodes.circles import Finding
-from nodes.stuck_check import counted, next_circle
-from state.agent import Circle, no_usage
+from manus.nodes.stuck_check import counted, next_circle
+from manus.nodes.turn.loop_detection import Finding
+from manus.state.agent import Circle, no_usage
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import call, calls, text
 

@@ -13,14 +13,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from nodes.beginning import goes_on
-from nodes.ending import Facts
-from nodes.mending import mend, replacing
-from nodes.reply import prepared
-from nodes.results import output_of, results_of
-from prompts import agent as prompts
-from state.agent import Run, StopReason
-from state.messages import MALFORMED_AT, append_messages, unanswered
+from manus.nodes.turn.history_repair import mend, replacing
+from manus.nodes.turn.reply import prepared
+from manus.nodes.turn.results import output_of, results_of
+from manus.nodes.turn.run_start import goes_on
+from manus.nodes.turn.stop_conditions import Facts
+from manus.prompts import agent as prompts
+from manus.state.agent import Run, StopReason
+from manus.state.messages import MALFORMED_AT, append_messages, unanswered
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 

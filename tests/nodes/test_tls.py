@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from state.browser_settings import EgressSettings
+from manus.state.browser_settings import EgressSettings
+from manus.tools.web.egress import EgressRules
+from manus.tools.web.egress_proxy import EgressProxy
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer, raw, text
-from tools.egress import EgressRules
-from tools.egress_proxy import EgressProxy
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from nodes.image_tokens import UNKNOWN, image_tokens, size_of
-from nodes.languages import cyrillic_cost, latin_cost
-from nodes.tokens import (
+from manus.models.image_tokens import UNKNOWN, image_tokens, size_of
+from manus.models.languages import cyrillic_cost, latin_cost
+from manus.models.tokens import (
     Calibration,
     estimate_message,
     estimate_request,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nodes.model_errors import explain
-from nodes.waits import seconds_of, server_wait
-from state.errors import ModelRefusedError, ModelUnavailableError
+from manus.models.errors import explain
+from manus.models.retry_after import seconds_of, server_wait
+from manus.state.errors import ModelRefusedError, ModelUnavailableError
 from tests.helpers.agent import ScriptedAgent
 from tests.nodes.test_model_errors import failure
 from tests.server import ScriptedServer, fail, raw, text

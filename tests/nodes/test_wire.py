@@ -22,16 +22,16 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from nodes.malformed import RAW_CALLS, arguments_of, told_apart, with_malformed
-from nodes.paced import SilentStreamError
-from nodes.wire import LeanChatOpenAI
-from nodes.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
-from state.messages import MALFORMED_AT
+from manus.models.malformed import RAW_CALLS, arguments_of, told_apart, with_malformed
+from manus.models.openai_chat import LeanChatOpenAI
+from manus.models.paced import SilentStreamError
+from manus.models.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
+from manus.state.messages import MALFORMED_AT
+from manus.tools.result import Image, Observation
+from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
 from tests.server import ScriptedServer, call, calls, hang, text
-from tools.result import Image, Observation
-from tools.terminate import TerminateArgs
 
 CALL = {"name": "read", "args": {"path": "ä", "n": [1, None]}, "id": "c1", "type": "tool_call"}
 PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT}"}}

@@ -17,13 +17,13 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 
-from nodes.malformed import with_malformed
-from nodes.model_errors import explain
-from nodes.models import build_model
-from nodes.repair import is_cut_off, with_repairs
-from state.errors import ModelRefusedError
-from state.messages import calls_of
-from state.model_settings import ModelSettings
+from manus.models.errors import explain
+from manus.models.factory import build_model
+from manus.models.malformed import with_malformed
+from manus.models.repair import is_cut_off, with_repairs
+from manus.state.errors import ModelRefusedError
+from manus.state.messages import calls_of
+from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.helpers.failure import failure_of
 from tests.helpers.raw_server import Answer, RawServer

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph.outcome import Outcome
-from nodes.running import close_waiting
-from state.context import Context
+from manus.graph.outcome import Outcome
+from manus.nodes.active_run import close_waiting
+from manus.state.context import Context
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.providers.anthropic import Anthropic
 from tests.providers.azure import Azure

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from state.budget import Budget
-from state.context import Context
-from state.usage import summed
+from manus.state.budget import Budget
+from manus.state.context import Context
+from manus.state.usage import summed
 from tests.helpers.agent import thread_config
 from tests.providers.conftest import PROVIDERS, ProvidedAgent
 from tests.providers.turns import Turn

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from nodes.extras import with_tools
-from nodes.models import build_model
-from state.settings import load_settings
+from manus.models.extras import with_tools
+from manus.models.factory import build_model
+from manus.state.settings import load_settings
 from tests.providers.conftest import ProvidedAgent
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Turn

@@ -142,7 +142,7 @@ def thinker(agent: ProvidedAgent, request: pytest.FixtureRequest) -> ProvidedAge
 def _newer(agent: ProvidedAgent) -> Any:
     async def watch(*replies: Any, thread: str = "t", **chosen: Any) -> list[Any]:
         agent.asked.script(*replies)
-        from state.context import Context
+        from manus.state.context import Context
 
         context = Context(workspace=str(agent.workspace), **chosen)
         events: Any = await agent.graph.astream_events(

@@ -4,8 +4,8 @@ import time
 
 from langchain_core.tools import tool
 
-from graph import build_agent
-from state.profile import Profile
+from manus.graph import build_agent
+from manus.state.profile import Profile
 
 
 @tool

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from langgraph_sdk import get_client
 
-from state.context import Context
+from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, hang, mentions, text
 from tests.server_api.dev_server import DevServer, serving
 from tests.server_api.studio import Studio, is_there, said, until

@@ -11,7 +11,7 @@ import pytest
 from langgraph_sdk import get_client
 
 from manus.checkpoint import open_store
-from state.settings import Settings
+from manus.state.settings import Settings
 from tests.manus.postgres_server import PostgresServer, binaries, running
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import DevServer, serving

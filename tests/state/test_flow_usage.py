@@ -1,8 +1,8 @@
 """The sum of what a flow's parts have used."""
 
-from state.agent import Usage, no_usage
-from state.spending import RoleUsage
-from state.usage import add_usage
+from manus.state.agent import Usage, no_usage
+from manus.state.spending import RoleUsage
+from manus.state.usage import add_usage
 
 
 def used(tokens: int, **more: RoleUsage) -> Usage:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from state.budget import Budget
-from state.ledger import Ledger, as_budget
+from manus.state.budget import Budget
+from manus.state.ledger import Ledger, as_budget
 
 LIMIT = 100.0
 

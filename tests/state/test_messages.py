@@ -23,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from state.messages import (
+from manus.state.messages import (
     append_messages,
     call_ids,
     has_calls,

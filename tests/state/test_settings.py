@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from state.errors import SettingsError
-from state.model_settings import ModelSettings, provider_of
-from state.settings import Settings, load_settings
+from manus.state.errors import SettingsError
+from manus.state.model_settings import ModelSettings, provider_of
+from manus.state.settings import Settings, load_settings
 
 
 @pytest.fixture

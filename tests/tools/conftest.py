@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from state.errors import ToolError
-from tools.archive import Archive, Archived
-from tools.excerpt import excerpt
-from tools.recall import EMPTY, NOTHING, Recall
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.errors import ToolError
+from manus.tools.archive import Archive, Archived
+from manus.tools.recall import EMPTY, NOTHING, Recall
+from manus.tools.session import Session
+from manus.tools.web.excerpt import excerpt
+from manus.tools.workspace import Workspace
 
 MESSAGES = [
     Archived("a", 1, "agent", "I run the tests in tests/test_orders.py."),

@@ -10,11 +10,11 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Send
 
-from state.agent import ToolTask
-from tools.ask_human import AskHuman
-from tools.catalog import Catalog
-from tools.execute import execute
-from tools.session import Session
+from manus.state.agent import ToolTask
+from manus.tools.ask_human import AskHuman
+from manus.tools.catalog import Catalog
+from manus.tools.execute import execute
+from manus.tools.session import Session
 
 
 class State(TypedDict, total=False):

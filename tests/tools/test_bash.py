@@ -12,15 +12,15 @@ import psutil
 import pytest
 from blockbuster import blockbuster_ctx
 
-from state.agent import ToolTask
-from state.errors import ToolError, ToolUnavailableError
-from tools.bash import Bash
-from tools.catalog import Catalog
-from tools.execute import execute
-from tools.locks import WORKSPACE, Touch
-from tools.result import Observation
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.agent import ToolTask
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.bash import Bash
+from manus.tools.catalog import Catalog
+from manus.tools.execute import execute
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 GONE = "variables, functions and options are gone"
 

@@ -10,14 +10,14 @@ from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from state.errors import StorageError
+from manus.state.errors import StorageError
+from manus.tools.base import Arguments
+from manus.tools.call import observe_call
+from manus.tools.journal import Entry
+from manus.tools.locks import Touch
+from manus.tools.result import Observation
+from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone, raising, said_of
-from tools.base import Arguments
-from tools.call import observe_call
-from tools.journal import Entry
-from tools.locks import Touch
-from tools.result import Observation
-from tools.session import Session
 
 
 @pytest.mark.parametrize(

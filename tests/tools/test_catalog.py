@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, tool
 
-from state.errors import SettingsError
-from tools.ask_human import AskHuman
-from tools.base import AgentTool
-from tools.catalog import BUILT_IN, Catalog, build_catalog
-from tools.session import Session
-from tools.terminate import Terminate
+from manus.state.errors import SettingsError
+from manus.tools.ask_human import AskHuman
+from manus.tools.base import AgentTool
+from manus.tools.catalog import BUILT_IN, Catalog, build_catalog
+from manus.tools.session import Session
+from manus.tools.terminate import Terminate
 
 
 @tool

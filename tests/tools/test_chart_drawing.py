@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from state.errors import ToolError
-from tools.chart.draw import specify
-from tools.chart.drawing import labels
-from tools.chart.spec import Chart
-from tools.chart.table import categories, time_labels
+from manus.state.errors import ToolError
+from manus.tools.chart.draw import specify
+from manus.tools.chart.drawing import labels
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import categories, time_labels
 
 
 def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:

@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, field_validator
 from typing_extensions import TypedDict
 
-from state.errors import SettingsError, ToolError
-from tools.catalog import Catalog
-from tools.create_chat_completion import CreateChatCompletion, create_chat_completion
-from tools.session import Session
+from manus.state.errors import SettingsError, ToolError
+from manus.tools.catalog import Catalog
+from manus.tools.create_chat_completion import CreateChatCompletion, create_chat_completion
+from manus.tools.session import Session
 
 
 class Part(BaseModel):

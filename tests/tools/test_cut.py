@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.clean import storable
-from tools.cut import cut_observation
-from tools.workspace import Workspace
+from manus.tools.clean import storable
+from manus.tools.cut import cut_observation
+from manus.tools.workspace import Workspace
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import async_playwright
 
-from tools.catalog import build_catalog
-from tools.result import Observation
-from tools.session import Session
+from manus.tools.catalog import build_catalog
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 ROWS = [
     {"日期": f"2024-{month:02}-01", "地区": place, "销量": month * factor, "a.b[0]": month % 4}
@@ -91,12 +91,13 @@ async def test_each_type_is_drawn(kind: str, session: Session, root: Path) -> No
 
 def test_its_process_loads_nothing_of_the_agent() -> None:
     """Each chart would wait a second for it."""
-    code = "import sys, tools.chart.draw, tools.chart.page, tools.chart.table; print(*sys.modules)"
+    modules = ", ".join(f"manus.tools.chart.{name}" for name in ("draw", "page", "table"))
+    code = f"import sys, {modules}; print(*sys.modules)"
     command = [sys.executable, "-P", "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     loaded = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     packages = {name.partition(".")[0] for name in loaded.stdout.split()}
-    assert {"tools", "pydantic"} <= packages
+    assert {"manus", "pydantic"} <= packages
     assert not packages & {"langchain_core", "langgraph", "langsmith", "openai", "httpx2"}
 
 
@@ -231,7 +232,7 @@ exec {python} -P -c '
 import runpy, sys
 sys.modules["{package}"] = None
 sys.argv = ["worker", sys.argv[1]]
-runpy.run_module("tools.chart.worker", run_name="__main__", alter_sys=True)
+runpy.run_module("manus.tools.chart.worker", run_name="__main__", alter_sys=True)
 ' "$4"
 """
 

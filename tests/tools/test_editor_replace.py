@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from manus.tools.session import Session
 from tests.helpers.edits import Edit, done, editor_of, refused
-from tools.session import Session
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
-from tools.session import Session
-from tools.workspace import Workspace
 
 
 @pytest.fixture

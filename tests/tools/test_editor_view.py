@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from state.context import Context
+from manus.state.context import Context
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.helpers.edits import Edit, done, editor_of, refused
-from tools.session import Session
-from tools.workspace import Workspace
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"

@@ -19,15 +19,15 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from state.agent import ToolTask
-from state.errors import StorageError
+from manus.state.agent import ToolTask
+from manus.state.errors import StorageError
+from manus.tools.catalog import Catalog
+from manus.tools.execute import NOTHING, UNKNOWN_EFFECT, execute
+from manus.tools.journal import Journal
+from manus.tools.locks import Touch
+from manus.tools.result import Image, Observation
+from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone, raising, said_of
-from tools.catalog import Catalog
-from tools.execute import NOTHING, UNKNOWN_EFFECT, execute
-from tools.journal import Journal
-from tools.locks import Touch
-from tools.result import Image, Observation
-from tools.session import Session
 
 
 async def test_a_call_becomes_one_message(session: Session) -> None:
@@ -183,10 +183,10 @@ async def test_a_killed_process_does_not_repeat_its_effect(tmp_path: Path) -> No
 import asyncio, os, sys
 from pathlib import Path
 from tests.helpers.acting import Act, execute_alone
-from tools.journal import Journal
-from tools.result import Observation
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.tools.journal import Journal
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 def act(text):
     with open("effects", "a") as file:

@@ -12,11 +12,11 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 
+from manus.tools.catalog import Catalog
+from manus.tools.result import Image
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 from tests.helpers.acting import Act, execute_alone
-from tools.catalog import Catalog
-from tools.result import Image
-from tools.session import Session
-from tools.workspace import Workspace
 
 
 async def test_a_plain_function_is_a_tool(session: Session) -> None:

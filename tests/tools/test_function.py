@@ -11,9 +11,9 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from state.errors import SettingsError
-from tools.call import observe_call
-from tools.function import from_function
+from manus.state.errors import SettingsError
+from manus.tools.call import observe_call
+from manus.tools.function import from_function
 
 
 def described(word: str, times: int = 1, tone: Literal["calm", "loud"] = "calm") -> str:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.cut import cut_observation
-from tools.graphemes import beginning, boundary_after, boundary_before, ending
-from tools.workspace import Workspace
+from manus.tools.cut import cut_observation
+from manus.tools.graphemes import beginning, boundary_after, boundary_before, ending
+from manus.tools.workspace import Workspace
 
 SIGNS = [
     "👨‍👩‍👧‍👦",

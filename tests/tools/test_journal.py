@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from state.errors import StorageError
-from tools.journal import Entry, Journal
+from manus.state.errors import StorageError
+from manus.tools.journal import Entry, Journal
 
 MESSAGE = {"content": "done ✓", "tool_call_id": "c1", "name": "bash", "status": "success"}
 
@@ -150,7 +150,7 @@ def test_a_killed_process_leaves_its_claim(path: Path) -> None:
     program = """
 import os, signal, sys
 from pathlib import Path
-from tools.journal import Journal
+from manus.tools.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 journal.open()
 journal.begin("k", "bash")

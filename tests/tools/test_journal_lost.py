@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.journal import Journal
+from manus.tools.journal import Journal
 
 CALLS = [f"call {number}" for number in range(190)]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.locks import EVERYTHING, WORKSPACE, ResourceLocks, Touch
+from manus.tools.locks import EVERYTHING, WORKSPACE, ResourceLocks, Touch
 
 
 @pytest.mark.parametrize(

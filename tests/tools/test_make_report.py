@@ -13,9 +13,9 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import Browser, async_playwright
 
-from tools.catalog import build_catalog
-from tools.result import Observation
-from tools.session import Session
+from manus.tools.catalog import build_catalog
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'
 

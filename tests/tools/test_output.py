@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.output import HEAD, TAIL, Capture, PipeReader
+from manus.tools.shell.output import HEAD, TAIL, Capture, PipeReader
 
 
 def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:

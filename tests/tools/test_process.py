@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from state.errors import ToolError, ToolUnavailableError
-from tools.process import (
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.shell.process import (
     LONGEST_PROGRAM,
     Finished,
     exit_state,
@@ -21,8 +21,8 @@ from tools.process import (
     scrubbed,
     start,
 )
-from tools.process_tree import MARK, end_tree, new_mark, tree
-from tools.workspace import Workspace
+from manus.tools.shell.process_tree import MARK, end_tree, new_mark, tree
+from manus.tools.workspace import Workspace
 
 DEADLINE = 60.0
 

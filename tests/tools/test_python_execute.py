@@ -10,14 +10,14 @@ import psutil
 import pytest
 from blockbuster import blockbuster_ctx
 
-from state.agent import ToolTask
-from state.errors import ToolUnavailableError
-from tools.catalog import Catalog
-from tools.execute import execute
-from tools.locks import WORKSPACE, Touch
-from tools.python_execute import PythonExecute
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.agent import ToolTask
+from manus.state.errors import ToolUnavailableError
+from manus.tools.catalog import Catalog
+from manus.tools.execute import execute
+from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.python_execute import PythonExecute
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 STOPPED = (
     "[stopped: not done after {} s, and all that it had started is ended; make it quicker, "

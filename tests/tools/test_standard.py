@@ -13,11 +13,11 @@ from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from state.browser_settings import EgressSettings, SearchSettings
-from state.settings import Settings
+from manus.state.browser_settings import EgressSettings, SearchSettings
+from manus.state.settings import Settings
+from manus.tools.catalog import BUILT_IN
+from manus.tools.session import Session
 from tests.browser.site import Answer, Site
-from tools.catalog import BUILT_IN
-from tools.session import Session
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "ask_human": {"inquire": "Which colour?"},

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from blockbuster import blockbuster_ctx
 
-from state.agent import ToolTask
+from manus.state.agent import ToolTask
+from manus.tools.catalog import Catalog
+from manus.tools.execute import execute
+from manus.tools.journal import Journal
+from manus.tools.locks import Touch
+from manus.tools.session import Session
+from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
-from tools.catalog import Catalog
-from tools.execute import execute
-from tools.journal import Journal
-from tools.locks import Touch
-from tools.session import Session
-from tools.str_replace_editor import StrReplaceEditor
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.agent import ToolTask
-from tools.bash import Bash
-from tools.catalog import Catalog
-from tools.cut import cut_observation
-from tools.execute import execute
-from tools.session import Session
-from tools.synopsis import fitted, synopsis
-from tools.synopsis_log import template_of
-from tools.workspace import Workspace
+from manus.state.agent import ToolTask
+from manus.tools.bash import Bash
+from manus.tools.catalog import Catalog
+from manus.tools.cut import cut_observation
+from manus.tools.execute import execute
+from manus.tools.session import Session
+from manus.tools.synopsis import fitted, synopsis
+from manus.tools.synopsis_log import template_of
+from manus.tools.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 ROOM = 4_000

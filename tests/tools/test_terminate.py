@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tools.catalog import Catalog
-from tools.session import Session
-from tools.terminate import Terminate
+from manus.tools.catalog import Catalog
+from manus.tools.session import Session
+from manus.tools.terminate import Terminate
 
 
 @pytest.mark.parametrize("status", ["success", "failure"])

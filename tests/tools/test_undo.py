@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.undo import KEEP_ALL, KEEP_BYTES, KEEP_EACH, Record, UndoStore, digest
+from manus.tools.editor.undo import KEEP_ALL, KEEP_BYTES, KEEP_EACH, Record, UndoStore, digest
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from state.errors import ToolError, UsageError
-from tools.locks import Touch
-from tools.workspace import Workspace
+from manus.state.errors import ToolError, UsageError
+from manus.tools.locks import Touch
+from manus.tools.workspace import Workspace
 
 
 @pytest.fixture

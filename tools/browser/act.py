@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from langgraph.types import interrupt
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.actions import carry_out
-from tools.browser.arguments import AIMED, BrowserArgs
-from tools.browser.browser import Browser
-from tools.browser.navigate import navigation_seconds
-from tools.browser.patience import PageStuckError
-from tools.browser.report import changes, look_before
-from tools.browser.settle import settle
-from tools.browser.state import describe
-from tools.browser.tab import Tab
-from tools.browser.target import NotThereError
-from tools.session import Session
+from manus.state.errors import ToolError
+from manus.tools.browser.actions import carry_out
+from manus.tools.browser.arguments import AIMED, BrowserArgs
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.navigate import navigation_seconds
+from manus.tools.browser.patience import PageStuckError
+from manus.tools.browser.report import changes, look_before
+from manus.tools.browser.settle import settle
+from manus.tools.browser.state import describe
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.target import NotThereError
+from manus.tools.session import Session
 
 _UNTIMED = frozenset({"wait", "extract_content"})
 _MORE_SECONDS = 90.0

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from state.errors import ToolError
-from tools.browser.arguments import BrowserArgs
-from tools.browser.browser import Browser
-from tools.browser.dropdown import get_dropdown_options, select_dropdown_option
-from tools.browser.files import upload_file
-from tools.browser.keyboard import input_text, send_keys
-from tools.browser.navigate import go_back, go_to_url, refresh
-from tools.browser.pointer import click_at, click_element, drag, hover
-from tools.browser.reading import extract_content
-from tools.browser.screenshot import screenshot
-from tools.browser.scrolling import scroll, scroll_to_text
-from tools.browser.tab import Tab
-from tools.session import Session
+from manus.state.errors import ToolError
+from manus.tools.browser.arguments import BrowserArgs
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.dropdown import get_dropdown_options, select_dropdown_option
+from manus.tools.browser.files import upload_file
+from manus.tools.browser.keyboard import input_text, send_keys
+from manus.tools.browser.navigate import go_back, go_to_url, refresh
+from manus.tools.browser.pointer import click_at, click_element, drag, hover
+from manus.tools.browser.reading import extract_content
+from manus.tools.browser.screenshot import screenshot
+from manus.tools.browser.scrolling import scroll, scroll_to_text
+from manus.tools.browser.tab import Tab
+from manus.tools.session import Session
 
 
 async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
@@ -81,7 +81,7 @@ async def _aimed(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
 async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if a.action == "open_tab":
         if a.url:
-            from tools.browser.navigate import complete_url
+            from manus.tools.browser.navigate import complete_url
 
             browser.proxy.rules.check_url(complete_url(a.url))
         fresh = await browser.open_tab()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tools.base import Arguments
+from manus.tools.base import Arguments
 
 PICTURE = "screenshot.png"
 """Where a screenshot goes whose file is not named."""

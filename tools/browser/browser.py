@@ -10,16 +10,16 @@ from typing import Any
 from playwright.async_api import Dialog, Download, Page
 from playwright.async_api import Error as PlaywrightError
 
-from state.browser_settings import BrowserSettings
-from tools.browser.dialogs import OpenQuestion, answer_dialog
-from tools.browser.downloads import keep_download
-from tools.browser.engine import Engine, start_engine
-from tools.browser.log import Log
-from tools.browser.patience import PageStuckError, within
-from tools.browser.tab import Tab
-from tools.egress_proxy import EgressProxy, egress_of
-from tools.session import Session
-from tools.workspace import Workspace
+from manus.state.browser_settings import BrowserSettings
+from manus.tools.browser.dialogs import OpenQuestion, answer_dialog
+from manus.tools.browser.downloads import keep_download
+from manus.tools.browser.engine import Engine, start_engine
+from manus.tools.browser.log import Log
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.tab import Tab
+from manus.tools.session import Session
+from manus.tools.web.egress_proxy import EgressProxy, egress_of
+from manus.tools.workspace import Workspace
 
 NAME = "browser"
 """Its name in the session."""

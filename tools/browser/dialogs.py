@@ -9,8 +9,8 @@ from typing import Literal
 from playwright.async_api import Dialog
 from playwright.async_api import Error as PlaywrightError
 
-from tools.browser.log import Log
-from tools.browser.tab import Tab
+from manus.tools.browser.log import Log
+from manus.tools.browser.tab import Tab
 
 _TOO_MANY = 15
 

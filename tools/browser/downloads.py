@@ -13,9 +13,9 @@ from pathlib import Path
 from playwright.async_api import Download
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.log import Log
-from tools.workspace import Workspace
+from manus.state.errors import ToolError
+from manus.tools.browser.log import Log
+from manus.tools.workspace import Workspace
 
 FOLDER = "downloads"
 _MEGABYTE = 1024 * 1024

@@ -6,9 +6,9 @@ from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.tab import Tab
-from tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+from manus.state.errors import ToolError
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
 
 _MAX_OPTIONS = 200
 

@@ -20,10 +20,10 @@ from playwright.async_api import (
 )
 from playwright.async_api import Error as PlaywrightError
 
-from state.browser_settings import BrowserSettings
-from state.errors import ToolUnavailableError
-from tools.browser.find import find_browser
-from tools.browser.scripts import load_scripts, script
+from manus.state.browser_settings import BrowserSettings
+from manus.state.errors import ToolUnavailableError
+from manus.tools.browser.find import find_browser
+from manus.tools.browser.scripts import load_scripts, script
 
 log = logging.getLogger("manus")
 

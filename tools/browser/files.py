@@ -9,10 +9,10 @@ from playwright.async_api import ElementHandle, FilePayload
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from state.errors import ToolError
-from tools.browser.browser import Browser
-from tools.browser.tab import Tab
-from tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+from manus.state.errors import ToolError
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
 
 _MAX_BYTES = 50 * 1000 * 1000
 """What Playwright takes over its wire."""

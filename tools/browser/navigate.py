@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from state.errors import ToolError
-from tools.browser.browser import Browser
-from tools.browser.tab import Tab
+from manus.state.errors import ToolError
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.tab import Tab
 
 _SHARE = 0.6
 """Of an action's time, the part that a server may take for the beginning of its answer."""

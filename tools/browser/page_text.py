@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from tools.browser.numbering import Numbering, Reference
-from tools.browser.snapshot import FrameView
+from manus.tools.browser.numbering import Numbering, Reference
+from manus.tools.browser.snapshot import FrameView
 
 _SCREEN_ROOM = 0.1
 

@@ -6,10 +6,10 @@ import asyncio
 
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.patience import PageStuckError, within
-from tools.browser.tab import Tab
-from tools.pdf_text import pdf_markdown, pdf_pages
+from manus.state.errors import ToolError
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.tab import Tab
+from manus.tools.web.pdf_text import pdf_markdown, pdf_pages
 
 _FETCH_SECONDS = 20.0
 _MAX_BYTES = 50 * 1024 * 1024

@@ -9,10 +9,10 @@ from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from state.errors import ToolError
-from tools.browser.scripts import script
-from tools.browser.tab import Tab
-from tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+from manus.state.errors import ToolError
+from manus.tools.browser.scripts import script
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
 
 _DRAG_STEPS = 12
 

@@ -7,15 +7,15 @@ import asyncio
 from langchain_core.messages import HumanMessage, SystemMessage
 from playwright.async_api import Error as PlaywrightError
 
-from prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
-from prompts.render import render
-from state.errors import ModelError, ToolError
-from tools.browser.patience import PageStuckError, within
-from tools.browser.pdf import pdf_text
-from tools.browser.tab import Tab
-from tools.main_text import main_text
-from tools.relevance import cut_by_relevance
-from tools.session import Session
+from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
+from manus.prompts.render import render
+from manus.state.errors import ModelError, ToolError
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.pdf import pdf_text
+from manus.tools.browser.tab import Tab
+from manus.tools.session import Session
+from manus.tools.web.main_text import main_text
+from manus.tools.web.relevance import cut_by_relevance
 
 _HTML_SECONDS = 10.0
 _PAGE_CHARACTERS = 8_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tools.browser.browser import Browser
-from tools.browser.tab import Tab
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.tab import Tab
 
 _MAX_LINES = 8
 _MAX_REFUSALS = 3

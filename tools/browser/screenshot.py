@@ -7,13 +7,13 @@ from pathlib import Path
 
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.arguments import PICTURE
-from tools.browser.browser import Browser
-from tools.browser.numbering import Reference
-from tools.browser.patience import PageStuckError, within
-from tools.browser.snapshot import FrameView, take_snapshot
-from tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.state.errors import ToolError
+from manus.tools.browser.arguments import PICTURE
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.numbering import Reference
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.snapshot import FrameView, take_snapshot
+from manus.tools.browser.tab import ANSWER_SECONDS, Tab
 
 _SECONDS = 8.0
 

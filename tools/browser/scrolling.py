@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.patience import PageStuckError, within
-from tools.browser.scripts import script
-from tools.browser.tab import ANSWER_SECONDS, Tab
-from tools.browser.target import find_target
+from manus.state.errors import ToolError
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.scripts import script
+from manus.tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.tools.browser.target import find_target
 
 
 async def scroll(tab: Tab, direction: int, amount: int | None, number: int | None) -> str:

@@ -7,9 +7,9 @@ import time
 
 from playwright.async_api import Error as PlaywrightError
 
-from tools.browser.browser import Browser
-from tools.browser.patience import PageStuckError
-from tools.browser.tab import Tab
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.patience import PageStuckError
+from manus.tools.browser.tab import Tab
 
 _STILL_MS = 120.0
 """A page that has not changed for this long is taken to be done."""

@@ -9,8 +9,8 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
-from tools.browser.patience import PageStuckError, within
-from tools.browser.scripts import script
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.scripts import script
 
 _MAX_ELEMENTS = 300
 _MAX_TEXTS = 300

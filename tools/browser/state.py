@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from playwright.async_api import Error as PlaywrightError
 
-from prompts.browser import STATE_HEAD
-from tools.browser.browser import NAME, Browser
-from tools.browser.numbering import Numbering
-from tools.browser.page_text import extent, fit, page_lines
-from tools.browser.patience import PageStuckError, within
-from tools.browser.pdf import pdf_preview
-from tools.browser.settle import settle
-from tools.browser.snapshot import FrameView, take_snapshot
-from tools.browser.tab import ANSWER_SECONDS, Tab
-from tools.result import Image
-from tools.session import Session
+from manus.prompts.browser import STATE_HEAD
+from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.numbering import Numbering
+from manus.tools.browser.page_text import extent, fit, page_lines
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.pdf import pdf_preview
+from manus.tools.browser.settle import settle
+from manus.tools.browser.snapshot import FrameView, take_snapshot
+from manus.tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.tools.result import Image
+from manus.tools.session import Session
 
 _SCREENSHOT_SECONDS = 5.0
 _QUALITY = 60

@@ -10,10 +10,10 @@ from typing import Any
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from tools.browser.log import Log
-from tools.browser.numbering import Numbering
-from tools.browser.patience import PageStuckError, within
-from tools.browser.scripts import script
+from manus.tools.browser.log import Log
+from manus.tools.browser.numbering import Numbering
+from manus.tools.browser.patience import PageStuckError, within
+from manus.tools.browser.scripts import script
 
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 _ATTACH_SECONDS = 5.0

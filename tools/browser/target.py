@@ -8,10 +8,10 @@ from typing import Any
 from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 
-from state.errors import ToolError
-from tools.browser.patience import within
-from tools.browser.scripts import script
-from tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.state.errors import ToolError
+from manus.tools.browser.patience import within
+from manus.tools.browser.scripts import script
+from manus.tools.browser.tab import ANSWER_SECONDS, Tab
 
 ACTION_MS = 4_000
 """How long an element may take to become ready to be acted on."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tools.browser.act import Outcome, act
-from tools.browser.arguments import BrowserArgs
-from tools.browser.browser import Browser, obtain_browser
-from tools.browser.patience import PageStuckError
-from tools.browser.state import describe
-from tools.result import Observation
-from tools.search_engines import Query
-from tools.search_text import search_text
-from tools.session import Session
+from manus.tools.browser.act import Outcome, act
+from manus.tools.browser.arguments import BrowserArgs
+from manus.tools.browser.browser import Browser, obtain_browser
+from manus.tools.browser.patience import PageStuckError
+from manus.tools.browser.state import describe
+from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.web.search_engines import Query
+from manus.tools.web.search_text import search_text
 
 _RESULTS = 5
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.chart.drawing import Channels, Drawing, color, labels, tooltip, values
-from tools.chart.spec import Chart
-from tools.chart.table import categories, numbers
-from tools.chart.thinning import thinned, top
+from manus.tools.chart.drawing import Channels, Drawing, color, labels, tooltip, values
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import categories, numbers
+from manus.tools.chart.thinning import thinned, top
 
 _REACH = 1.5
 """Heights of the box that a whisker reaches at most (Tukey)."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.errors import ToolError
-from tools.chart.drawing import Channels, Drawing, color, drawn, labels
-from tools.chart.spec import Chart
-from tools.chart.table import categories, numbers
-from tools.chart.thinning import top
+from manus.state.errors import ToolError
+from manus.tools.chart.drawing import Channels, Drawing, color, drawn, labels
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import categories, numbers
+from manus.tools.chart.thinning import top
 
 
 def histogram(chart: Chart, table: Any, order: list[str], _: list[str]) -> Drawing:

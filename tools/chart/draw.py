@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.errors import ToolError
-from tools.chart.box import box
-from tools.chart.counts import heatmap, histogram
-from tools.chart.drawing import values
-from tools.chart.pie import pie
-from tools.chart.series import series
-from tools.chart.spec import COLUMNS, Chart
-from tools.chart.table import categories, column
-from tools.chart.theme import config
-from tools.chart.thinning import top
+from manus.state.errors import ToolError
+from manus.tools.chart.box import box
+from manus.tools.chart.counts import heatmap, histogram
+from manus.tools.chart.drawing import values
+from manus.tools.chart.pie import pie
+from manus.tools.chart.series import series
+from manus.tools.chart.spec import COLUMNS, Chart
+from manus.tools.chart.table import categories, column
+from manus.tools.chart.theme import config
+from manus.tools.chart.thinning import top
 
 _SHAPES = {"histogram": histogram, "heatmap": heatmap, "box": box, "pie": pie}
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools.chart.spec import Chart
-from tools.chart.theme import FEW
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.theme import FEW
 
 Channels = dict[str, Any]
 _WIDE, _NARROW = 11.5, 6.4

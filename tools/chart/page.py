@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from state.errors import ToolError
-from tools.chart.theme import config
-from tools.files import replace_file
+from manus.state.errors import ToolError
+from manus.tools.chart.theme import config
+from manus.tools.editor.files import replace_file
 
 # Vega compiles its expressions with `Function`: hence 'unsafe-eval'. Nothing can be loaded or sent.
 _POLICY = (

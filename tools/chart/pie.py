@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.errors import ToolError
-from tools.chart.drawing import Channels, Drawing, tooltip
-from tools.chart.spec import Chart
-from tools.chart.table import categories, numbers
+from manus.state.errors import ToolError
+from manus.tools.chart.drawing import Channels, Drawing, tooltip
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import categories, numbers
 
 SLICES = 12
 """Slices that can be told apart; what is smaller is one slice together."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.chart.drawing import Channels, Drawing, color, drawn, labels
-from tools.chart.spec import Chart
-from tools.chart.table import numbers, scale, time_labels
-from tools.chart.thinning import every, extremes, thinned, top
+from manus.tools.chart.drawing import Channels, Drawing, color, drawn, labels
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import numbers, scale, time_labels
+from manus.tools.chart.thinning import every, extremes, thinned, top
 
 _MARKED = 60
 """Points of a line that are marked each."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tools.arguments import Arguments
+from manus.tools.arguments import Arguments
 
 TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
 Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]

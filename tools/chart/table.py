@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from state.errors import ToolError
+from manus.state.errors import ToolError
 
 KINDS = ".csv, .tsv, .json, .jsonl, .ndjson, .parquet, .xlsx"
 _DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.chart.spec import Chart
+from manus.tools.chart.spec import Chart
 
 POINTS = 5_000
 """Points of a scatter, of a box plot or of all lines that are drawn; of more a part is taken."""

@@ -1,4 +1,4 @@
-"""The process that makes a chart: `python -P -m tools.chart.worker FOLDER`.
+"""The process that makes a chart: `python -P -m manus.tools.chart.worker FOLDER`.
 
 A process of its own, since reading and drawing take seconds of one core and whatever memory the
 file asks for. It finds `job.json` in the folder and leaves `result.json`, and, where there is no
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from state.errors import ToolError
+from manus.state.errors import ToolError
 
 
 def main(folder: Path) -> None:
@@ -31,10 +31,10 @@ def main(folder: Path) -> None:
 def _make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     import vl_convert
 
-    from tools.chart.draw import specify
-    from tools.chart.page import page, script
-    from tools.chart.spec import Chart
-    from tools.chart.table import read_table
+    from manus.tools.chart.draw import specify
+    from manus.tools.chart.page import page, script
+    from manus.tools.chart.spec import Chart
+    from manus.tools.chart.table import read_table
 
     chart = Chart.model_validate(job["chart"])
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mcp import types
 
-from tools.result import Image, Observation
-from tools.workspace import OBSERVATIONS, Workspace
+from manus.tools.result import Image, Observation
+from manus.tools.workspace import OBSERVATIONS, Workspace
 
 _NO_WORDS = "The tool failed without saying why."
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")

@@ -9,8 +9,8 @@ from typing import Any
 from mcp import types
 from pydantic import FileUrl
 
-from state.mcp_settings import McpServer
-from tools.workspace import Workspace
+from manus.state.mcp_settings import McpServer
+from manus.tools.workspace import Workspace
 
 _SHOWN = 500
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from mcp import ClientSession, McpError, types
 
-from state.errors import ToolError, ToolUnavailableError
-from state.mcp_settings import McpServer
-from tools.mcp.link import Link, LostError, NotSentError
-from tools.workspace import Workspace
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.mcp_settings import McpServer
+from manus.tools.mcp.connection import Link, LostError, NotSentError
+from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
 

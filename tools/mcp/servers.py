@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from state.mcp_settings import McpServer
-from tools.catalog import Catalog
-from tools.mcp.names import tool_name
-from tools.mcp.server import Server
-from tools.mcp.tool import McpTool, to_tool
-from tools.session import Session
+from manus.state.mcp_settings import McpServer
+from manus.tools.catalog import Catalog
+from manus.tools.mcp.names import tool_name
+from manus.tools.mcp.server import Server
+from manus.tools.mcp.tool import McpTool, to_tool
+from manus.tools.session import Session
 
 
 async def update(catalog: Catalog, session: Session) -> list[Server]:

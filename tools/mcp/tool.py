@@ -8,12 +8,12 @@ from mcp import types
 from pydantic import Field
 from typing_extensions import override
 
-from tools.base import AgentTool
-from tools.locks import EVERYTHING, Touch
-from tools.mcp.content import to_observation
-from tools.mcp.server import Server
-from tools.result import Observation
-from tools.session import Session
+from manus.tools.base import AgentTool
+from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.mcp.content import to_observation
+from manus.tools.mcp.server import Server
+from manus.tools.result import Observation
+from manus.tools.session import Session
 
 _LONGEST_DESCRIPTION = 4_000
 

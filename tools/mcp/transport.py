@@ -16,12 +16,12 @@ import httpx
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from state.mcp_settings import McpServer
-from tools.mcp.wire import Wire, over_pipes
-from tools.output import PipeReader
-from tools.process import Process, prepare, start
-from tools.process_tree import new_mark
-from tools.workspace import Workspace
+from manus.state.mcp_settings import McpServer
+from manus.tools.mcp.stdio import Wire, over_pipes
+from manus.tools.shell.output import PipeReader
+from manus.tools.shell.process import Process, prepare, start
+from manus.tools.shell.process_tree import new_mark
+from manus.tools.workspace import Workspace
 
 _FAREWELL = 1.0
 """Seconds in which a program may end by itself once its stdin is closed."""

@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tools.report.pictures import Pictures, is_web
+from manus.tools.report.pictures import Pictures, is_web
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

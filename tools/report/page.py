@@ -6,7 +6,7 @@ import re
 from html import escape
 from importlib import resources
 
-from tools.report.body import Body
+from manus.tools.report.body import Body
 
 _CONTENTS_FROM = 4
 """Sections from which on there is a list of them."""
@@ -47,7 +47,7 @@ def page(body: Body, title: str, markdown: str) -> str:
         lang=_language(markdown),
         policy=escape(_POLICY),
         title=escape(title),
-        style=(resources.files("tools.report") / "page.css").read_text("utf-8"),
+        style=(resources.files("manus.tools.report") / "page.css").read_text("utf-8"),
         heading=heading,
         contents=_contents(body),
         body=rest,

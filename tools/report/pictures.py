@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from state.errors import ToolError
-from tools.file_kind import image_type
-from tools.files import read_file
-from tools.workspace import Workspace
+from manus.state.errors import ToolError
+from manus.tools.editor.file_kind import image_type
+from manus.tools.editor.files import read_file
+from manus.tools.workspace import Workspace
 
 MOST = 40 * 2**20
 """Bytes of all pictures of a report together, as files."""

@@ -11,12 +11,12 @@ import pytest_asyncio
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from playwright.async_api import Browser, async_playwright, expect
 
-from nodes.running import close_waiting
+from manus.nodes.active_run import close_waiting
+from manus.tools.browser.find import find_browser
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
 from tests.manus.run_report.viewer import Viewer
 from tests.server import ScriptedServer
-from tools.browser.find import find_browser
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
+from manus.prompts import compaction as prompts
 from manus.run_report.facts import RunFacts, Tokens
 from manus.run_report.gather import gather
 from manus.run_report.page import page
 from manus.run_report.trail import read_trail
 from manus.run_report.usage import total_of
 from manus.run_report.words import reason, state
-from prompts import compaction as prompts
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import Message, call, calls, fail, mentions, text, tokens
 

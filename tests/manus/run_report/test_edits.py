@@ -9,10 +9,10 @@ import pytest
 
 from manus.run_report.edits import Edits, sum_of
 from manus.run_report.facts import Call
-from tools.catalog import Catalog
-from tools.session import Session
-from tools.str_replace_editor import StrReplaceEditor
-from tools.workspace import Workspace
+from manus.tools.catalog import Catalog
+from manus.tools.session import Session
+from manus.tools.str_replace_editor import StrReplaceEditor
+from manus.tools.workspace import Workspace
 
 
 class Editing:

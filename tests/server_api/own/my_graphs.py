@@ -1,5 +1,5 @@
 """A graph of the user's own, as `langgraph.json` names it."""
 
-from graph import build_agent
+from manus.graph import build_agent
 
 glossary = build_agent("glossary")

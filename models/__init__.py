@@ -1,0 +1,1 @@
+"""Asks a model; knows no run, no tool, no graph."""

@@ -1,0 +1,1 @@
+"""What of a history a request holds: truncation, compaction, summaries."""

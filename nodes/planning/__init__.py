@@ -1,0 +1,1 @@
+"""Making, scheduling and carrying out a plan."""

@@ -1,0 +1,1 @@
+"""One exchange with the model: the request, the reply, and what follows from it."""

@@ -1,0 +1,91 @@
+"""From the calls of an assistant message to the tasks of `act`."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
+
+from manus.models.malformed import arguments_of
+from manus.models.replies import ended_at_limit
+from manus.prompts import agent as prompts
+from manus.state.agent import Circle, ToolTask
+from manus.state.messages import calls_of
+
+_SHOWN = 300
+
+
+def to_tasks(
+    message: AIMessage, special: tuple[str, ...], circle: Circle | None = None
+) -> list[ToolTask]:
+    """One task a call, in call order: those to execute and those to refuse.
+
+    Refused are malformed calls, calls after a special tool, and calls that go round in circles
+    once a hint has not helped.
+    """
+    tasks: list[ToolTask] = []
+    ending, cut_off = "", ended_at_limit(message)
+    for index, call in enumerate(calls_of(message)):
+        name, args = call["name"] or "", call["args"]
+        task = ToolTask(
+            index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
+        )
+        refusal = (
+            prompts.after_special(ending) if ending else refused_by(circle, call, cut_off=cut_off)
+        )
+        if refusal is not None:
+            task["refusal"] = refusal
+        if not ending and name.lower() in special:
+            ending = name
+        tasks.append(task)
+    return tasks
+
+
+def refused_by(
+    circle: Circle | None, call: ToolCall | InvalidToolCall, *, cut_off: bool = False
+) -> str | None:
+    """Why a call must not be carried out, for itself or for the circle it belongs to."""
+    name, args = call["name"] or "", call["args"]
+    if not isinstance(args, dict):
+        return explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
+    if circle is None or circle["measure"] != "refuse":
+        return None
+    if comparable(name, args) not in circle["calls"]:
+        return None
+    return prompts.circle_refused(circle["what"])
+
+
+def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
+    """What is wrong with arguments that are not a JSON object, and what would be right.
+
+    `cut_off`: the reply that they stand in ended at its length limit.
+    """
+    raw = call["args"] or ""
+    try:
+        arguments_of(raw)
+        problem = "they are incomplete"
+    except ValueError as error:
+        problem = str(error)
+    shown = raw if len(raw) <= _SHOWN else f"{raw[:_SHOWN]}…"
+    if cut_off:
+        return (
+            f"Not executed: the arguments of `{call['name']}` cannot be read: your message was cut "
+            "off at its length limit. Call again with less at once, in several calls if need be. "
+            f"Received: {shown}"
+        )
+    return (
+        f"Not executed: the arguments of `{call['name']}` cannot be read: {problem}. They must be "
+        f'one JSON object such as {{"name": "value"}}, complete and escaped. Received: {shown}'
+    )
+
+
+def comparable(name: str, args: Any) -> dict[str, Any]:
+    """A call as circles compare it: the name in lower case, arguments in any order of keys."""
+    return {"name": name.lower(), "args": args}
+
+
+def comparable_calls(message: AnyMessage | None) -> list[dict[str, Any]]:
+    """The calls of a message, malformed ones too, as circles compare them."""
+    if not isinstance(message, AIMessage):
+        return []
+    return [comparable(call["name"] or "", call["args"]) for call in calls_of(message)]

@@ -1,0 +1,189 @@
+"""One connection to a server, from its beginning to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import anyio
+import httpx
+from mcp import ClientSession, McpError, types
+
+from manus.state.errors import ManusError, ToolUnavailableError
+from manus.state.mcp_settings import McpServer
+from manus.tools.mcp.offers import Offers
+from manus.tools.mcp.stdio import Wire
+from manus.tools.mcp.transport import reach
+from manus.tools.workspace import Workspace
+
+T = TypeVar("T")
+
+_PATIENCE = 3.0
+"""Seconds for a server to say goodbye, or to show that it is there."""
+_END = 20.0
+_SESSION_TERMINATED = 32600
+"""How the SDK tells that a server at an address does not know our session any more."""
+_CLIENT = types.Implementation(name="manus", version="0.1.0")
+
+
+class NotSentError(Exception):
+    """The connection was gone before the request: the server has not seen it."""
+
+
+class LostError(Exception):
+    """The connection broke while a request was under way: it may have taken effect."""
+
+
+class Link:
+    """An initialised session, held open by a task of its own until it is closed or breaks."""
+
+    def __init__(self, name: str, server: McpServer, workspace: Workspace) -> None:
+        self._name = name
+        self._server = server
+        self._workspace = workspace
+        self._closing = asyncio.Event()
+        self._owner: asyncio.Task[None] | None = None
+        self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+        self._words: Callable[[], str] = str
+        self.offers = Offers(server, workspace)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when the server says that its tools have changed."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is not known to have ended."""
+        return self._owner is not None and not self._owner.done()
+
+    async def open(self) -> None:
+        """Connect.
+
+        Raises:
+            ToolUnavailableError: it is not there, refuses us, or does not answer in time.
+        """
+        self._owner = asyncio.create_task(self._own())
+        seconds = self._server.connect_timeout
+        try:
+            waiting: set[asyncio.Future[Any]] = {self._owner, self._session}
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self.close(at_once=True)
+            raise
+        if self._session.done():
+            return
+        late = not self._owner.done()
+        words = self._words()
+        await self.close(at_once=True)
+        reason = f"it did not answer within {seconds:g} s" if late else self._why()
+        said = f" (it said: {words})" if words else ""
+        raise ToolUnavailableError(
+            f"The MCP server `{self._name}` ({self._server.place}) cannot be used: {reason}{said}."
+        )
+
+    async def _own(self) -> None:
+        async with reach(self._server, self._workspace) as wire:
+            self._words = wire.last_words
+            options: dict[str, Any] = {"message_handler": self._hear, **self.offers.callbacks()}
+            async with ClientSession(
+                wire.read, wire.write, client_info=_CLIENT, **options
+            ) as session:
+                await session.initialize()
+                self._session.set_result(session)
+                await self._until_over(wire)
+
+    async def _until_over(self, wire: Wire) -> None:
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._closing, wire.ended)]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+
+    async def _hear(self, message: Any) -> None:
+        root = getattr(message, "root", None)
+        if isinstance(root, types.ToolListChangedNotification):
+            self.on_change()
+
+    async def request(self, ask: Callable[[ClientSession], Coroutine[Any, Any, T]]) -> T:
+        """The answer to a request, however long it takes.
+
+        Raises:
+            NotSentError, LostError: as they say.
+            McpError: the server answered with an error.
+        """
+        if not self.is_alive or self._owner is None:
+            raise NotSentError
+        work = asyncio.ensure_future(ask(self._session.result()))
+        try:
+            await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise NotSentError if self._was_refused() else LostError
+        except McpError as error:
+            if error.error.code == types.CONNECTION_CLOSED:
+                raise LostError from None
+            if error.error.code == _SESSION_TERMINATED:
+                raise NotSentError from None
+            raise
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise NotSentError from None
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def answers(self) -> bool:
+        """Whether the server still answers at all."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self.request(lambda session: session.send_ping())
+        except McpError:
+            return True  # it knows no ping, but it said so
+        except (TimeoutError, NotSentError, LostError):
+            return False
+        return True
+
+    async def close(self, *, at_once: bool = False) -> None:
+        """End it. What it has started has ended afterwards."""
+        self._closing.set()
+        if self._owner is None:
+            return
+        if not at_once:
+            await asyncio.wait({self._owner}, timeout=_PATIENCE)
+        self._owner.cancel()
+        await asyncio.wait({self._owner}, timeout=_END)
+        if self._owner.done() and not self._owner.cancelled():
+            self._owner.exception()  # seen: nobody else will ask for it
+
+    def _error(self) -> BaseException | None:
+        """What ended it, or None; the first that is not made of others."""
+        if self._owner is None or not self._owner.done() or self._owner.cancelled():
+            return None
+        error = self._owner.exception()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        return error
+
+    def _was_refused(self) -> bool:
+        error = self._error()
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.is_client_error
+        return isinstance(error, httpx.ConnectError)
+
+    def _why(self) -> str:
+        error = self._error()
+        if isinstance(error, httpx.HTTPStatusError):
+            response = error.response
+            return f"it answers {response.status_code} {response.reason_phrase}".rstrip()
+        if isinstance(error, httpx.HTTPError):
+            return f"it cannot be reached ({type(error).__name__})"
+        if error is None or _is_about_the_end(error):
+            return "it ended at once"
+        text = str(error).strip().rstrip(".") or type(error).__name__
+        return text if isinstance(error, ManusError) else f"{type(error).__name__}: {text}"
+
+
+def _is_about_the_end(error: BaseException) -> bool:
+    with contextlib.suppress(AttributeError):
+        return bool(error.error.code == types.CONNECTION_CLOSED)  # type: ignore[attr-defined]
+    return isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)

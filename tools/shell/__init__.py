@@ -1,0 +1,1 @@
+"""Processes, and the persistent shell."""

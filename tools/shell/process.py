@@ -1,0 +1,230 @@
+"""The one place that starts a process: its environment, its walls, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.shell.output import PipeReader
+from manus.tools.shell.process_tree import MARK, PATIENCE, end_tree
+from manus.tools.workspace import Workspace
+
+LONGEST_PROGRAM = 4_000_000
+"""Characters of a command, or of code."""
+
+# What a program needs to find its way; keys, tokens and our own settings are not among it.
+_PASSED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"),
+        *("LD_LIBRARY_PATH", "LOCALE_ARCHIVE"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
+        *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
+        *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
+    }
+)
+_PASSED_PREFIX = "LC_"
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is really started: words, environment, directory."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: Path
+
+
+def prepare(
+    argv: Sequence[str],
+    *,
+    workspace: Workspace,
+    mark: str,
+    directory: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> Launch:
+    """How a program is started for a workspace: the one place for its environment and its walls.
+
+    `directory` is the workspace's root unless given; `extra` goes on top of the environment.
+    """
+    marks = [*filter(None, [os.environ.get(MARK)]), mark]
+    environment = {
+        **scrubbed(os.environ),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8",
+        **(extra or {}),
+        MARK: ":".join(marks),  # an agent inside an agent bears both, so that the outer finds it
+    }
+    return Launch(tuple(argv), environment, directory or workspace.root)
+
+
+def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that programs the model starts may see."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name in _PASSED or name.startswith(_PASSED_PREFIX)
+    }
+    if "HOME" not in kept:
+        with contextlib.suppress(RuntimeError):  # a user without a home
+            kept["HOME"] = str(Path.home())
+    return {"PATH": _DEFAULT_PATH, **kept}
+
+
+class Process:
+    """A running program with a session of its own, and no terminal."""
+
+    def __init__(self, child: asyncio.subprocess.Process, mark: str) -> None:
+        self._child = child
+        self._mark = mark
+        self.pid = child.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, minus the signal's number if one killed it, None while it runs."""
+        return self._child.returncode
+
+    async def wait(self) -> int:
+        """Wait for the program itself, whoever still holds its output."""
+        return await self._child.wait()
+
+    async def end(self) -> None:
+        """End it and every process that comes from it or bears its mark. Not cancellable."""
+        await end_tree(self._mark, self.pid, reaped=self.returncode is not None)
+        with contextlib.suppress(TimeoutError):  # stuck in the kernel: nobody can end it
+            async with asyncio.timeout(PATIENCE):
+                await self._child.wait()
+
+
+async def start(
+    launch: Launch,
+    *,
+    mark: str,
+    output: int,
+    errors: int | None = None,
+    stdin: int = asyncio.subprocess.DEVNULL,
+    descriptors: Sequence[int] = (),
+) -> Process:
+    """Start a program; stdout and stderr go to `output`, in order, and stdin is empty if not given.
+
+    `errors` takes stderr apart, for a program whose stdout is not for people.
+
+    `descriptors` are open in it under the numbers they have here.
+
+    Raises:
+        ToolUnavailableError: the program or the directory is not there, or may not be used.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *launch.argv,
+            cwd=launch.directory,
+            env=launch.environment,
+            stdin=stdin,
+            stdout=output,
+            stderr=output if errors is None else errors,
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+    )
+    try:
+        child = await asyncio.shield(starting)
+    except OSError as error:
+        what = error.filename or launch.argv[0]
+        raise ToolUnavailableError(
+            f"{launch.argv[0]} cannot be started ({what}: {error.strerror}); "
+            "check that it is installed and that the workspace is there."
+        ) from None
+    except asyncio.CancelledError:  # it may have children before we hear that it has started
+        with contextlib.suppress(OSError):
+            await Process(await starting, mark).end()
+        raise
+    return Process(child, mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A program that has ended: what it printed, and its exit code as in `Process.returncode`.
+
+    The exit code is None when it was stopped because its time was up.
+    """
+
+    output: str
+    returncode: int | None
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    workspace: Workspace,
+    mark: str,
+    seconds: float,
+    extra: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program in the workspace to its end, or to the end of its time.
+
+    Nothing that it has started is left afterwards, also when the caller is cancelled.
+
+    Raises:
+        ToolUnavailableError: it cannot be started.
+    """
+    launch = await asyncio.to_thread(prepare, argv, workspace=workspace, mark=mark, extra=extra)
+    reading, writing = os.pipe()
+    reader = PipeReader(reading)
+    try:
+        try:
+            process = await start(launch, mark=mark, output=writing)
+        finally:
+            os.close(writing)
+        code = await _ended_within(process, seconds)
+        capture = reader.take()
+    finally:
+        reader.close()
+    return Finished(await asyncio.to_thread(capture.text), code)
+
+
+async def _ended_within(process: Process, seconds: float) -> int | None:
+    try:
+        async with asyncio.timeout(seconds):
+            return await process.wait()
+    except TimeoutError:
+        return None
+    finally:
+        await process.end()
+
+
+def program_text(argument: str, text: str) -> bytes:
+    """What the model wants executed, as bytes.
+
+    Raises:
+        ToolError: no program can read it: it holds a NUL or half a character, or is enormous.
+    """
+    if "\0" in text:
+        raise ToolError(f"`{argument}` holds a NUL character; write it as an escape instead.")
+    if len(text) > LONGEST_PROGRAM:
+        raise ToolError(
+            f"`{argument}` has {len(text):,} characters, and {LONGEST_PROGRAM:,} is the most that "
+            "can be executed; write large data to a file first."
+        )
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ToolError(
+            f"`{argument}` holds half of a surrogate pair; write the whole character instead."
+        ) from None
+
+
+def exit_state(returncode: int) -> str:
+    """How a program ended, in words: `exit code 3`, `killed by SIGKILL`."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    try:
+        return f"killed by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"killed by signal {-returncode}"

@@ -1,0 +1,1 @@
+"""The web without a browser: egress rules, search, page reader."""

@@ -1,0 +1,243 @@
+"""The egress rules: which places on the network the browser, the search and the reader may reach.
+
+The rules are asked twice. `check_url` looks at what is written in an address before anything is
+sent: the scheme, the name, an address in any notation. `addresses` resolves the name and answers
+with the addresses that may be connected to; whoever connects must use one of these and not
+resolve again, or a name that changes its address in between (DNS rebinding) would get through.
+`manus.tools.web.egress_proxy` does so for every hop of everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from manus.state.browser_settings import EgressSettings
+from manus.state.errors import SettingsError, ToolError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+# What C libraries and browsers take for an IPv4 address besides four decimal numbers.
+_NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_DNS_SECONDS = 10.0
+
+
+class EgressRefusedError(ToolError):
+    """The rules do not let this through; the message names the rule."""
+
+
+class UnreachableError(ToolError):
+    """The name cannot be resolved, or nothing answers there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list: a name or a network, perhaps with a port; neither means all."""
+
+    name: str | None
+    network: Network | None
+    port: int | None
+
+    def covers_name(self, host: str, port: int) -> bool:
+        """Whether the entry means this name, or a name below which it stands."""
+        if self.port not in (None, port) or self.network is not None:
+            return False
+        return self.name is None or host == self.name or host.endswith("." + self.name)
+
+    def covers_address(self, address: Address, port: int) -> bool:
+        """Whether the entry means this address."""
+        if self.port not in (None, port) or self.network is None:
+            return False
+        return address.version == self.network.version and address in self.network
+
+
+def parse_entry(text: str) -> Entry:
+    """An entry of the settings.
+
+    Raises:
+        SettingsError: it is neither a name, an address nor a network.
+    """
+    rest, port = text.strip().lower(), None
+    if match := re.fullmatch(r"(\[[^\]]+\]|[^:\[\]]+):([0-9]{1,5})", rest):
+        rest, port = match[1], int(match[2])
+    rest = rest.strip("[]").rstrip(".")
+    if rest == "*":
+        return Entry(None, None, port)
+    try:
+        return Entry(None, ipaddress.ip_network(rest, strict=False), port)
+    except ValueError:
+        pass
+    name = rest.removeprefix("*.")
+    if not re.fullmatch(r"[^\s/:@*?#]+", name):
+        raise SettingsError(
+            f"egress: `{text}` is neither a host name, an address nor a network such as 10.0.0.0/8."
+        )
+    return Entry(_ascii(name), None, port)
+
+
+def literal_address(host: str) -> Address | None:
+    """The address that a host is, in whatever notation; None if it is a name."""
+    text = host.strip("[]").partition("%")[0]
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    if not _NUMERIC.fullmatch(text.rstrip(".")):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(text.rstrip(".")))
+    except OSError:
+        return None
+
+
+def unwrap(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, where it stands for one."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
+
+
+def private_kind(address: Address) -> str | None:
+    """What kind of address that is not part of the public internet; None if it is part of it."""
+    inner = unwrap(address)
+    if inner.is_loopback or inner.is_unspecified:
+        return "a loopback address"
+    if inner.is_link_local:
+        return "a link-local address"
+    if inner.is_multicast:
+        return "a multicast address"
+    if not inner.is_global or getattr(inner, "is_site_local", False):
+        return "a private address" if inner.is_private else "a reserved address"
+    return None
+
+
+class EgressRules:
+    """The rules made from the settings."""
+
+    def __init__(self, settings: EgressSettings, resolve: Resolve | None = None) -> None:
+        """`resolve` answers a name and port with addresses; the system's resolver by default."""
+        self._allow = [parse_entry(text) for text in settings.allow]
+        self._deny = [parse_entry(text) for text in settings.deny]
+        self._private = [parse_entry(text) for text in settings.allow_private]
+        self._resolve = resolve or _system_resolve
+        self.upstream = settings.upstream_proxy
+
+    def check_url(self, url: str, schemes: Iterable[str] = ("http", "https")) -> None:
+        """Refuse what can be refused by looking at an address alone.
+
+        Raises:
+            EgressRefusedError: the scheme, the name or the address in it is not allowed.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            raise EgressRefusedError(f"{url} is not a valid address.") from None
+        scheme = parts.scheme.lower()
+        if scheme not in schemes:
+            known = " and ".join(schemes)
+            raise EgressRefusedError(
+                f"{url} was refused by the egress rules: only {known} addresses can be opened."
+            )
+        if not host:
+            raise EgressRefusedError(f"{url} is not a valid address: it names no host.")
+        self.check_host(host, port or _PORTS[scheme])
+
+    def check_host(self, host: str, port: int) -> None:
+        """The same for a host and port.
+
+        Raises:
+            EgressRefusedError: it is not allowed, whatever it may resolve to.
+        """
+        address = literal_address(host)
+        if address is not None:
+            self._check_address(host, address, port)
+            return
+        name = _ascii(host)
+        if any(entry.covers_name(name, port) for entry in self._deny):
+            raise _refused(host, "the host is on the deny list (`egress.deny`)")
+        by_address = any(entry.network is not None for entry in self._allow)
+        if self._allow and not by_address and not self._is_listed(name, port):
+            raise _refused(host, "the host is not on the allow list (`egress.allow`)")
+        if name == "localhost" or name.endswith(".localhost"):
+            self._check_private(host, ipaddress.IPv4Address("127.0.0.1"), port)
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that may be connected to.
+
+        Raises:
+            EgressRefusedError: none of them may.
+            UnreachableError: the name cannot be resolved.
+        """
+        self.check_host(host, port)
+        literal = literal_address(host)
+        if literal is not None:
+            return [str(literal)]
+        try:
+            async with asyncio.timeout(_DNS_SECONDS):
+                found = await self._resolve(_ascii(host), port)
+        except (OSError, TimeoutError, UnicodeError):
+            raise UnreachableError(f"The host name {host} cannot be resolved.") from None
+        allowed, refusal = [], None
+        for text in dict.fromkeys(found):
+            try:
+                self._check_address(host, ipaddress.ip_address(text.partition("%")[0]), port)
+                allowed.append(text)
+            except EgressRefusedError as error:
+                refusal = error
+        if not allowed:
+            raise refusal or UnreachableError(f"The host name {host} cannot be resolved.")
+        return allowed
+
+    def _check_address(self, host: str, address: Address, port: int) -> None:
+        both = (address, unwrap(address))
+        name = _ascii(host)
+        if any(e.covers_address(a, port) for e in self._deny for a in both):
+            raise _refused(host, "the address is on the deny list (`egress.deny`)")
+        listed = any(e.covers_address(a, port) for e in self._allow for a in both)
+        if self._allow and not listed and not self._is_listed(name, port):
+            raise _refused(host, "the host is not on the allow list (`egress.allow`)")
+        self._check_private(host, address, port)
+
+    def _is_listed(self, name: str, port: int) -> bool:
+        return any(entry.covers_name(name, port) for entry in self._allow)
+
+    def _check_private(self, host: str, address: Address, port: int) -> None:
+        kind = private_kind(address)
+        if kind is None or any(entry.covers_name(_ascii(host), port) for entry in self._private):
+            return
+        both = (address, unwrap(address))
+        if any(entry.covers_address(a, port) for entry in self._private for a in both):
+            return
+        what = "it is" if literal_address(host) is not None else "the name leads to"
+        raise _refused(host, f"{what} {kind}, which `egress.allow_private` does not allow")
+
+
+def _refused(host: str, why: str) -> EgressRefusedError:
+    return EgressRefusedError(f"{host} was refused by the egress rules: {why}.")
+
+
+def _ascii(host: str) -> str:
+    name = host.lower().rstrip(".")
+    try:
+        return name.encode("idna").decode("ascii") if not name.isascii() else name
+    except UnicodeError:
+        return name
+
+
+async def _system_resolve(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(item[4][0]) for item in found]

@@ -1,0 +1,242 @@
+"""A filtering forward proxy on loopback: every hop of the browser, search and reader goes through.
+
+Redirects, subresources, scripts' requests and WebSockets all arrive here with the host they want,
+so the rules need to be kept in one place only. It resolves names itself and connects to the very
+address that the rules have seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from manus.state.errors import ToolError
+from manus.tools.session import Session
+from manus.tools.web.egress import EgressRefusedError, EgressRules, UnreachableError
+
+_HEAD_LIMIT = 256 * 1024
+_HEAD_SECONDS = 60.0
+_CONNECT_SECONDS = 15.0
+_PIECE = 64 * 1024
+_HOP_BY_HOP = (b"connection:", b"keep-alive:", b"proxy-connection:", b"proxy-authorization:")
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that was not let through, or not reached."""
+
+    number: int
+    host: str
+    reason: str
+    refused: bool
+
+
+class EgressProxy:
+    """The proxy of one run. `start` makes one."""
+
+    def __init__(self, rules: EgressRules) -> None:
+        self.rules = rules
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._incidents: deque[Incident] = deque(maxlen=200)
+        self._count = 0
+
+    @classmethod
+    async def start(cls, rules: EgressRules) -> EgressProxy:
+        """A proxy that listens on a free port of loopback."""
+        proxy = cls(rules)
+        proxy._server = await asyncio.start_server(proxy._accept, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+        return proxy
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    @property
+    def count(self) -> int:
+        """How many incidents there have been: a mark for `since`."""
+        return self._count
+
+    def since(self, mark: int) -> list[Incident]:
+        """The incidents after a mark, without repetitions."""
+        seen: dict[tuple[str, str], Incident] = {}
+        for incident in self._incidents:
+            if incident.number > mark:
+                seen.setdefault((incident.host, incident.reason), incident)
+        return list(seen.values())
+
+    async def close(self) -> None:
+        """Stop listening and drop all connections."""
+        if self._server is None:
+            return
+        self._server.close()
+        tasks = list(self._connections)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # the connections' ends take a turn of the loop
+        self._server = None
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._handle(reader, writer)
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            pass  # one of the two ends has gone; the other is told by the connection's end
+        finally:
+            _drop(writer)
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(_HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
+        target = rest.rpartition(" ")[0]
+        tunnel = method.upper() == "CONNECT"
+        host = target
+        try:
+            host, port = _place(target, tunnel)
+            there = await self._connect(host, port)
+        except ToolError as error:
+            self._note(host, error)
+            await _answer(writer, error)
+            return
+        try:
+            if tunnel and self.rules.upstream is None:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            elif tunnel:
+                there[1].write(head)
+            else:
+                there[1].write(_forwarded(head, target, self.rules.upstream is not None))
+            await _relay(reader, writer, *there, tunnel=tunnel)
+        finally:
+            _drop(there[1])
+
+    async def _connect(
+        self, host: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self.rules.upstream is not None:
+            self.rules.check_host(host, port)
+            parts = urlsplit(self.rules.upstream)
+            host, port = parts.hostname or "", parts.port or 80
+            addresses = [host]
+        else:
+            addresses = await self.rules.addresses(host, port)
+        for address in addresses:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
+        raise UnreachableError(f"{host} does not answer on port {port}.")
+
+    def _note(self, host: str, error: ToolError) -> None:
+        self._count += 1
+        refused = isinstance(error, EgressRefusedError)
+        self._incidents.append(Incident(self._count, host, str(error), refused))
+
+
+async def egress_of(session: Session) -> EgressProxy:
+    """The proxy of a session, started when it is first needed."""
+
+    async def make() -> EgressProxy:
+        return await EgressProxy.start(EgressRules(session.settings.egress))
+
+    return await session.obtain("egress", make)
+
+
+def _place(target: str, tunnel: bool) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{target}" if tunnel else target)
+        port = parts.port or (443 if tunnel else 80)
+    except ValueError:
+        raise EgressRefusedError(f"{target} is not a valid address.") from None
+    if not parts.hostname or (not tunnel and parts.scheme != "http"):
+        raise EgressRefusedError(f"{target} is not a valid address.")
+    return parts.hostname, port
+
+
+def _forwarded(head: bytes, target: str, absolute: bool) -> bytes:
+    """A request's head for the next hop.
+
+    One request a connection: a second one could be meant for a server that the rules were not
+    asked about.
+    """
+    first, *lines = head[:-4].split(b"\r\n")
+    method, _, rest = first.partition(b" ")
+    version = rest.rpartition(b" ")[2]
+    path = target.encode("latin-1")
+    if not absolute:
+        parts = urlsplit(target)
+        path = ((parts.path or "/") + (f"?{parts.query}" if parts.query else "")).encode("latin-1")
+    kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
+    return b"\r\n".join([b" ".join([method, path, version]), *kept, b"Connection: close"]) + (
+        b"\r\n\r\n"
+    )
+
+
+async def _relay(
+    here_in: asyncio.StreamReader,
+    here_out: asyncio.StreamWriter,
+    there_in: asyncio.StreamReader,
+    there_out: asyncio.StreamWriter,
+    *,
+    tunnel: bool,
+) -> None:
+    async def back() -> None:
+        if not tunnel:
+            await _response_head(there_in, here_out)
+        await _pump(there_in, here_out)
+
+    async def forth() -> None:
+        await _pump(here_in, there_out)
+        if tunnel and there_out.can_write_eof():
+            there_out.write_eof()
+            await asyncio.Event().wait()  # the answer may still be on its way
+
+    sides = [asyncio.ensure_future(back()), asyncio.ensure_future(forth())]
+    try:
+        await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for side in sides:
+            side.cancel()
+        await asyncio.gather(*sides, return_exceptions=True)
+
+
+async def _response_head(there_in: asyncio.StreamReader, here_out: asyncio.StreamWriter) -> None:
+    while True:
+        head = await there_in.readuntil(b"\r\n\r\n")
+        first, *lines = head[:-4].split(b"\r\n")
+        if first[9:10] != b"1" or first[9:12] == b"101":
+            break
+        here_out.write(head)  # an interim answer, such as 103 with early hints
+    kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
+    here_out.write(b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n")
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while piece := await source.read(_PIECE):
+        sink.write(piece)
+        await sink.drain()
+
+
+async def _answer(writer: asyncio.StreamWriter, error: ToolError) -> None:
+    status = "403 Forbidden" if isinstance(error, EgressRefusedError) else "502 Bad Gateway"
+    body = str(error).encode()
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    await writer.drain()
+
+
+def _drop(writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, RuntimeError):
+        writer.close()
