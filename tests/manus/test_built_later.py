@@ -51,7 +51,7 @@ def test_threads_that_use_one_first_at_the_same_time() -> None:
 
 def test_langsmith_is_whole_once_it_is_used() -> None:
     program = """
-        import graph
+        from manus import startup; startup.load()
         from langchain_core.tracers.schemas import Run
         assert not Run.__pydantic_complete__
         run = Run(name="a", run_type="chain")

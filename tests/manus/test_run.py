@@ -204,7 +204,7 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
         "import sys, importlib.abc\n"
         "class Broken(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'graph': raise RuntimeError('a broken installation')\n"
+        "        if name == 'manus.graph': raise RuntimeError('a broken installation')\n"
         "sys.meta_path.insert(0, Broken())\n"
     )
     path = f"{tmp_path}:{manus.environment['PYTHONPATH']}"

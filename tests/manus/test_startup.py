@@ -86,7 +86,7 @@ def test_its_own_error_comes_up_each_time(package: str, tmp_path: Path) -> None:
 
 def test_the_model_layer_loads_no_types_of_other_endpoints() -> None:
     code = (
-        "import sys, graph, manus.models.openai_chat, openai; "
+        "import sys; from manus import startup; startup.load(); import manus.models.openai_chat, openai; "
         "left = {'openai.types.responses.response', 'openai.types.graders.multi_grader'}; "
         "assert not left & set(sys.modules), left & set(sys.modules); "
         "from openai.types import Completion; from openai.types.responses import Response; "
@@ -100,7 +100,7 @@ def test_the_model_layer_loads_no_types_of_other_endpoints() -> None:
 
 def test_the_graphs_load_no_client_of_other_services() -> None:
     code = (
-        "import sys, graph; "
+        "import sys; from manus import startup; startup.load(); "
         "left = {'httpx', 'langsmith.types.run', 'langchain_openai.embeddings', 'rich.console'}; "
         "assert not left & set(sys.modules), left & set(sys.modules); "
         "from langgraph_sdk import get_client; from langchain_openai import OpenAIEmbeddings; "
@@ -117,7 +117,7 @@ def test_a_run_that_opens_no_page_loads_no_browser() -> None:
         "from manus.tools.catalog import build_catalog; from manus.tools.session import Session; "
         "from manus.tools.workspace import Workspace; "
         "tools = build_catalog(profile_named('manus').tools, Session(Workspace(Path.cwd()))); "
-        "assert tools.schemas(); print(sorted({'playwright', 'httpx', 'ddgs'} & set(sys.modules)))"
+        "assert tools.schemas(); print(sorted({'playwright', 'ddgs'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")

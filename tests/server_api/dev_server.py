@@ -32,9 +32,9 @@ def clean_copy(folder: Path) -> Path:
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         source, target = ROOT / name, folder / name
-        if source.is_file():  # in the index, but removed since, is no file
+        if source.is_file() or source.is_symlink():  # in the index, but removed since, is no file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            shutil.copy2(source, target, follow_symlinks=False)
     assert not (folder / ".env").exists()
     return folder
 
