@@ -86,7 +86,8 @@ def test_its_own_error_comes_up_each_time(package: str, tmp_path: Path) -> None:
 
 def test_the_model_layer_loads_no_types_of_other_endpoints() -> None:
     code = (
-        "import sys; from manus import startup; startup.load(); import manus.models.openai_chat, openai; "
+        "import sys; from manus import startup; startup.load(); "
+        "import manus.models.openai_chat, openai; "
         "left = {'openai.types.responses.response', 'openai.types.graders.multi_grader'}; "
         "assert not left & set(sys.modules), left & set(sys.modules); "
         "from openai.types import Completion; from openai.types.responses import Response; "
