@@ -53,7 +53,8 @@ async def observe_call(
     except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
         if isinstance(error, TimeoutError) and clock.expired():
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
-        return _failed(_said(tool, error))
+        unfit = isinstance(error, ValidationError) and _is_about_arguments(tool, error)
+        return Observation(_said(tool, error), is_error=True, executed=not unfit)
 
 
 async def _answer(

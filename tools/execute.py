@@ -39,6 +39,9 @@ class Outcome:
 
     message: ToolMessage
     update: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None
+    """What loops are found by in place of the message's text."""
+    executed: bool = True
 
 
 async def execute(
@@ -73,9 +76,11 @@ async def _executed(
 ) -> Outcome:
     tool = catalog.find(task["name"])
     if refusal := task.get("refusal"):
-        return await _said(task, Observation(refusal, is_error=True), session, max_observe)
+        refused = Observation(refusal, is_error=True, executed=False)
+        return await _said(task, refused, session, max_observe)
     if tool is None:
-        unknown = Observation(catalog.unknown(task["name"]), is_error=True)
+        said = catalog.unknown(task["name"])
+        unknown = Observation(said, is_error=True, executed=False)
         return await _said(task, unknown, session, max_observe)
     async with session.locks.hold(_touches(tool, task["args"])):
         return await _journalled(tool, task, session, key, max_observe, config)
@@ -162,4 +167,4 @@ def _outcome(task: ToolTask, observation: Observation) -> Outcome:
         name=task["name"],
         status="error" if observation.is_error else "success",
     )
-    return Outcome(message, observation.update)
+    return Outcome(message, observation.update, observation.fingerprint, observation.executed)

@@ -23,14 +23,17 @@ class Image:
 class Observation:
     """The outcome of one call, as the model will see it.
 
-    `text` should be the same whenever the outcome is the same (no times, no process ids), since
-    circles are found by comparing it. `update` changes channels of the state beside `messages`.
+    `update` changes channels of the state beside `messages`. `fingerprint` is what loops are found
+    by in place of the text, in words or as a digest: of a browser action, the page after it.
+    `executed` is false for a call that was answered without being carried out.
     """
 
     text: str
     images: tuple[Image, ...] = ()
     is_error: bool = False
     update: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None
+    executed: bool = True
 
     def content(self) -> str | list[str | dict[str, Any]]:
         """The content of the tool message: the text alone, or blocks when there are images."""
