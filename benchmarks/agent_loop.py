@@ -15,7 +15,7 @@ from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from manus.state.profile import Profile
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 
@@ -32,7 +32,7 @@ class Look(AgentTool):
     description: str = "Look at a place."
     args_schema: type[BaseModel] = LookArgs
 
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     async def observe(self, place: str, **_: Any) -> Observation:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
-from manus.tools.clean import storable, storable_all
+from manus.state.sanitize import sanitize, sanitize_all
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."
@@ -33,7 +33,7 @@ def to_input(given: Any) -> Any:
         if not isinstance(request, str) or not request.strip():
             raise UsageError(NO_REQUEST)
         before = messages if isinstance(messages, list) else []
-        said = HumanMessage(storable(request), id=str(uuid.uuid4()))
+        said = HumanMessage(sanitize(request), id=str(uuid.uuid4()))
         values["messages"] = [*map(_storable, before), said]
     elif not messages or not any(map(_asks_for_something, append_messages([], [messages]))):
         raise UsageError(NO_REQUEST)
@@ -45,8 +45,8 @@ def to_input(given: Any) -> Any:
 def _storable(given: Any) -> Any:
     """Messages in any form, with text that every store can hold."""
     if isinstance(given, BaseMessage):
-        return given.model_copy(update={"content": storable_all(given.content)})
-    return [*map(_storable, given)] if isinstance(given, list) else storable_all(given)
+        return given.model_copy(update={"content": sanitize_all(given.content)})
+    return [*map(_storable, given)] if isinstance(given, list) else sanitize_all(given)
 
 
 def _asks_for_something(message: AnyMessage) -> bool:

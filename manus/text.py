@@ -8,8 +8,6 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from manus.tools.graphemes import beginning, ending
-
 _ESCAPE = re.compile(
     r"""
     (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                      # colours, cursor, clearing
@@ -64,7 +62,7 @@ def fit(line: str, width: int) -> str:
     if cell_len(line) <= width:
         return line
     cut = set_cell_size(line, max(width - 1, 0)).rstrip()
-    return beginning(line, len(cut)).rstrip() + "…"
+    return line[: len(cut)].rstrip() + "…"
 
 
 def fit_end(line: str, width: int) -> str:
@@ -75,7 +73,7 @@ def fit_end(line: str, width: int) -> str:
     room = width - 1
     while end > 0 and (room := room - cell_len(line[end - 1])) >= 0:
         end -= 1
-    return ("…" + ending(line, len(line) - end).lstrip()) if width > 0 else ""
+    return ("…" + line[end:].lstrip()) if width > 0 else ""
 
 
 def first_line(text: str) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from unicodedata import combining
 
 from rich.cells import cell_len as cells
-
-from manus.tools.graphemes import joins
 
 _CODE = re.compile(r" {4}|\t|\s*\|")
 """How a line begins that means something as it stands: code, or the row of a table."""
@@ -81,7 +80,7 @@ class WordWrap:
             shown = self._flush()
             self._gap += " "
             return shown
-        if self._word and joins(self._word + character, len(self._word)):
+        if self._word and combining(character):
             self._word += character  # a part of the sign before it
             return ""
         is_wide = cells(character) == 2

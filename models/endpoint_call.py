@@ -33,7 +33,7 @@ from manus.models.thought_errors import (
 from manus.models.thoughts import without_thought
 from manus.state.messages import calls_of
 from manus.state.model_settings import ModelSettings, provider_of
-from manus.tools.clean import storable_all
+from manus.state.sanitize import sanitize_all
 
 log = logging.getLogger("manus")
 
@@ -165,8 +165,8 @@ async def _in_words(model: BaseChatModel, endpoint: ModelSettings, question: Que
 
 
 def _storable(message: AIMessage) -> AIMessage:
-    message.content = storable_all(message.content)
-    message.additional_kwargs = storable_all(message.additional_kwargs)
+    message.content = sanitize_all(message.content)
+    message.additional_kwargs = sanitize_all(message.additional_kwargs)
     for call in calls_of(message):
-        call.update(storable_all(call))
+        call.update(sanitize_all(call))
     return message

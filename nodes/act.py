@@ -17,14 +17,14 @@ from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent
 from manus.state.messages import text_of
 from manus.tools.execute import execute
-from manus.tools.load_mcp_tools import equip
+from manus.tools.load_mcp_tools import load_mcp_tools
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message."""
     running = running_of(config)
     if running.catalog.find(task["name"]) is None:
-        await _equip_again(running, task)
+        await _load_tools_again(running, task)
     tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
     began = time.monotonic()
@@ -60,9 +60,9 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     return {**outcome.update, **spent, "messages": [message]}
 
 
-async def _equip_again(running: Running, task: ToolTask) -> None:
+async def _load_tools_again(running: Running, task: ToolTask) -> None:
     """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
-    await equip(running.catalog, running.session)
+    await load_mcp_tools(running.catalog, running.session)
     if "compaction" in task:
         offer_recall(running, task["compaction"])
         await inherit_archive(running, task["compaction"])

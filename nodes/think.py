@@ -28,7 +28,7 @@ from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, text_of
 from manus.state.usage import by_step, spent_so_far, with_spending
-from manus.tools.load_mcp_tools import equip
+from manus.tools.load_mcp_tools import load_mcp_tools
 
 Update = dict[str, Any]
 
@@ -36,7 +36,7 @@ Update = dict[str, Any]
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
     running = running_of(config)
-    await equip(running.catalog, running.session)
+    await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     with metered(running, runtime, step=begun["run"]["step"]) as meter:
         return await _think(state, begun, running, meter, runtime.stream_writer)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 
@@ -30,11 +30,11 @@ class AskHuman(AgentTool):
     args_schema: type[BaseModel] = AskHumanArgs
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     @override

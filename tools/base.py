@@ -13,7 +13,7 @@ from typing_extensions import override
 from manus.state.errors import ToolError
 from manus.state.watched import is_watched
 from manus.tools.arguments import Arguments as Arguments
-from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -28,18 +28,16 @@ class AgentTool(BaseTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     session: Session = Field(exclude=True, repr=False)
-    special: ClassVar[bool] = False
-    """Whether a successful call may end the run."""
     time_limit: ClassVar[float] = 900.0
     """Seconds after which a call is cancelled from outside, whatever its own limit."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:  # noqa: ARG002 - for subclasses
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002 - for subclasses
         """What a call touches; calls that touch the same do not run side by side."""
-        return frozenset({Touch(EVERYTHING)})
+        return frozenset({Resource(EVERYTHING)})
 
-    def repeatable(self, args: dict[str, Any]) -> bool:  # noqa: ARG002 - for subclasses
+    def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002 - for subclasses
         """Whether a call may be carried out again after a crash because it changes nothing."""
         return False
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.shell.process import exit_state, program_text
 from manus.tools.shell.shell import Outcome, Shell
@@ -67,9 +67,9 @@ class Bash(AgentTool):
     time_limit: ClassVar[float] = _LONGEST + 120
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         # nobody can tell from a command what it changes
-        return frozenset({Touch(WORKSPACE)})
+        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -13,7 +13,7 @@ from manus.prompts.browser import USE
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool
 from manus.tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 
 
@@ -31,19 +31,19 @@ class BrowserUse(AgentTool):
     show_page: bool = False
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         action = args.get("action")
         if action == "web_search":
             return frozenset()
-        touched = {Touch("browser")}
+        touched = {Resource("browser")}
         if action == "upload_file":
-            touched.add(Touch(f"{WORKSPACE}/{args.get('path')}", write=False))
+            touched.add(Resource(f"{WORKSPACE}/{args.get('path')}", write=False))
         if action == "screenshot":
-            touched.add(Touch(f"{WORKSPACE}/{args.get('path') or PICTURE}"))
+            touched.add(Resource(f"{WORKSPACE}/{args.get('path') or PICTURE}"))
         return frozenset(touched)
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return args.get("action") in READING
 
     @override

@@ -77,11 +77,6 @@ class Catalog:
             self._schemas = [_schema_of(tool) for tool in self]
         return self._schemas
 
-    def is_special(self, name: str) -> bool:
-        """Whether a call of that name may end the run."""
-        tool = self.find(name)
-        return isinstance(tool, AgentTool) and tool.special
-
     async def execute(
         self,
         name: str,

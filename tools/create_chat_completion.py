@@ -13,7 +13,7 @@ from typing_extensions import override
 from manus.state.errors import SettingsError, ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.explain import describe, explain_arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -51,11 +51,11 @@ class CreateChatCompletion(AgentTool):
         super().model_post_init(context)
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     def parse(self, args: Mapping[str, Any]) -> Any:

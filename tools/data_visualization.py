@@ -21,7 +21,7 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.editor.files import make_folders, replace_file
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
 from manus.tools.shell.process import exit_state, run
 from manus.tools.shell.process_tree import new_mark
@@ -56,8 +56,8 @@ class DataVisualization(AgentTool):
     _mark: str = PrivateAttr(default_factory=new_mark)
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-        return frozenset({Touch(WORKSPACE)})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -13,15 +13,15 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
 from manus.state.agent import ToolTask
+from manus.state.sanitize import sanitize
 from manus.tools.base import AgentTool
 from manus.tools.call import observe_call
 from manus.tools.catalog import Catalog
-from manus.tools.clean import storable
-from manus.tools.cut import cut_observation
-from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.tool_span import tell_outcome, tool_span
+from manus.tools.truncation import HEAD, HEAD_OF_FAILURE, truncate
 
 UNKNOWN_EFFECT = (
     "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
@@ -34,7 +34,7 @@ _UNFIT = (TypeError, ValueError, LookupError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolResult:
     """A tool message, and what the call changes in the state beside it."""
 
     message: ToolMessage
@@ -52,7 +52,7 @@ async def execute(
     key: str,
     max_observe: int,
     config: RunnableConfig | None = None,
-) -> Outcome:
+) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`.
 
     Raises:
@@ -73,7 +73,7 @@ async def _executed(
     key: str,
     max_observe: int,
     config: RunnableConfig | None,
-) -> Outcome:
+) -> ToolResult:
     tool = catalog.find(task["name"])
     if refusal := task.get("refusal"):
         refused = Observation(refusal, is_error=True, executed=False)
@@ -82,7 +82,7 @@ async def _executed(
         said = catalog.unknown(task["name"])
         unknown = Observation(said, is_error=True, executed=False)
         return await _said(task, unknown, session, max_observe)
-    async with session.locks.hold(_touches(tool, task["args"])):
+    async with session.locks.hold(_resources(tool, task["args"])):
         return await _journalled(tool, task, session, key, max_observe, config)
 
 
@@ -93,12 +93,12 @@ async def _journalled(
     key: str,
     max_observe: int,
     config: RunnableConfig | None,
-) -> Outcome:
-    if _repeatable(tool, task["args"]):
+) -> ToolResult:
+    if _read_only(tool, task["args"]):
         return await _carried_out(tool, task, session, max_observe, config)
     entry = session.journal.look_up(key)
     if entry is not None and entry.message is not None:
-        return Outcome(ToolMessage(**entry.message), entry.update or {})
+        return ToolResult(ToolMessage(**entry.message), entry.update or {})
     if entry is not None:
         return _outcome(task, Observation(UNKNOWN_EFFECT, is_error=True))
     if session.journal.is_lost():
@@ -120,7 +120,7 @@ async def _carried_out(
     session: Session,
     max_observe: int,
     config: RunnableConfig | None,
-) -> Outcome:
+) -> ToolResult:
     args = {**task["args"], **task.get("injected", {})}
     observation = await observe_call(tool, args, call_id=task["id"], config=config)
     return await _said(task, observation, session, max_observe)
@@ -128,36 +128,36 @@ async def _carried_out(
 
 async def _said(
     task: ToolTask, observation: Observation, session: Session, max_observe: int
-) -> Outcome:
+) -> ToolResult:
     """The tool message of an observation, cut where it is too long."""
     if len(observation.text) > max_observe:
-        text = await asyncio.to_thread(
-            lambda: cut_observation(storable(observation.text), max_observe, session.workspace)
-        )
+        head = HEAD_OF_FAILURE if observation.is_error else HEAD
+        text = sanitize(observation.text)
+        text = await asyncio.to_thread(truncate, text, max_observe, session.workspace, head=head)
         observation = replace(observation, text=text)
     return _outcome(task, observation)
 
 
-def _touches(tool: BaseTool, args: dict[str, Any]) -> frozenset[Touch]:
+def _resources(tool: BaseTool, args: dict[str, Any]) -> frozenset[Resource]:
     if not isinstance(tool, AgentTool):
-        return frozenset({Touch(EVERYTHING)})
+        return frozenset({Resource(EVERYTHING)})
     try:
-        return tool.touches(args)
+        return tool.resources(args)
     except _UNFIT:  # arguments not validated yet: what they touch cannot be told
-        return frozenset({Touch(EVERYTHING)})
+        return frozenset({Resource(EVERYTHING)})
 
 
-def _repeatable(tool: BaseTool, args: dict[str, Any]) -> bool:
+def _read_only(tool: BaseTool, args: dict[str, Any]) -> bool:
     if not isinstance(tool, AgentTool):
         return False
     try:
-        return tool.repeatable(args)
+        return tool.read_only(args)
     except _UNFIT:  # as above: when in doubt it has an effect
         return False
 
 
-def _outcome(task: ToolTask, observation: Observation) -> Outcome:
-    text = storable(observation.text)
+def _outcome(task: ToolTask, observation: Observation) -> ToolResult:
+    text = sanitize(observation.text)
     if not (text or observation.images):
         text = NOTHING  # some providers refuse a message without content
     observation = replace(observation, text=text)
@@ -167,4 +167,4 @@ def _outcome(task: ToolTask, observation: Observation) -> Outcome:
         name=task["name"],
         status="error" if observation.is_error else "success",
     )
-    return Outcome(message, observation.update, observation.fingerprint, observation.executed)
+    return ToolResult(message, observation.update, observation.fingerprint, observation.executed)

@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, NamedTuple
 from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
+from manus.state.files import write_atomically
 from manus.tools.paid_calls import PaidCalls
 
 log = logging.getLogger("manus")
@@ -149,9 +150,7 @@ class Journal:
     def _shorten(self, path: Path) -> None:
         """Write the last word on each of the newest calls in place of all that was said."""
         self._forget()
-        fresh = path.with_suffix(".tmp")
-        fresh.write_bytes(b"".join(self._lines()))
-        fresh.replace(path)
+        write_atomically(path, b"".join(self._lines()))
 
     def _lines(self) -> Iterable[bytes]:
         for key, (state, message, update) in self._entries.items():

@@ -25,7 +25,7 @@ class _Nothing:
         """There is nothing to be closed."""
 
 
-async def equip(catalog: Catalog, session: Session) -> None:
+async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
     """Add, or bring up to date, the tools of the MCP servers, for a profile that asks for them.
 
     The servers are connected the first time. One that cannot be reached costs a line in the log.

@@ -12,20 +12,20 @@ WORKSPACE = "workspace"
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
-    """A resource a call touches: a name with `/` between its levels, read only or changed.
+class Resource:
+    """A resource that a call uses: a name with `/` between its levels, read only or changed.
 
     `workspace` covers `workspace/a.py`; `*` covers everything. Two calls that only read share.
     """
 
-    resource: str
+    name: str
     write: bool = True
 
-    def collides(self, other: Touch) -> bool:
+    def collides(self, other: Resource) -> bool:
         """Whether the two may not be at work at the same time."""
         if not (self.write or other.write):
             return False
-        return _covers(self.resource, other.resource) or _covers(other.resource, self.resource)
+        return _covers(self.name, other.name) or _covers(other.name, self.name)
 
 
 def _covers(outer: str, inner: str) -> bool:
@@ -40,12 +40,12 @@ class ResourceLocks:
     """
 
     def __init__(self) -> None:
-        self._tickets: list[tuple[frozenset[Touch], asyncio.Event]] = []
+        self._tickets: list[tuple[frozenset[Resource], asyncio.Event]] = []
 
     @asynccontextmanager
-    async def hold(self, touches: Iterable[Touch]) -> AsyncIterator[None]:
+    async def hold(self, resources: Iterable[Resource]) -> AsyncIterator[None]:
         """Wait for the resources, and keep them for the block."""
-        ticket = (frozenset(touches), asyncio.Event())
+        ticket = (frozenset(resources), asyncio.Event())
         self._tickets.append(ticket)
         self._admit()
         try:
@@ -56,7 +56,7 @@ class ResourceLocks:
             self._admit()
 
     def _admit(self) -> None:
-        for place, (touches, admitted) in enumerate(self._tickets):
+        for place, (resources, admitted) in enumerate(self._tickets):
             earlier = (t for before, _ in self._tickets[:place] for t in before)
-            if not any(mine.collides(theirs) for theirs in earlier for mine in touches):
+            if not any(mine.collides(theirs) for theirs in earlier for mine in resources):
                 admitted.set()

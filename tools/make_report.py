@@ -13,7 +13,7 @@ from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.files import make_folders, read_file, replace_file
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.report.pictures import Pictures
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
@@ -43,8 +43,8 @@ class MakeReport(AgentTool):
     args_schema: type[BaseModel] = MakeReportArgs
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-        return frozenset({Touch(WORKSPACE)})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

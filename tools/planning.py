@@ -16,7 +16,7 @@ from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, as_text, plans_as_list
 from manus.state.plan_changes import NewStep, create, mark, update
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 NAME = "planning"
@@ -124,11 +124,11 @@ class Planning(AgentTool):
     args_schema: type[BaseModel] = PlanningArgs
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     @override

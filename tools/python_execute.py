@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,8 +12,9 @@ from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.files import write_atomically
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.shell.process import Finished, exit_state, program_text, run
 from manus.tools.shell.process_tree import new_mark
@@ -57,9 +56,9 @@ class PythonExecute(AgentTool):
     _mark: str = PrivateAttr(default_factory=new_mark)
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         # nobody can tell from code what it changes
-        return frozenset({Touch(WORKSPACE)})
+        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
@@ -94,10 +93,7 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
     path = folder / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor, fresh = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(code)
-        Path(fresh).replace(path)
+        write_atomically(path, code)
     except OSError as error:
         raise ToolUnavailableError(
             f"The code cannot be written to {_FOLDER} in the workspace ({error.strerror}); "

@@ -13,7 +13,7 @@ from typing_extensions import override
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.archive import Archived
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.web.excerpt import excerpt
 
@@ -50,11 +50,11 @@ class Recall(AgentTool):
     args_schema: type[BaseModel] = RecallArgs
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     @override

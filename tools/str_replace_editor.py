@@ -11,7 +11,7 @@ from typing_extensions import override
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 _DEFAULT_ROOM = 10_000
@@ -75,12 +75,12 @@ class StrReplaceEditor(AgentTool):
     _writing: asyncio.Lock = PrivateAttr(default_factory=asyncio.Lock)
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         resource = self.session.workspace.resource(args["path"])
-        return frozenset({Touch(resource, write=args["command"] != "view")})
+        return frozenset({Resource(resource, write=args["command"] != "view")})
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return bool(args["command"] == "view")
 
     @override

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 
@@ -29,14 +29,13 @@ class Terminate(AgentTool):
         "that you cannot go on; say in the text beside the call what came of it."
     )
     args_schema: type[BaseModel] = TerminateArgs
-    special: ClassVar[bool] = True
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     @override

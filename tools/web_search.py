@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from manus.prompts.browser import SEARCH
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 _MAX_RESULTS = 20
@@ -38,11 +38,11 @@ class WebSearch(AgentTool):
     time_limit: ClassVar[float] = 300.0
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         return frozenset()
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     @override

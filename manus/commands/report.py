@@ -76,10 +76,8 @@ def _write(path: Path, html: str) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    import os
-    import tempfile
-
     from manus.state.errors import UsageError
+    from manus.state.files import write_atomically
 
     try:
         if path.is_dir():
@@ -87,25 +85,9 @@ def _write(path: Path, html: str) -> None:
         if path.exists() and not path.is_file():  # such as /dev/stdout: nothing to be replaced
             path.write_text(html, "utf-8", "replace")
             return
-        handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-                file.write(html)
-            os.chmod(fresh, 0o666 & ~_umask())  # noqa: PTH101 - the handle is closed
-            os.replace(fresh, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(fresh)  # noqa: PTH108
-            raise
+        write_atomically(path, html.encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(
             f"The report cannot be written to {path} ({error.strerror}); choose another file "
             "with -o."
         ) from None
-
-
-def _umask() -> int:
-    import os
-
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -19,8 +19,8 @@ from manus.nodes.active_run import Running
 from manus.nodes.context.limits import USER, limits_of
 from manus.nodes.context.short_arguments import short_arguments
 from manus.state.messages import text_of
-from manus.tools.clean import storable
-from manus.tools.cut import cut_argument, cut_observation
+from manus.state.sanitize import sanitize
+from manus.tools.truncation import truncate, truncate_argument
 
 _QUESTION = 0.75
 """Part of the window that the user's messages may take where the request is one question."""
@@ -74,8 +74,8 @@ async def _shorter(message: BaseMessage, limit: float, running: Running) -> dict
 
 def _short_call(call: Any, limit: float, running: Running) -> Any:
     def cut(text: str, tokens: float) -> str:
-        text = storable(text)
-        return cut_argument(text, _characters(text, tokens), running.session.workspace)
+        text = sanitize(text)
+        return truncate_argument(text, _characters(text, tokens), running.session.workspace)
 
     return {**call, "args": short_arguments(call["args"], limit, cut)}
 
@@ -94,9 +94,9 @@ async def _shortened(message: BaseMessage, limit: float, running: Running) -> st
 
 async def _cut(text: str, limit: float, running: Running) -> str:
     """The text with about so many tokens."""
-    text = storable(text)
+    text = sanitize(text)
     characters = _characters(text, limit)
-    return await asyncio.to_thread(cut_observation, text, characters, running.session.workspace)
+    return await asyncio.to_thread(truncate, text, characters, running.session.workspace)
 
 
 def _characters(text: str, tokens: float) -> int:

@@ -22,7 +22,6 @@ from manus.prompts import compaction as prompts
 from manus.state.agent import Compaction
 from manus.state.errors import ContextOverflowError, ManusError
 from manus.state.messages import since, text_of
-from manus.tools.graphemes import beginning, ending
 
 log = logging.getLogger("manus")
 
@@ -143,7 +142,7 @@ def _shortened(text: str) -> str:
         return text
     half = _SHOWN // 2
     note = f"[… {len(text) - _SHOWN:,} characters …]"
-    return f"{beginning(text, half)}\n{note}\n{ending(text, half)}"
+    return f"{text[:half]}\n{note}\n{text[-half:]}"
 
 
 def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> int:
@@ -164,7 +163,7 @@ def _as_many(messages: Sequence[HumanMessage], room: float) -> list[HumanMessage
 
 def _begin(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _BEGIN else f"{beginning(flat, _BEGIN)}…"
+    return flat if len(flat) <= _BEGIN else f"{flat[:_BEGIN]}…"
 
 
 def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:

@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from manus.nodes.turn.stop_conditions import Facts
 from manus.state.agent import StopReason
 from manus.state.messages import text_of
-from manus.tools.graphemes import beginning
 
 _LINE = 200
 
@@ -29,7 +28,7 @@ def step_line(step: Sequence[AnyMessage]) -> str:
     """An assistant message and what came of its calls, on one line."""
     answers = [f"{m.name} → {_first_line(text_of(m))}" for m in step if isinstance(m, ToolMessage)]
     said = "; ".join(answers) or _first_line(text_of(step[0])) or "(nothing said)"
-    return said if len(said) <= _LINE else beginning(said, _LINE - 1) + "…"
+    return said if len(said) <= _LINE else said[: _LINE - 1] + "…"
 
 
 def _first_line(text: str) -> str:

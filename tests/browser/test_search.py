@@ -222,5 +222,5 @@ async def test_as_an_action_of_the_browser_it_starts_none(search: Search, site: 
     said = await observe_call(tool, {"action": "web_search", "query": "otters"})
     assert 'Results for "otters" (tavily)' in said.text
     assert session.peek("browser") is None
-    assert tool.touches({"action": "web_search"}) == frozenset()
+    assert tool.resources({"action": "web_search"}) == frozenset()
     await session.close()

@@ -13,8 +13,8 @@ from typing_extensions import override
 from manus.state.agent import ToolTask
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.catalog import Catalog
-from manus.tools.execute import Outcome, execute
-from manus.tools.locks import Touch
+from manus.tools.execute import ToolResult, execute
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -35,12 +35,12 @@ class Act(AgentTool):
     begun: list[str] = Field(default_factory=list)
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
         resource = args.get("resource")
-        return frozenset({Touch(resource)}) if resource else super().touches(args)
+        return frozenset({Resource(resource)}) if resource else super().resources(args)
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return self.pure
 
     @override
@@ -60,7 +60,7 @@ async def execute_alone(
     name: str | None = None,
     limit: int = 10_000,
     refusal: str = "",
-) -> Outcome:
+) -> ToolResult:
     """Execute a call of a tool, alone in its catalogue."""
     task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
     if refusal:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Image, Observation
 
 
@@ -36,8 +36,8 @@ class Append(AgentTool):
     description: str = "Append a line to a file."
     args_schema: type[BaseModel] = LineArgs
 
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-        return frozenset({Touch(self.session.workspace.resource(args["path"]))})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(self.session.workspace.resource(args["path"]))})
 
     async def observe(self, path: str, line: str, **_: Any) -> Observation:
         file = self.session.workspace.writable(path)
@@ -79,10 +79,10 @@ class Read(AgentTool):
     description: str = "Read a file."
     args_schema: type[BaseModel] = FileArgs
 
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-        return frozenset({Touch(self.session.workspace.resource(args["path"]), write=False)})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(self.session.workspace.resource(args["path"]), write=False)})
 
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return True
 
     async def observe(self, path: str, **_: Any) -> Observation:

@@ -15,7 +15,7 @@ from manus.state.mcp_settings import McpServer
 from manus.state.profile import Profile
 from manus.state.settings import Settings
 from manus.tools.catalog import Catalog, build_catalog
-from manus.tools.load_mcp_tools import equip
+from manus.tools.load_mcp_tools import load_mcp_tools
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -57,7 +57,7 @@ async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Ses
     workspace.prepare()
     session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers))
     catalog = build_catalog(ASKING.tools, session)
-    await equip(catalog, session)
+    await load_mcp_tools(catalog, session)
     return catalog, session
 
 

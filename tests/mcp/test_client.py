@@ -10,7 +10,7 @@ import pytest
 
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
-from manus.tools.load_mcp_tools import equip
+from manus.tools.load_mcp_tools import load_mcp_tools
 from manus.tools.shell.process_tree import MARK
 from tests.mcp.conftest import Connect, odd, odd_at_address
 
@@ -80,7 +80,7 @@ async def test_servers_that_are_down_cost_a_line_each(
         nowhere=McpServer(url="http://127.0.0.1:9/mcp"),
         off=McpServer(url="http://127.0.0.1:9/mcp", enabled=False),
     )
-    await equip(catalog, session)  # the next step: not tried again
+    await load_mcp_tools(catalog, session)  # the next step: not tried again
     assert {name.split("_")[1] for name in catalog.names() if "mcp" in name} == {"odd"}
     lines = sorted(r.message for r in caplog.records if r.levelno >= logging.WARNING)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
@@ -92,7 +92,7 @@ async def test_tools_that_change_are_noticed(connect: Connect) -> None:
     catalog, session = await connect(odd=odd())
     assert catalog.find("mcp_odd_grown") is None
     await catalog.execute("mcp_odd_grow")
-    await equip(catalog, session)
+    await load_mcp_tools(catalog, session)
     assert (await catalog.execute("mcp_odd_grown")).text == "grown"
     names = [schema["function"]["name"] for schema in catalog.schemas()]
     assert names.count("mcp_odd_grown") == 1

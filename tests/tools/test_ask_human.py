@@ -77,7 +77,7 @@ async def test_a_question_is_needed(session: Session) -> None:
     assert "`inquire` is missing; it must be text" in observation.text
 
 
-def test_it_touches_nothing_and_may_be_asked_again(session: Session) -> None:
+def test_it_uses_no_resource_and_may_be_asked_again(session: Session) -> None:
     tool = AskHuman(session=session)
-    assert tool.touches({"inquire": "x"}) == frozenset()
-    assert tool.repeatable({"inquire": "x"})
+    assert tool.resources({"inquire": "x"}) == frozenset()
+    assert tool.read_only({"inquire": "x"})

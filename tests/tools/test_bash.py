@@ -17,7 +17,7 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.bash import Bash
 from manus.tools.catalog import Catalog
 from manus.tools.execute import execute
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
@@ -332,7 +332,7 @@ async def test_commands_given_at_once_run_one_after_the_other(bash: Bash, sessio
 
 
 async def test_the_workspace_is_what_a_command_touches(bash: Bash) -> None:
-    assert bash.touches({"command": "ls"}) == {Touch(WORKSPACE)}
+    assert bash.resources({"command": "ls"}) == {Resource(WORKSPACE)}
 
 
 async def test_two_sessions_in_one_workspace_do_not_interfere(tmp_path: Path) -> None:

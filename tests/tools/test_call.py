@@ -14,7 +14,7 @@ from manus.state.errors import StorageError
 from manus.tools.base import Arguments
 from manus.tools.call import observe_call
 from manus.tools.journal import Entry
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone, raising, said_of
@@ -105,7 +105,7 @@ async def test_a_run_that_is_cancelled_cancels_the_tool(session: Session) -> Non
         await run
     assert ended.is_set()
     assert session.journal.look_up("key") == Entry("begun", None), "nobody knows what it did"
-    async with session.locks.hold([Touch("*")]):
+    async with session.locks.hold([Resource("*")]):
         pass
 
 
@@ -185,11 +185,11 @@ async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
 ) -> None:
     class Strict(Act):
         @override
-        def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-            return frozenset({Touch("workspace/" + args["text"])})
+        def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+            return frozenset({Resource("workspace/" + args["text"])})
 
         @override
-        def repeatable(self, args: dict[str, Any]) -> bool:
+        def read_only(self, args: dict[str, Any]) -> bool:
             return bool(args["text"].strip())
 
     assert "`text` must be text, not 7" in await said_of(

@@ -15,7 +15,6 @@ from manus.tools.ask_human import AskHuman
 from manus.tools.base import AgentTool
 from manus.tools.catalog import BUILT_IN, Catalog, build_catalog
 from manus.tools.session import Session
-from manus.tools.terminate import Terminate
 
 
 @tool
@@ -108,18 +107,6 @@ async def test_all_are_executed_in_order() -> None:
 async def test_one_that_fails_does_not_keep_the_others() -> None:
     observations = await Catalog([add, greet]).execute_all()
     assert [o.is_error for o in observations] == [True, False]
-
-
-def test_only_ours_can_be_special(session: Session) -> None:
-    @tool
-    def finish() -> str:
-        """Not special."""
-        return ""
-
-    catalog = Catalog([Terminate(session=session), finish])
-    assert catalog.is_special("TERMINATE")
-    assert not catalog.is_special("finish")
-    assert not catalog.is_special("unknown")
 
 
 def test_a_profile_names_tools_or_brings_its_own(session: Session) -> None:

@@ -163,10 +163,10 @@ def test_text_is_the_default(session: Session) -> None:
     assert made.args["response"]["type"] == "string"
 
 
-def test_it_touches_nothing_and_may_be_repeated(session: Session) -> None:
+def test_it_uses_no_resource_and_may_be_repeated(session: Session) -> None:
     made = create_chat_completion(session=session)
-    assert made.touches({"response": ""}) == frozenset()
-    assert made.repeatable({"response": ""})
+    assert made.resources({"response": ""}) == frozenset()
+    assert made.read_only({"response": ""})
 
 
 def test_a_type_without_a_schema_is_wrong_configuration(session: Session) -> None:

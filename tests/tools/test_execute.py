@@ -24,7 +24,7 @@ from manus.state.errors import StorageError
 from manus.tools.catalog import Catalog
 from manus.tools.execute import NOTHING, UNKNOWN_EFFECT, execute
 from manus.tools.journal import Journal
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.result import Image, Observation
 from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone, raising, said_of
@@ -227,7 +227,7 @@ async def test_an_interrupt_passes_through_and_releases_the_claim(session: Sessi
     with pytest.raises(GraphInterrupt):
         await execute_alone(session, held)
     assert session.journal.look_up("key") is None
-    async with session.locks.hold([Touch("*")]):
+    async with session.locks.hold([Resource("*")]):
         pass
 
 

@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manus.tools.locks import EVERYTHING, WORKSPACE, ResourceLocks, Touch
+from manus.tools.locks import EVERYTHING, WORKSPACE, Resource, ResourceLocks
 
 
 @pytest.mark.parametrize(
     ("one", "other", "collide"),
     [
-        (Touch("a"), Touch("a"), True),
-        (Touch("a"), Touch("b"), False),
-        (Touch("a", write=False), Touch("a", write=False), False),
-        (Touch("a", write=False), Touch("a"), True),
-        (Touch(WORKSPACE), Touch("workspace/x.py"), True),
-        (Touch("workspace/x"), Touch("workspace/x/y"), True),
-        (Touch("workspace/x"), Touch("workspace/xy"), False),
-        (Touch(EVERYTHING), Touch("browser", write=False), True),
-        (Touch(EVERYTHING, write=False), Touch("browser", write=False), False),
+        (Resource("a"), Resource("a"), True),
+        (Resource("a"), Resource("b"), False),
+        (Resource("a", write=False), Resource("a", write=False), False),
+        (Resource("a", write=False), Resource("a"), True),
+        (Resource(WORKSPACE), Resource("workspace/x.py"), True),
+        (Resource("workspace/x"), Resource("workspace/x/y"), True),
+        (Resource("workspace/x"), Resource("workspace/xy"), False),
+        (Resource(EVERYTHING), Resource("browser", write=False), True),
+        (Resource(EVERYTHING, write=False), Resource("browser", write=False), False),
     ],
 )
-def test_two_touches(one: Touch, other: Touch, collide: bool) -> None:
+def test_two_resources(one: Resource, other: Resource, collide: bool) -> None:
     assert one.collides(other) is collide
     assert other.collides(one) is collide
 
@@ -41,15 +41,15 @@ class Watched:
         self.order: list[str] = []
 
     @asynccontextmanager
-    async def hold(self, name: str, touches: Iterable[Touch]) -> AsyncIterator[None]:
-        async with self.locks.hold(touches):
+    async def hold(self, name: str, resources: Iterable[Resource]) -> AsyncIterator[None]:
+        async with self.locks.hold(resources):
             self.inside.append(name)
             self.order.append(name)
             yield
             self.inside.remove(name)
 
-    async def work(self, name: str, touches: Iterable[Touch], until: asyncio.Event) -> None:
-        async with self.hold(name, touches):
+    async def work(self, name: str, resources: Iterable[Resource], until: asyncio.Event) -> None:
+        async with self.hold(name, resources):
             await until.wait()
 
 
@@ -62,8 +62,8 @@ async def _settled() -> None:
 async def test_what_does_not_collide_runs_side_by_side() -> None:
     watched, done = Watched(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("a", [Touch("workspace/a")], done))
-        tasks.create_task(watched.work("b", [Touch("workspace/b")], done))
+        tasks.create_task(watched.work("a", [Resource("workspace/a")], done))
+        tasks.create_task(watched.work("b", [Resource("workspace/b")], done))
         tasks.create_task(watched.work("nothing", [], done))
         await _settled()
         assert watched.inside == ["a", "b", "nothing"]
@@ -74,10 +74,10 @@ async def test_what_collides_waits_for_what_came_before() -> None:
     watched = Watched()
     first, second, third = asyncio.Event(), asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("edit", [Touch("workspace/a")], first))
-        tasks.create_task(watched.work("bash", [Touch(WORKSPACE)], second))
+        tasks.create_task(watched.work("edit", [Resource("workspace/a")], first))
+        tasks.create_task(watched.work("bash", [Resource(WORKSPACE)], second))
         # it collides with the waiting one only, and must not overtake it
-        tasks.create_task(watched.work("view", [Touch("workspace/b", write=False)], third))
+        tasks.create_task(watched.work("view", [Resource("workspace/b", write=False)], third))
         await _settled()
         assert watched.inside == ["edit"]
         first.set()
@@ -92,9 +92,9 @@ async def test_what_collides_waits_for_what_came_before() -> None:
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:
     watched, done = Watched(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("a", [Touch("a")], done))
-        waiting = tasks.create_task(watched.work("all", [Touch(EVERYTHING)], done))
-        tasks.create_task(watched.work("b", [Touch("b")], done))
+        tasks.create_task(watched.work("a", [Resource("a")], done))
+        waiting = tasks.create_task(watched.work("all", [Resource(EVERYTHING)], done))
+        tasks.create_task(watched.work("b", [Resource("b")], done))
         await _settled()
         assert watched.inside == ["a"]
         waiting.cancel()
@@ -106,18 +106,18 @@ async def test_one_that_stops_waiting_lets_the_others_in() -> None:
 async def test_one_that_raises_lets_the_others_in() -> None:
     locks = ResourceLocks()
     with pytest.raises(ZeroDivisionError):
-        async with locks.hold([Touch("a")]):
+        async with locks.hold([Resource("a")]):
             raise ZeroDivisionError
-    async with locks.hold([Touch("a")]):
+    async with locks.hold([Resource("a")]):
         pass
 
 
-_TOUCH = st.builds(Touch, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
+_TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
 
 
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
 def test_all_get_in_and_those_that_collide_in_call_order(
-    calls: list[frozenset[Touch]],
+    calls: list[frozenset[Resource]],
 ) -> None:
     locks, begun, inside = ResourceLocks(), list[int](), list[int]()
 

@@ -14,7 +14,7 @@ from manus.state.agent import ToolTask
 from manus.state.errors import ToolUnavailableError
 from manus.tools.catalog import Catalog
 from manus.tools.execute import execute
-from manus.tools.locks import WORKSPACE, Touch
+from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
@@ -233,7 +233,7 @@ async def test_nothing_blocks_the_event_loop(python: PythonExecute) -> None:
 
 
 async def test_the_workspace_is_what_it_touches(python: PythonExecute) -> None:
-    assert python.touches({"code": "pass"}) == {Touch(WORKSPACE)}
+    assert python.resources({"code": "pass"}) == {Resource(WORKSPACE)}
 
 
 async def test_code_that_cannot_be_written(python: PythonExecute, session: Session) -> None:

@@ -14,7 +14,7 @@ from manus.state.agent import ToolTask
 from manus.tools.catalog import Catalog
 from manus.tools.execute import execute
 from manus.tools.journal import Journal
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.session import Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
@@ -266,14 +266,14 @@ async def test_edits_of_one_file_by_two_names_lose_nothing(edit: Edit, root: Pat
     assert (root / "f").read_text() == "".join(f"[{n}]\n" for n in range(40))
 
 
-def test_what_a_call_touches(session: Session) -> None:
+def test_the_resources_of_a_call(session: Session) -> None:
     tool = StrReplaceEditor(session=session)
     for path in ("d/f", "./d//f", f"{session.workspace.root}/d/f"):
         view, create = ({"command": c, "path": path} for c in ("view", "create"))
-        assert tool.touches(view) == frozenset({Touch("workspace/d/f", write=False)})
-        assert tool.touches(create) == frozenset({Touch("workspace/d/f", write=True)})
-        assert tool.repeatable(view)
-        assert not tool.repeatable(create)
+        assert tool.resources(view) == frozenset({Resource("workspace/d/f", write=False)})
+        assert tool.resources(create) == frozenset({Resource("workspace/d/f", write=True)})
+        assert tool.read_only(view)
+        assert not tool.read_only(create)
 
 
 async def test_nothing_blocks_the_event_loop(session: Session, root: Path) -> None:

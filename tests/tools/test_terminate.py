@@ -28,6 +28,5 @@ async def test_another_status_does_not_end_it(session: Session, args: dict[str, 
 
 def test_it_may_end_the_run_and_has_no_effect_beside(session: Session) -> None:
     tool = Terminate(session=session)
-    assert Catalog([tool]).is_special("terminate")
-    assert tool.touches({"status": "success"}) == frozenset()
-    assert tool.repeatable({"status": "success"})
+    assert tool.resources({"status": "success"}) == frozenset()
+    assert tool.read_only({"status": "success"})

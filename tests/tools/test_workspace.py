@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manus.state.errors import ToolError, UsageError
-from manus.tools.locks import Touch
+from manus.tools.locks import Resource
 from manus.tools.workspace import Workspace
 
 
@@ -114,4 +114,4 @@ def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
 def test_a_name_that_only_the_file_system_knows_touches_all(
     workspace: Workspace, name: str
 ) -> None:
-    assert Touch(workspace.resource(name)).collides(Touch("workspace/anything"))
+    assert Resource(workspace.resource(name)).collides(Resource("workspace/anything"))

@@ -9,9 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from manus.state.errors import ToolError
+from manus.state.files import write_atomically
 from manus.tools.chart.theme import config
-from manus.tools.editor.files import replace_file
 
 # Vega compiles its expressions with `Function`: hence 'unsafe-eval'. Nothing can be loaded or sent.
 _POLICY = (
@@ -88,9 +87,9 @@ def script(cache: Path) -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return kept.read_text("utf-8")
     bundle = _bundle()
-    with contextlib.suppress(OSError, ToolError):  # a cache that cannot be written is none
+    with contextlib.suppress(OSError):  # a cache that cannot be written is none
         kept.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(kept, bundle.encode())
+        write_atomically(kept, bundle.encode())
     return bundle
 
 

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from manus.state.errors import ToolError
+from manus.state.files import write_atomically
 
 MAX_BYTES = 32 * 2**20
 """Size of the largest file that is read, in bytes."""
@@ -43,27 +44,9 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
         ToolError: it is write-protected.
         OSError: it cannot be written.
     """
-    before = path.stat() if path.exists() else None
-    if before is not None and not os.access(path, os.W_OK):
+    if path.exists() and not os.access(path, os.W_OK):
         raise ToolError(f"{path.name} is write-protected; change its mode first (`chmod u+w`).")
-    fresh = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
-    try:
-        with fresh.open("xb") as file:
-            file.write(data)
-        if before is not None:
-            _take_after(fresh, before)
-        elif mode is not None:
-            fresh.chmod(mode)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _take_after(fresh: Path, before: os.stat_result) -> None:
-    with contextlib.suppress(PermissionError):  # only root may give a file away
-        os.chown(fresh, before.st_uid, before.st_gid)
-    fresh.chmod(stat.S_IMODE(before.st_mode))  # after chown, which takes the set-id bits away
+    write_atomically(path, data, mode)
 
 
 def make_folders(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from manus.tools.base import AgentTool
-from manus.tools.locks import EVERYTHING, Touch
+from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.mcp.content import to_observation
 from manus.tools.mcp.server import Server
 from manus.tools.result import Observation
@@ -28,11 +28,11 @@ class McpTool(AgentTool):
     """Whether the server says that a call changes nothing."""
 
     @override
-    def touches(self, args: dict[str, Any]) -> frozenset[Touch]:
-        return frozenset({Touch(EVERYTHING, write=not self.is_read_only)})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(EVERYTHING, write=not self.is_read_only)})
 
     @override
-    def repeatable(self, args: dict[str, Any]) -> bool:
+    def read_only(self, args: dict[str, Any]) -> bool:
         return self.is_read_only
 
     @override

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from manus.tools.archive_query import taken_apart
-from manus.tools.graphemes import boundary_after, boundary_before
 
 _PLACES = 200
 """Places of one word that are looked at."""
@@ -29,7 +28,7 @@ def excerpt(text: str, query: str, size: int) -> str:
         return text
     places = _places(_folded(text), query)
     begin = max(0, min(_best(places, size - size // _BEFORE) - size // _BEFORE, len(text) - size))
-    begin, end = boundary_before(text, begin), boundary_after(text, begin + size)
+    end = begin + size
     before, after = "… " if begin else "", " …" if end < len(text) else ""
     return f"{before}{text[begin:end]}{after}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def storable(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text without what JSON, UTF-8 or Postgres refuse.
 
     Halves of a surrogate pair are joined, lone ones become U+FFFD, and NUL becomes its picture ␀.
@@ -18,12 +18,12 @@ def storable(text: str) -> str:
     return text
 
 
-def storable_all(value: Any) -> Any:
-    """A JSON-like value with each text in it made storable."""
+def sanitize_all(value: Any) -> Any:
+    """A JSON-like value with each text in it made sanitize."""
     if isinstance(value, str):
-        return storable(value)
+        return sanitize(value)
     if isinstance(value, list | tuple):
-        return type(value)(storable_all(item) for item in value)
+        return type(value)(sanitize_all(item) for item in value)
     if isinstance(value, dict):
-        return {storable_all(key): storable_all(item) for key, item in value.items()}
+        return {sanitize_all(key): sanitize_all(item) for key, item in value.items()}
     return value

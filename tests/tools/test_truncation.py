@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manus.tools.clean import storable
-from manus.tools.cut import cut_observation
+from manus.state.sanitize import sanitize
+from manus.tools.bash import Bash
+from manus.tools.session import Session
+from manus.tools.truncation import truncate
 from manus.tools.workspace import Workspace
+from tests.helpers.acting import execute_alone
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def _file_named_in(text: str, workspace: Workspace) -> Path:
 
 
 def test_what_fits_is_left_alone(workspace: Workspace) -> None:
-    assert cut_observation("x" * 300, 300, workspace) == "x" * 300
+    assert truncate("x" * 300, 300, workspace) == "x" * 300
     assert not (workspace.private / "observations").exists()
 
 
@@ -37,7 +40,7 @@ def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
     workspace: Workspace, limit: int
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(10_000))
-    cut = cut_observation(text, limit, workspace)
+    cut = truncate(text, limit, workspace)
     assert limit - 300 <= len(cut) <= limit
     head, note, tail = re.split(r"\n(\[… .* …\])\n", cut)
     assert text.startswith(head + "\n"), "whole lines"
@@ -47,35 +50,43 @@ def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
 
 
 def test_one_endless_line_is_cut_where_it_must(workspace: Workspace) -> None:
-    cut = cut_observation("é" * 50_000, 1_000, workspace)
+    cut = truncate("é" * 50_000, 1_000, workspace)
     assert len(cut) == pytest.approx(1_000, abs=5)
     assert cut.startswith("é" * 400)
     assert cut.endswith("é" * 300)
 
 
 def test_the_same_text_gives_the_same_words_and_one_file(workspace: Workspace) -> None:
-    first = cut_observation("a\n" * 5_000, 500, workspace)
-    assert cut_observation("a\n" * 5_000, 500, workspace) == first
-    other = cut_observation("b\n" * 5_000, 500, workspace)
+    first = truncate("a\n" * 5_000, 500, workspace)
+    assert truncate("a\n" * 5_000, 500, workspace) == first
+    other = truncate("b\n" * 5_000, 500, workspace)
     assert _file_named_in(first, workspace) != _file_named_in(other, workspace)
     assert len(list((workspace.private / "observations").iterdir())) == 2
 
 
 def test_where_it_cannot_be_kept_the_ends_are_still_shown(workspace: Workspace) -> None:
     (workspace.private / "observations").write_text("in the way")
-    cut = cut_observation("a" * 5_000, 500, workspace)
+    cut = truncate("a" * 5_000, 500, workspace)
     assert re.search(r"left out; it could not be kept in a file: [A-Z][a-z ]+ …\]", cut)
     assert len(cut) <= 500
 
 
 def test_a_limit_smaller_than_the_note_leaves_the_note(workspace: Workspace) -> None:
-    cut = cut_observation("a" * 5_000, 10, workspace)
+    cut = truncate("a" * 5_000, 10, workspace)
     assert cut.strip().startswith("[… 5,000 of 5,000 characters left out; all 5,000 are in ")
+
+
+async def test_of_a_failed_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
+    command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
+    message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message
+    beginning, _, end = message.text.partition(" …]\n")
+    assert end.endswith("line 2000\n[exit code 3]")
+    assert len(end) > len(beginning)
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))
 def test_storable_text_is_utf_8_without_nul_and_as_it_was_otherwise(text: str) -> None:
-    clean = storable(text)
+    clean = sanitize(text)
     assert "\0" not in clean
     clean.encode()
     if text.isprintable():
@@ -83,4 +94,4 @@ def test_storable_text_is_utf_8_without_nul_and_as_it_was_otherwise(text: str) -
 
 
 def test_halves_of_a_pair_are_joined_and_lone_ones_replaced() -> None:
-    assert storable("\ud83d\ude00 \ud83d x\0") == "😀 \ufffd x␀"
+    assert sanitize("\ud83d\ude00 \ud83d x\0") == "😀 \ufffd x␀"

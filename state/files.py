@@ -1,0 +1,40 @@
+"""The one way to write a file: whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+
+def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Replace a file so that a reader, or a crash, meets the old or the new one, never a part.
+
+    A file that is there keeps its mode and owner; a new one gets `mode`, or what the umask leaves.
+    What is written can be read by nobody else before its mode is set. Blocking.
+
+    Raises:
+        OSError: it cannot be written; nothing has changed.
+    """
+    before = path.stat() if path.exists() else None
+    fresh = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
+    first = 0o600 if before is not None or mode is not None else 0o666
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, first)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if before is not None:
+                _take_after(descriptor, before)
+            elif mode is not None:
+                os.fchmod(descriptor, mode)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _take_after(descriptor: int, before: os.stat_result) -> None:
+    with contextlib.suppress(PermissionError):  # only root may give a file away
+        os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))  # after chown, which takes set-id bits away

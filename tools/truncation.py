@@ -1,0 +1,65 @@
+"""A text too long for the model: its beginning, its end, and the file that holds all of it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from manus.state.files import write_atomically
+from manus.tools.workspace import OBSERVATIONS, Workspace
+
+HEAD = 0.6
+"""Share of the room that goes to the beginning."""
+HEAD_OF_FAILURE = 0.25
+"""The same for a call that failed: what went wrong is said last."""
+_LINE = 200
+"""Characters given up at most so that a piece ends, or begins, with a whole line."""
+
+
+def truncate(
+    text: str, limit: int, workspace: Workspace, *, head: float = HEAD, what: str = "left out"
+) -> str:
+    """The text, at most `limit` characters of it. Blocking when it has to be cut.
+
+    The file is named by its content: the same text leads to the same words, so that a loop can
+    still be seen in it.
+    """
+    if len(text) <= limit:
+        return text
+    kept = f"{what}; {_keep(text, workspace)}"
+    room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
+    first = _whole_lines(text[: int(room * head)])
+    last = _from_whole_line(text[len(text) - (room - int(room * head)) :])
+    return "\n".join((first, _note(len(text) - len(first) - len(last), len(text), kept), last))
+
+
+def truncate_argument(text: str, limit: int, workspace: Workspace) -> str:
+    """An argument of a call as a later request shows it, at most `limit` characters. Blocking."""
+    return truncate(text, limit, workspace, what="left out here, not in the call")
+
+
+def _keep(text: str, workspace: Workspace) -> str:
+    """Where the whole text is, in words."""
+    data = text.encode("utf-8", "surrogatepass")
+    name = f"{OBSERVATIONS}/{hashlib.sha256(data).hexdigest()[:12]}.txt"
+    path = workspace.root / name
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+    except OSError as error:
+        return f"it could not be kept in a file: {error.strerror}"
+    return f"all {len(text):,} are in {name}"
+
+
+def _note(left_out: int, whole: int, kept: str) -> str:
+    return f"[… {left_out:,} of {whole:,} characters {kept} …]"
+
+
+def _whole_lines(head: str) -> str:
+    end = head.rfind("\n")
+    return head[:end] if end >= len(head) - _LINE and end > 0 else head
+
+
+def _from_whole_line(tail: str) -> str:
+    begin = tail.find("\n")
+    return tail[begin + 1 :] if 0 <= begin < min(_LINE, len(tail) - 1) else tail
