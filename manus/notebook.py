@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from manus.compare import Comparison, Row
+from manus.formatting import cache_in_words
 from manus.notebook_html import (
     bar,
     block,
@@ -21,7 +22,6 @@ from manus.notebook_html import (
     side_by_side,
     step_html,
 )
-from manus.spent import cache_in_words
 from manus.state.agent import Usage
 from manus.state.plan import Plan, as_text
 from manus.steps import Call, Step, step_in, steps_of

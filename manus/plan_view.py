@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from manus.flow_usage import FlowUsage
+from manus.formatting import in_words
 from manus.screen import Screen
-from manus.spent import FlowSpending, in_words
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import changed_step
 from manus.text import count, first_line, fit, flat, main_argument
@@ -21,7 +22,7 @@ class PlanView:
     def __init__(self, screen: Screen, currency: str = "$") -> None:
         self._screen = screen
         self._currency = currency
-        self._spending = FlowSpending()
+        self._spending = FlowUsage()
         self._plan: Plan | None = None
         self._began: dict[int, float] = {}
         self._actions: dict[int, str] = {}

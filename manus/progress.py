@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from manus.draft import Draft, draft_line
+from manus.formatting import cache_in_words, in_words
 from manus.plan_view import PlanView
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.spent import cache_in_words, in_words
 from manus.text import first_line, flat, main_argument
 
 _LABEL = 8

@@ -8,8 +8,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from manus.formatting import ending_of, in_words
 from manus.screen import Screen, columns_of, discard, unwritable
-from manus.spent import in_words
 from manus.state.errors import ManusError
 from manus.text import clean, count
 from manus.wrap import wrapped
@@ -17,18 +17,6 @@ from manus.wrap import wrapped
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
     from manus.state.agent import Usage
-
-_STATUS = {
-    "terminated": "finished",
-    "answered": "finished",
-    "completed": "finished",
-    "max_steps": "stopped at the step limit",
-    "budget": "stopped: a budget is used up",
-    "stuck": "stopped: it went round in circles",
-    "interrupted": "waiting for an answer",
-    "error": "failed",
-    "plan_incomplete": "not everything in the plan was done",
-}
 
 
 def print_output(text: str) -> None:
@@ -68,12 +56,7 @@ def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -
 
 def headline(outcome: Outcome) -> str:
     """The state of a run in a few words."""
-    if outcome.stop_reason is None:
-        return "Not finished"
-    said = _STATUS.get(outcome.stop_reason, outcome.stop_reason)
-    if said == "finished" and not outcome.success:
-        said = "finished without success"
-    return said[:1].upper() + said[1:]
+    return ending_of(outcome.stop_reason, success=outcome.success).headline
 
 
 def why(outcome: Outcome) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from manus.formatting import ENDINGS, ending_of
 from manus.state.errors import ThreadBusyError, UsageError
 
 if TYPE_CHECKING:
@@ -111,15 +112,11 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
 
 def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
     if _waits(found):
-        return "waiting"
+        return ENDINGS["interrupted"].label
     # Before the first node of a run is done, the channels still tell of the run before it.
     is_new = found.metadata.get("source") == "input"
     reason = None if is_new else values.get("stop_reason")
-    if reason is None:
-        return "unfinished"
-    if reason in ("terminated", "answered", "completed"):
-        return "finished" if values.get("success") else "no success"
-    return {"max_steps": "step limit", "plan_incomplete": "incomplete"}.get(reason, str(reason))
+    return ending_of(reason, success=values.get("success")).label
 
 
 def _waits(found: CheckpointTuple) -> bool:

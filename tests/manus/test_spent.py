@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from manus.flow_usage import FlowUsage
+from manus.formatting import in_words, money
 from manus.plan_view import PlanView
 from manus.progress import Progress
 from manus.screen import Screen
-from manus.spent import FlowSpending, in_words, money
 from manus.state.plan import StepResult
 from tests.flow.test_plan import plan_of
 from tests.manus.program import Program
@@ -68,9 +69,9 @@ def test_the_line_of_a_step_has_what_was_used_so_far() -> None:
     ]
 
 
-class TestFlowSpending:
+class TestFlowUsage:
     def test_steps_side_by_side_add_up(self) -> None:
-        spending = FlowSpending()
+        spending = FlowUsage()
         spending.begin(plan_of("a", "b"), used(100, 0.1))
         spending.on_step(0, "in_progress", used(0))
         spending.on_step(1, "in_progress", used(0))
@@ -84,7 +85,7 @@ class TestFlowSpending:
         plan = plan_of("a")
         result = StepResult(text="", files=[], tokens=50, usage=used(50))  # type: ignore[typeddict-item]
         plan["steps"][0]["result"] = result
-        spending = FlowSpending()
+        spending = FlowUsage()
         spending.begin(plan, used(150))
         assert in_words(spending.total, "$") == "150 tokens"
         spending.on_step(0, "in_progress", used(50))
@@ -95,7 +96,7 @@ class TestFlowSpending:
         assert in_words(spending.total, "$") == "157 tokens"
 
     def test_events_that_tell_nothing_change_nothing(self) -> None:
-        spending = FlowSpending()
+        spending = FlowUsage()
         spending.begin(None, None)
         spending.on_step(0, "in_progress", None)
         spending.on_action(0, None)

@@ -1,41 +1,14 @@
-"""Tokens and money in words, and the sum of a flow as it grows."""
+"""What a flow has used, as it grows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-
-from manus.text import count
 
 Used = dict[str, Any]
 """As `manus.state.spending.RoleUsage`; an empty one where nothing is known."""
 
 
-def money(amount: float, currency: str) -> str:
-    """`$12.30`, `$0.0123`: an amount with as many places as it takes to see it."""
-    if 0 < amount < 0.0001:
-        return f"<{currency}0.0001"
-    return f"{currency}{amount:,.2f}" if amount >= 1 else f"{currency}{amount:.4f}"
-
-
-def in_words(used: Used, currency: str) -> str:
-    """`12,345 tokens, $0.0123`; the money only where prices are known, nothing if nothing is."""
-    tokens = used.get("input_tokens", 0) + used.get("output_tokens", 0)
-    if not tokens:
-        return ""
-    cost = used.get("cost")
-    return count(tokens, "token") + (f", {money(cost, currency)}" if cost is not None else "")
-
-
-def cache_in_words(used: Mapping[str, Any]) -> str:
-    """` (1,000 cached, 400 written)`: how much of the input the provider's cache had, and took."""
-    cached, written = used.get("cached_tokens", 0), used.get("cache_write_tokens", 0)
-    parts = [f"{cached:,} cached"] if cached else []
-    parts += [f"{written:,} written"] if written else []
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-class FlowSpending:
+class FlowUsage:
     """What a flow has used, from its events: in all, and for each step of its plan."""
 
     def __init__(self) -> None:

@@ -1,0 +1,119 @@
+"""Figures, times and endings in words, for everything that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from manus.text import count
+
+
+class Ending(NamedTuple):
+    """How a run ended."""
+
+    label: str
+    """In a table."""
+    headline: str
+    why: str
+    tone: str
+    """`good`, `bad` or `warn`."""
+
+
+ENDINGS = {
+    "terminated": Ending("finished", "Finished", "the agent ended it", "good"),
+    "answered": Ending("finished", "Finished", "the agent answered", "good"),
+    "completed": Ending("finished", "Finished", "every step of the plan is done", "good"),
+    "max_steps": Ending(
+        "step limit", "Stopped at the step limit", "all of its steps are used up", "warn"
+    ),
+    "budget": Ending("budget", "Stopped: a budget is used up", "a limit was reached", "warn"),
+    "stuck": Ending(
+        "stuck", "Stopped: stuck in a loop", "it repeated itself and could not go on", "warn"
+    ),
+    "interrupted": Ending("waiting", "Waiting for an answer", "a person was asked", "warn"),
+    "error": Ending("error", "Failed", "it could not go on", "bad"),
+    "plan_incomplete": Ending(
+        "incomplete", "Not everything in the plan was done", "a step is blocked", "warn"
+    ),
+}
+"""By stop reason."""
+
+
+def ending_of(stop_reason: str | None, *, success: bool | None) -> Ending:
+    """The words for the end of a run; for one without a stop reason, that it has not ended."""
+    if stop_reason is None:
+        return Ending("unfinished", "Not finished", "", "warn")
+    known = ENDINGS.get(stop_reason, Ending(stop_reason, stop_reason, "", "warn"))
+    if known.tone == "good" and not success:
+        return Ending("no success", "Finished without success", known.why, "bad")
+    return known
+
+
+def money(amount: float, currency: str) -> str:
+    """`$12.30`, `$0.0123`: an amount with as many places as it takes to see it."""
+    if 0 < amount < 0.0001:
+        return f"<{currency}0.0001"
+    return f"{currency}{amount:,.2f}" if amount >= 1 else f"{currency}{amount:.4f}"
+
+
+def in_words(used: Mapping[str, Any], currency: str) -> str:
+    """`12,345 tokens, $0.0123`; the money only where prices are known, nothing if nothing is."""
+    tokens = used.get("input_tokens", 0) + used.get("output_tokens", 0)
+    if not tokens:
+        return ""
+    cost = used.get("cost")
+    return count(tokens, "token") + (f", {money(cost, currency)}" if cost is not None else "")
+
+
+def cache_in_words(used: Mapping[str, Any]) -> str:
+    """` (1,000 cached, 400 written)`: how much of the input the provider's cache had, and took."""
+    cached, written = used.get("cached_tokens", 0), used.get("cache_write_tokens", 0)
+    parts = [f"{cached:,} cached"] if cached else []
+    parts += [f"{written:,} written"] if written else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def span(seconds: float) -> str:
+    """A length of time: `12 ms`, `0.4 s`, `12 s`, `3 min 05 s`, `2 h 14 min`, `3 d 4 h`."""
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86_400:
+        return f"{whole // 3_600} h {whole % 3_600 // 60:02d} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def offset(seconds: float) -> str:
+    """A place on a clock that began at zero: `0:07`, `12:40`, `1:02:03`."""
+    whole = int(seconds)
+    if whole < 3_600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    return f"{whole // 3_600}:{whole % 3_600 // 60:02d}:{whole % 60:02d}"
+
+
+def size(number: int) -> str:
+    """A number of bytes: `812 bytes`, `4.2 kB`, `1.3 MB`."""
+    return count(number, "byte") if number < 1_000 else f"{_thousands(number, 'kB', ' ')}"
+
+
+def short(number: float) -> str:
+    """A count in few characters: `950`, `12.4k`, `1.2M`."""
+    return f"{number:.0f}" if number < 1_000 else _thousands(number, "k", "")
+
+
+def _thousands(number: float, unit: str, gap: str) -> str:
+    if number >= 999_500:
+        return f"{number / 1_000_000:.1f}{gap}M{unit[1:]}"
+    return f"{number / 1_000:.{1 if number < 99_950 else 0}f}{gap}{unit}"
+
+
+def moment(when: datetime) -> str:
+    """A date and time on this machine's clock, as people write it."""
+    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
