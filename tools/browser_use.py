@@ -20,15 +20,14 @@ from manus.tools.result import Observation
 class BrowserUse(AgentTool):
     """Acts on web pages.
 
-    The page itself is shown in the next-step prompt (`browser.browser_state`). Where nobody
-    does that, `show_page` puts it into the answers instead.
+    Where a next-step prompt shows the page (`session.page_is_prompted`), the answers say what
+    was done; where there is none, such as over MCP, they show the page too.
     """
 
     name: str = "browser_use"
     description: str = USE
     args_schema: type[BaseModel] = BrowserArgs
     time_limit: ClassVar[float] = 240.0
-    show_page: bool = False
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -56,4 +55,4 @@ class BrowserUse(AgentTool):
         await asyncio.to_thread(import_module, "manus.tools.browser.use")
         from manus.tools.browser.use import use
 
-        return await use(self.session, arguments, show_page=self.show_page)
+        return await use(self.session, arguments)

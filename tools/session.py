@@ -57,6 +57,8 @@ class Session:
         self.locks = ResourceLocks()
         self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
         """Asks the model of a role; set by whoever has models, None where there is none."""
+        self.page_is_prompted = False
+        """The next-step prompt shows the browser's page, so that its results need not."""
         self.waiting = False
         """A person has been asked; the run goes on when the answer comes."""
         self._live: dict[str, Closeable] = {}

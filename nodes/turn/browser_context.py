@@ -24,6 +24,7 @@ View = tuple[list[str], tuple[Image, ...]]
 
 async def look(running: Running, history: Sequence[AnyMessage]) -> View:
     """Notes on the page, and a picture of it where the model sees images; nothing if not in use."""
+    running.session.page_is_prompted = True
     always = bool(running.profile.extras.get(BROWSER_ALWAYS))
     used = browser_in_use(history)
     if not (always or used) or running.catalog.find(_TOOL) is None:

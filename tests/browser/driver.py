@@ -18,6 +18,7 @@ class Driver:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        session.page_is_prompted = True
         self.tool = BrowserUse(session=session)
         self.text = ""
         """The state as it was last looked at."""

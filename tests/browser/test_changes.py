@@ -51,17 +51,9 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
     await driver.say("click_element", index=1)
 
 
-async def test_without_anyone_showing_the_page_a_refusal_does(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<button onclick='document.title=1'>Go</button>"
-    driver.browser.prompted = False
-    await driver.say("go_to_url", url=site.base)
-    assert '[1] button "Go"' in await driver.fail("click_element", index=1)
-    await driver.say("click_element", index=1)
-
-
 async def test_the_page_in_the_answer(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<button onclick='this.textContent=\"Done\"'>Go</button>"
-    driver.tool.show_page = True
+    driver.session.page_is_prompted = False
     assert '[1] button "Go"' in await driver.say("go_to_url", url=site.base)
     assert '[1] button "Done"' in await driver.say("click_element", index=1)
 

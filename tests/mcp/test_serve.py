@@ -7,8 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -193,3 +196,19 @@ async def test_the_list_when_all_are_there(capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == f"odd  stdio  {sys.executable}  ready"
     assert "  mcp_odd_add  Add two numbers." in printed
+
+
+async def test_the_browser_shows_the_page(tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "index.html").write_text("<title>Shop</title><button>Buy it</button>")
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    place = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=place.serve_forever, daemon=True).start()
+    (tmp_path / "manus.toml").write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
+    command = [*COMMAND[:5], "browser", *COMMAND[6:]]
+    async with over_stdio(tmp_path, command=command) as session:
+        arguments = {"action": "go_to_url", "url": f"http://127.0.0.1:{place.server_port}/"}
+        assert 'button "Buy it"' in said(await session.call_tool("browser_use", arguments))
+    place.shutdown()
+    place.server_close()

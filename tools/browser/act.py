@@ -13,6 +13,7 @@ from manus.state.errors import ToolError
 from manus.tools.browser.actions import carry_out
 from manus.tools.browser.arguments import AIMED, BrowserArgs
 from manus.tools.browser.browser import Browser
+from manus.tools.browser.fingerprint import page_fingerprint
 from manus.tools.browser.navigate import navigation_seconds
 from manus.tools.browser.patience import PageStuckError
 from manus.tools.browser.report import changes, look_before
@@ -35,6 +36,8 @@ class Outcome:
     failed: bool = False
     show_page: bool = False
     """Whether the page itself has to be shown, since the model has a wrong picture of it."""
+    fingerprint: str | None = None
+    """A digest of the page afterwards."""
 
 
 async def act(session: Session, browser: Browser, arguments: BrowserArgs) -> Outcome:
@@ -57,9 +60,10 @@ async def act(session: Session, browser: Browser, arguments: BrowserArgs) -> Out
     browser.last_error = ""
     said = "\n".join([outcome.text, *await changes(browser, before)])
     if outcome.show_page:
-        said += "\n\nThe page now:\n" + await describe(browser, mark=not browser.prompted)
+        said += "\n\nThe page now:\n" + await describe(browser, mark=not session.page_is_prompted)
     browser.last_error = outcome.text if outcome.failed else ""
     outcome.text = said
+    outcome.fingerprint = await page_fingerprint(browser, mark)
     return outcome
 
 

@@ -45,8 +45,6 @@ class Browser:
         """A dialog about which a person is asked."""
         self.last_error = ""
         """What the last action said if it failed."""
-        self.prompted = False
-        """Whether the page's state is shown to the model before its steps."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
         self.last_url = ""

@@ -46,7 +46,6 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     browser: Browser | None = session.peek(NAME)
     if browser is None:
         return None
-    browser.prompted = True
     if browser.dead:
         return BrowserState("The browser has ended by itself; the next action starts a new one.")
     text = await describe(browser)

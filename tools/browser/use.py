@@ -15,10 +15,10 @@ from manus.tools.web.search_text import search_text
 _RESULTS = 5
 
 
-async def use(session: Session, arguments: BrowserArgs, *, show_page: bool) -> Observation:
+async def use(session: Session, arguments: BrowserArgs) -> Observation:
     """Carry out an action in the session's browser, which is started if there is none.
 
-    `show_page`: the page as it is afterwards is part of the answer.
+    The page as it is afterwards is part of the answer unless a next-step prompt shows it.
 
     Raises:
         ToolError: it cannot be done; the sentence says what would be right.
@@ -31,7 +31,7 @@ async def use(session: Session, arguments: BrowserArgs, *, show_page: bool) -> O
         outcome = await act(session, browser, arguments)
     except PageStuckError:
         outcome = Outcome("The browser does not answer.", failed=True)
-    return await _observation(browser, outcome, said, show_page=show_page)
+    return await _observation(browser, outcome, said, show_page=not session.page_is_prompted)
 
 
 async def _observation(
@@ -40,4 +40,4 @@ async def _observation(
     text = f"{said}\n{outcome.text}" if said else outcome.text
     if show_page and not outcome.show_page and not browser.dead:
         text += "\n\n" + await describe(browser)
-    return Observation(text, is_error=outcome.failed)
+    return Observation(text, is_error=outcome.failed, fingerprint=outcome.fingerprint)

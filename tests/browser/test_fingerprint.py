@@ -1,0 +1,68 @@
+"""The digest of the page after an action, by which loop detection tells effect from none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.driver import Driver
+from tests.browser.site import Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CALENDAR = """<h2 id=h></h2><button onclick="m++; show()">Next month</button><div id=days></div>
+  <script>let m = 0; const show = () => { const d = new Date(2026, m, 1);
+  h.textContent = d.toLocaleString("en", {month: "long", year: "numeric"});
+  days.textContent = "1 2 3 4 5" }; show()</script>"""
+CAROUSEL = """<div style="width:200px;overflow:hidden"><div id=strip
+  style="display:flex;width:900px">
+  <img src=/0.png width=200 height=90><img src=/1.png width=200 height=90></div></div>
+  <button onclick="strip.append(strip.firstElementChild); strip.firstElementChild.src =
+    '/' + (n++) + '.png'">Next</button><script>let n = 2</script>"""
+COUNTER = "<p id=p>0</p><button onclick='p.textContent = +p.textContent + 1'>+</button>"
+LIST = """<ul id=l><li>Row</ul><button onclick="l.insertAdjacentHTML('beforeend', '<li>Row')">
+  Load more</button>"""
+MENU = """<ul>{}</ul><button id=b>Menu</button><script>let at = 0; onkeydown = () => {{
+  const all = document.querySelectorAll("li"); all[at].className = "";
+  all[at = (at + 1) % all.length].className = "chosen" }}</script>""".format("<li>Entry" * 12)
+GAME = """<canvas id=c width=100 height=20></canvas><button>Play</button><script>let x = 0;
+  onkeydown = () => { const g = c.getContext("2d"); g.clearRect(0, 0, 100, 20);
+  g.fillRect(x += 6, 5, 8, 8) }</script>"""
+STARS = """<button onclick="alert('Vote ' + ++n)">Vote</button><script>let n = 0</script>"""
+CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
+  setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 20)</script>"""
+
+
+@pytest.mark.parametrize("page", [CALENDAR, CAROUSEL, COUNTER, LIST, STARS])
+async def test_a_click_with_an_effect_changes_it(driver: Driver, site: Site, page: str) -> None:
+    site.pages["/"] = page
+    await driver.open(site.base)
+    seen = {(await driver.do("click_element", index=1)).fingerprint for _ in range(10)}
+    assert None not in seen
+    assert len(seen) == 10
+
+
+@pytest.mark.parametrize("page", [MENU, GAME])
+async def test_a_key_with_an_effect_changes_it(driver: Driver, site: Site, page: str) -> None:
+    site.pages["/"] = page
+    await driver.open(site.base)
+    seen = {(await driver.do("send_keys", keys="ArrowDown")).fingerprint for _ in range(10)}
+    assert len(seen) == 10
+
+
+async def test_scrolling_changes_it_until_the_end(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "".join(f"<p style='height:300px'>Part {n}</p>" for n in range(9))
+    await driver.open(site.base)
+    seen = [(await driver.do("scroll_down")).fingerprint for _ in range(8)]
+    assert len(set(seen[:3])) == 3
+    assert seen[-1] == seen[-2]
+
+
+@pytest.mark.parametrize("page", ["<p>x</p><button>Nothing</button>", CLOCK])
+async def test_what_has_no_effect_leaves_it(driver: Driver, site: Site, page: str) -> None:
+    site.pages["/"] = page
+    await driver.open(site.base)
+    seen = {(await driver.do("click_element", index=1)).fingerprint for _ in range(4)}
+    assert len(seen) == 1
+    assert None not in seen
+    again = {(await driver.do("refresh")).fingerprint for _ in range(2)}
+    assert len(again) == 1

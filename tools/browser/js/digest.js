@@ -1,0 +1,27 @@
+// A number for what can be seen of a document: the same while nothing of it changes. Positions are
+// left out, since an animation alone is no effect, and so is a clock that shows its seconds.
+() => {
+  let hash = 5381;
+  const add = (text) => { for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 33) + text.charCodeAt(i)) | 0; };
+  const roots = [document];
+  let left = 5000;
+  for (const root of roots) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT);
+    for (let el = walker.nextNode(); el && left; el = walker.nextNode()) {
+      if (el.shadowRoot) roots.push(el.shadowRoot);
+      if (/^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|HEAD)$/i.test(el.tagName)) continue;
+      if (el.scrollTop || el.scrollLeft) add(`${Math.round(el.scrollTop)},${Math.round(el.scrollLeft)}`);
+      const rect = el.getBoundingClientRect();
+      if (!rect.width || !rect.height || rect.bottom <= 0 || rect.right <= 0 || rect.top >= innerHeight || rect.left >= innerWidth) continue;
+      left--;
+      let own = "";
+      for (let node = el.firstChild; node; node = node.nextSibling) if (node.nodeType === Node.TEXT_NODE) own += node.data;
+      const state = ["class", "src", "href", "disabled", "aria-selected", "aria-checked", "aria-expanded", "aria-pressed", "aria-current", "aria-activedescendant", "aria-valuenow"].map((name) => el.getAttribute(name) ?? "");
+      const held = "value" in el ? `${el.value}${el.checked ?? ""}` : "";
+      add(`${el.tagName}|${own.replace(/\d{1,2}:\d\d:\d\d/g, "").replace(/\s+/g, " ")}|${state.join("|")}|${held}`);
+      if (root.activeElement === el) add("focus");
+      if (el.tagName === "CANVAS") try { add(el.toDataURL()); } catch { /* painted with another site's pictures */ }
+    }
+  }
+  return hash;
+}
