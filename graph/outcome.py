@@ -63,7 +63,7 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     """
     values: dict[str, Any] = snapshot.values or {}
     questions = tuple(snapshot.interrupts)
-    ended = not snapshot.next
+    ended = is_over(snapshot)
     return Outcome(
         thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
         status=values.get("status", "idle"),
@@ -75,6 +75,15 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
         questions=questions,
         plan=values.get("plan"),
     )
+
+
+def is_over(snapshot: StateSnapshot) -> bool:
+    """Whether a thread has nothing more to do.
+
+    A task whose writes are all stored is not in `next` any more; until the next checkpoint has
+    taken them up, it is still among the tasks, and what comes after it is still to be done.
+    """
+    return not (snapshot.next or snapshot.tasks)
 
 
 def question_of(interrupt: Interrupt) -> str:

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from manus.graph.given import to_context, to_input
-from manus.graph.outcome import question_of
+from manus.graph.outcome import is_over, question_of
 from manus.graph.run_span import traced
 from manus.nodes import active_run as running
 from manus.nodes.turn.final_answer import kept_for_last_word
@@ -174,7 +174,7 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         """Whether the thread has more to do: the run has stopped at a breakpoint."""
         if not self._is_stored(configurable):
             return False
-        return bool((await self.aget_state(_newest(configurable))).next)
+        return not is_over(await self.aget_state(_newest(configurable)))
 
     async def stored_values(self, config: RunnableConfig) -> dict[str, Any]:
         """The newest state of a run's thread; empty where nothing is stored."""

@@ -81,7 +81,7 @@ async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -
     import asyncio
 
     from manus.conduct import Job, Nothing
-    from manus.graph.outcome import outcome_of
+    from manus.graph.outcome import is_over, outcome_of
     from manus.graphs import build
     from manus.preflight import check_model, check_workspace, main_model
     from manus.threads import config_of, get_thread
@@ -90,14 +90,14 @@ async def _prepare(args: argparse.Namespace, settings: Settings, store: Store) -
     profile = args.profile or thread.profile or settings.profile
     graph = build(thread.kind, profile, store.saver)
     snapshot = await graph.aget_state(config_of(args.thread))
-    outcome, is_over = outcome_of(snapshot), not snapshot.next
+    outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
     names = ("workspace", "model", "max_steps", "approve_plan", "budget")
     known = {name: getattr(thread, name) for name in names}
     context = read_context(args, **known)
-    given = _input(args, outcome, is_over=is_over)
-    if is_over:
+    given = _input(args, outcome, is_over=has_ended)
+    if has_ended:
         sys.stderr.write(f"There is nothing to resume: the thread {args.thread} has ended.\n")
-    if is_over or (outcome.questions and given is None and not context.interactive):
+    if has_ended or (outcome.questions and given is None and not context.interactive):
         return Nothing(outcome, thread.workspace or settings.workspace)
     check_model(main_model(settings, context.model))
     place = await asyncio.to_thread(check_workspace, settings, context)

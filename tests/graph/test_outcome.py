@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langgraph.types import Interrupt, StateSnapshot
+from langgraph.types import Interrupt, PregelTask, StateSnapshot
 
 from manus.graph.outcome import Outcome, outcome_of, question_of
 from manus.state.agent import Usage, no_usage
@@ -31,7 +31,10 @@ STUCK = Interrupt({"kind": "stuck", "question": "What now?"}, id="2")
 
 
 def snapshot(
-    values: dict[str, Any], *waiting: Interrupt, at: tuple[str, ...] = ()
+    values: dict[str, Any],
+    *waiting: Interrupt,
+    at: tuple[str, ...] = (),
+    tasks: tuple[PregelTask, ...] = (),
 ) -> StateSnapshot:
     return StateSnapshot(
         values=values,
@@ -40,7 +43,7 @@ def snapshot(
         metadata=None,
         created_at=None,
         parent_config=None,
-        tasks=(),
+        tasks=tasks,
         interrupts=waiting,
     )
 
@@ -70,6 +73,12 @@ def test_a_run_that_broke_off() -> None:
     """What is there of the run before it is not what came of it."""
     found = outcome_of(snapshot({**ENDED, "status": "running"}, at=("think",)))
     assert (found.status, found.stop_reason, found.success) == ("running", None, False)
+
+
+def test_a_run_whose_last_task_no_checkpoint_has_taken_up() -> None:
+    done = PregelTask("1", "stuck_check", ())
+    found = outcome_of(snapshot({**ENDED, "status": "thinking"}, tasks=(done,)))
+    assert (found.stop_reason, found.success) == (None, False)
 
 
 @pytest.mark.parametrize(

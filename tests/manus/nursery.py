@@ -65,6 +65,7 @@ class Nursery:
             pass_fds=[theirs.fileno()],
         )
         theirs.close()
+        self.pid = self._process.pid
 
     def fork(
         self,

@@ -58,6 +58,11 @@ class Program:
         self._nursery = nursery
 
     @property
+    def nursery_pid(self) -> int:
+        """The process that all calls are forked from."""
+        return self._nursery.pid
+
+    @property
     def workspace(self) -> Path:
         return self.home / "workspace"
 
