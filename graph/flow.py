@@ -61,8 +61,6 @@ class FlowGraph(RunGraph):
     step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
 
-    operation = "invoke_workflow"
-
     def __init__(self, *, executors: dict[str, RunGraph] | None = None, **parts: Any) -> None:
         super().__init__(**parts)
         self.executors = executors or {}

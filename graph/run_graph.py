@@ -17,7 +17,6 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from manus.graph.given import to_context, to_input
 from manus.graph.outcome import is_over, question_of
-from manus.graph.run_span import traced
 from manus.nodes import active_run as running
 from manus.nodes.turn.final_answer import kept_for_last_word
 from manus.nodes.turn.side_calls import offer_model
@@ -41,9 +40,6 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
     of the run (shell, browser, …) are closed when the run ends, fails or is cancelled. While it
     waits for a person, or at a breakpoint, they stay open.
     """
-
-    operation = "invoke_agent"
-    """What a run of it is called in a trace."""
 
     def __init__(self, *, profile: Profile, **parts: Any) -> None:
         super().__init__(**parts)
@@ -119,7 +115,6 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
             await self._remember(running_now, inner, is_new=is_new)
             await self._doubt(running_now.session.journal, inner["configurable"], is_new=is_new)
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
-            stream = await traced(stream, self, given, running_now, inner)
             async with aclosing(stream) as parts:
                 async for part in parts:
                     yield part

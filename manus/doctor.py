@@ -233,25 +233,20 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
 
 def _tracing(_: Settings) -> Iterator[Finding]:
     """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
-    from manus.state.tracing_settings import (
-        NOT_INSTALLED,
-        endpoint_of,
-        uses_langsmith,
-        wants_content,
-    )
+    from manus.traces import mode, uses_langsmith
 
-    endpoint, langsmith = endpoint_of(os.environ), uses_langsmith(os.environ)
-    if not (endpoint or langsmith):
+    if not uses_langsmith():
         yield Finding("tracing", "ok", "off: nothing is sent anywhere")
-    if langsmith:
-        place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
+        return
+    place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
+    if mode() != "otel":
         yield Finding("tracing", "ok", f"LangSmith at {_without_password(place)}")
-    if endpoint:
-        content = "with" if wants_content(os.environ) else "without"
-        said = f"spans to {_without_password(endpoint)}, {content} prompts and results"
+    if mode() != "langsmith":
+        where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
         there = is_installed("opentelemetry.exporter.otlp.proto.http")
+        remedy = "" if there else "OpenTelemetry is not installed: make setup EXTRAS=otel."
         state: Literal["ok", "warning"] = "ok" if there else "warning"
-        yield Finding("tracing", state, said, "" if there else NOT_INSTALLED)
+        yield Finding("tracing", state, f"spans to {_without_password(where)}", remedy)
 
 
 def _without_password(address: str) -> str:

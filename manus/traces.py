@@ -1,7 +1,7 @@
-"""Traces at the end of the program: what is left is sent, for a moment, and nobody waits longer.
+"""LangSmith's traces at the end of the program: what is left is sent, for a moment at most.
 
-LangSmith is switched on by its own variables and comes with LangChain; OpenTelemetry by
-`manus.graph.tracing`. Neither may slow a run, fail it, or hold the process when it is done.
+LangSmith comes with LangChain and is switched on by its own variables; its client can send
+OpenTelemetry spans besides, or instead. It may neither fail a run nor hold the process.
 """
 
 from __future__ import annotations
@@ -13,26 +13,53 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from manus.state.tracing_settings import uses_langsmith
-
 log = logging.getLogger("manus")
 
 LONGEST_WAIT = 2.0
-"""Seconds that the end of the program waits for each of them, without `MANUS_TRACING_WAIT`."""
+"""Seconds that the end of the program waits, without `MANUS_TRACING_WAIT`."""
 
+_SWITCHES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
 _is_held = False
+
+
+def uses_langsmith() -> bool:
+    """Whether LangSmith is switched on, as its client reads it."""
+    return any(os.environ.get(name, "") == "true" for name in _SWITCHES)
+
+
+def mode() -> str:
+    """What its client sends: `langsmith`, `otel`, or `hybrid` for both."""
+    chosen = os.environ.get("LANGSMITH_TRACING_MODE", "").lower()
+    if chosen:
+        return chosen
+    if os.environ.get("LANGSMITH_OTEL_ONLY", "").lower() in ("true", "1"):
+        return "otel"
+    both = os.environ.get("LANGSMITH_OTEL_ENABLED", "").lower() in ("true", "1")
+    return "hybrid" if both else "langsmith"
 
 
 @contextmanager
 def sending_traces() -> Iterator[None]:
     """What is recorded in the block is sent when it ends, as far as that can be done quickly."""
-    langsmith = _LangSmith() if uses_langsmith(os.environ) else None
+    if not uses_langsmith():
+        yield
+        return
+    # Its threads would keep the process for minutes where the server does not answer.
+    os.environ.setdefault("LANGSMITH_USE_DAEMON", "true")
+    complaints = _Complaints()
+    logging.getLogger("langsmith").addHandler(complaints)
     try:
         yield
     finally:
-        if langsmith is not None:
-            langsmith.finish(_longest_wait())
-        _finish_spans()
+        _flush()
+        logging.getLogger("langsmith").removeHandler(complaints)
+        if _is_held or complaints.has_come:
+            log.warning("Not all traces could be sent to LangSmith; the log says more.")
 
 
 def leave_at_once(code: int) -> None:
@@ -46,45 +73,28 @@ def leave_at_once(code: int) -> None:
     end_at_once(code)
 
 
-def _finish_spans() -> None:
-    tracing = sys.modules.get("manus.graph.tracing")
-    if tracing is not None and not tracing.finish_tracing(_longest_wait()):
-        _tell("OpenTelemetry's endpoint")
-
-
-def _longest_wait() -> float:
+def _flush() -> None:
+    global _is_held
+    tracer = sys.modules.get("langchain_core.tracers.langchain")
+    if tracer is None:
+        return
     try:
-        return max(0.0, float(os.environ.get("MANUS_TRACING_WAIT") or LONGEST_WAIT))
+        longest = max(0.0, float(os.environ.get("MANUS_TRACING_WAIT") or LONGEST_WAIT))
     except ValueError:
-        return LONGEST_WAIT
+        longest = LONGEST_WAIT
+    began = time.monotonic()
+    tracer.get_client().flush(timeout=longest)
+    _is_held = time.monotonic() - began >= longest
 
 
-def _tell(whom: str) -> None:
-    log.warning("Not all traces could be sent to %s; the log says more.", whom)
+class _Complaints(logging.Handler):
+    """Whether its client said that something could not be sent."""
 
-
-class _LangSmith(logging.Handler):
-    """Its client, and whether it complained."""
+    has_come = False
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._has_failed = False
-        # Its threads would keep the process for minutes where the server does not answer.
-        os.environ.setdefault("LANGSMITH_USE_DAEMON", "true")
-        logging.getLogger("langsmith").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Notice that something could not be sent."""
-        self._has_failed = self._has_failed or str(record.msg).startswith("Failed to")
-
-    def finish(self, seconds: float) -> None:
-        """Send what is left, for so long at most; the rest is given up."""
-        global _is_held
-        tracer = sys.modules.get("langchain_core.tracers.langchain")
-        if tracer is not None:
-            began = time.monotonic()
-            tracer.get_client().flush(timeout=seconds)
-            _is_held = time.monotonic() - began >= seconds
-        logging.getLogger("langsmith").removeHandler(self)
-        if _is_held or self._has_failed:
-            _tell("LangSmith")
+        """Notice it."""
+        self.has_come = self.has_come or str(record.msg).startswith("Failed to")

@@ -11,7 +11,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from manus.models.chat_span import chat_span, tell_reply
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.endpoints import breaker
 from manus.models.forecast import forecast
@@ -131,11 +130,7 @@ class _Exchange:
             check_whole(reply.message, cut_off, **names)
             return reply.message
 
-        with chat_span(endpoint, self._role, self._question) as span:
-            try:
-                message = await with_retries(ask, retries, names, self._tell)
-            finally:
-                tell_reply(span, replies)
+        message = await with_retries(ask, retries, names, self._tell)
         if running.recorder is not None:
             recorder = running.recorder
             await asyncio.to_thread(recorder.add, self._role, self._request, message)

@@ -10,7 +10,6 @@ from typing import cast
 from langchain_core.messages import AIMessage
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from manus.models.chat_span import tell_retry
 from manus.models.errors import attempts_for, explain, is_never_connected, may_pass
 from manus.models.retry_after import server_wait
 from manus.state.errors import ManusError, ModelError
@@ -69,7 +68,6 @@ def _retrying(retries: int, tell: Tell | None) -> AsyncRetrying:
             reason=str(_failure(state)),
         )
         log.info("model call tried again in %.1f s: %s", event["wait"], event["reason"])
-        tell_retry(event["attempt"], event["wait"], _failure(state))
         if tell is not None:
             tell(event)
 

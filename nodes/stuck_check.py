@@ -25,7 +25,6 @@ from manus.nodes.turn.stop_conditions import (
 )
 from manus.nodes.turn.usage_recorder import by_tools
 from manus.prompts import agent as prompts
-from manus.state import tracing
 from manus.state.agent import AgentState, Circle, Run, Usage
 from manus.state.context import Context
 from manus.state.events import CircleEvent, StatusEvent
@@ -58,7 +57,6 @@ async def stuck_check(
         if circle is not None:
             told = CircleEvent(type="circle", measure=circle["measure"], what=circle["what"])
             runtime.stream_writer(told)
-            tracing.told(told, ("measure",))
     if reason is None:
         return {**update, "status": "thinking"}
     status, earlier = status_after(reason), state.get("earlier", [])

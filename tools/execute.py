@@ -20,7 +20,6 @@ from manus.tools.catalog import Catalog
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
-from manus.tools.tool_span import tell_outcome, tool_span
 from manus.tools.truncation import HEAD, HEAD_OF_FAILURE, truncate
 
 UNKNOWN_EFFECT = (
@@ -60,20 +59,6 @@ async def execute(
         asyncio.CancelledError: the run itself is being cancelled.
         StorageError: the journal cannot be written.
     """
-    with tool_span(task) as span:
-        outcome = await _executed(task, session, catalog, key, max_observe, config)
-        tell_outcome(span, task, outcome.message, is_known=catalog.find(task["name"]) is not None)
-    return outcome
-
-
-async def _executed(
-    task: ToolTask,
-    session: Session,
-    catalog: Catalog,
-    key: str,
-    max_observe: int,
-    config: RunnableConfig | None,
-) -> ToolResult:
     tool = catalog.find(task["name"])
     if refusal := task.get("refusal"):
         refused = Observation(refusal, is_error=True, executed=False)

@@ -15,7 +15,6 @@ from manus.nodes.active_run import Running
 from manus.nodes.context.compact import Compacted, Compactor
 from manus.nodes.context.context_size import most, next_size
 from manus.nodes.context.space import Space
-from manus.state import tracing
 from manus.state.agent import Compaction, Run
 from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
@@ -56,7 +55,6 @@ async def make_room(
         window=space.window,
     )
     tell(told)
-    tracing.told(told, ("evicted", "before", "size", "window"))
     return made
 
 

@@ -26,7 +26,6 @@ pytestmark = [
 ]
 
 EFFECT = call("bash", command="echo ran >> effects; seq 3000")
-LONG = call("bash", command="seq 3000")
 ALL_DONE = "All done."
 
 
@@ -38,10 +37,11 @@ def working(request: Request) -> Any:
 def reading(request: Request) -> Any:
     """One effect, then so much to read that the history is compacted."""
     if not request.body.get("tools"):
-        return text("- It has run.")
-    if any("It has run" in str(m["content"]) for m in request.messages):
+        return text("- It has run. [#2]")
+    found = sum(m["role"] == "tool" for m in request.messages)
+    if found and b"echo ran" not in request.raw:
         return text(ALL_DONE)
-    return LONG if any(m["role"] == "tool" for m in request.messages) else EFFECT
+    return call("bash", command=f"seq {found} 3000") if found else EFFECT
 
 
 def asking(request: Request) -> Any:

@@ -1,4 +1,4 @@
-"""Servers that take traces: one for OTLP, one that speaks as LangSmith does, and two that fail."""
+"""Servers that take traces: one for OTLP, one that speaks as LangSmith does, one that is silent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +15,6 @@ from typing import Any
 
 import zstandard
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
-from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
-
-KINDS = {1: "internal", 3: "client"}
 
 
 @dataclass(frozen=True)
@@ -100,83 +95,18 @@ class Receiver:
         return Handler
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A span as it came over the wire."""
-
-    name: str
-    id: str
-    parent: str
-    trace: str
-    kind: str
-    failed: bool
-    attributes: dict[str, Any]
-    events: list[tuple[str, dict[str, Any]]]
-    began: int
-    ended: int
-
-
 class Collector(Receiver):
-    """Takes spans over OTLP/HTTP, and reads them."""
+    """Takes spans over OTLP/HTTP."""
 
     @property
-    def spans(self) -> list[Seen]:
-        """All spans so far, by when they began."""
-        found = []
+    def spans(self) -> dict[str, dict[str, str]]:
+        """The attributes of the spans so far, by name."""
+        found = {}
         for post in self.posts:
-            assert (post.path, post.headers["content-type"]) == (
-                "/v1/traces",
-                "application/x-protobuf",
-            )
             for sent in ExportTraceServiceRequest.FromString(post.body).resource_spans:
-                found += [_seen(span) for scope in sent.scope_spans for span in scope.spans]
-        return sorted(found, key=lambda span: span.began)
-
-    def wait_for(self, number: int) -> None:
-        """Wait until so many spans have come."""
-        limit = time.monotonic() + 60
-        while len(self.spans) < number:
-            assert time.monotonic() < limit, f"only {[span.name for span in self.spans]} came"
-            time.sleep(0.02)
-
-    @property
-    def services(self) -> set[str]:
-        """Who sent them."""
-        requests = [ExportTraceServiceRequest.FromString(post.body) for post in self.posts]
-        sent = [
-            spans.resource.attributes for request in requests for spans in request.resource_spans
-        ]
-        return {str(_attributes(given)["service.name"]) for given in sent}
-
-    @property
-    def all_bytes(self) -> bytes:
-        return b"".join(post.body for post in self.posts)
-
-
-def _seen(span: WireSpan) -> Seen:
-    return Seen(
-        span.name,
-        span.span_id.hex(),
-        span.parent_span_id.hex(),
-        span.trace_id.hex(),
-        KINDS[span.kind],
-        span.status.code == 2,
-        _attributes(span.attributes),
-        [(event.name, _attributes(event.attributes)) for event in span.events],
-        span.start_time_unix_nano,
-        span.end_time_unix_nano,
-    )
-
-
-def _attributes(given: Any) -> dict[str, Any]:
-    return {one.key: _value(one.value) for one in given}
-
-
-def _value(value: AnyValue) -> Any:
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
-        return [_value(one) for one in value.array_value.values]
-    return getattr(value, str(kind))
+                for span in (span for scope in sent.scope_spans for span in scope.spans):
+                    found[span.name] = {a.key: a.value.string_value for a in span.attributes}
+        return found
 
 
 _PART = re.compile(
@@ -217,14 +147,6 @@ class LangSmith(Receiver):
                 known = found.setdefault(run.decode(), {})
                 known.update({part.decode(): said} if part else said)
         return found
-
-
-@contextmanager
-def away() -> Iterator[str]:
-    """An address where nobody listens, and nobody else will."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
 @contextmanager

@@ -3,15 +3,29 @@
 import json
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from tests.manus.program import Program
-from tests.manus.tracing.receivers import LangSmith, away, silent
+from tests.manus.tracing.receivers import Collector, LangSmith, silent
 from tests.server import ScriptedServer, call, calls, text
 
 UNSENT = "manus: warning: Not all traces could be sent to LangSmith"
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def langsmith() -> Iterator[LangSmith]:
+    made = LangSmith()
+    yield made
+    made.close()
 
 
 def switched_on(url: str) -> dict[str, str]:
@@ -58,31 +72,31 @@ def test_its_runs_are_those_of_the_graph(
     assert any("二" in json.dumps(said, ensure_ascii=False) for said in outputs)
 
 
-@pytest.mark.parametrize("place", [away, silent])
-def test_a_server_that_is_away_or_silent_costs_one_line(
-    manus: Program, server: ScriptedServer, place: Any
-) -> None:
+def test_a_server_that_is_silent_costs_one_line(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo hi"), text("Done."))
-    with place() as url:
+    with silent() as url:
         result = manus("run", "Do it.", **switched_on(url))
     assert (result.code, result.out) == (0, "Done.\n")
     assert result.err.count("\nmanus: ") == result.err.count(UNSENT) == 1
 
 
-def test_one_that_falls_silent_does_not_hold_the_process(
-    manus: Program, server: ScriptedServer, langsmith: LangSmith
+def test_opentelemetry_instead(
+    manus: Program, server: ScriptedServer, collector: Collector
 ) -> None:
-    """It takes what is sent and never says that it did; its client would wait for minutes."""
-    langsmith.is_silent = True
-    server.script(call("bash", command="until [ -e go ]; do sleep 0.05; done"), text("Done."))
-    settings = switched_on(langsmith.url)
-    with manus.start("run", "--json", "Do it.", environment=settings) as process:
-        langsmith.wait_for_post()
-        (manus.workspace / "go").touch()
-        result = process.end()
-    assert (result.code, result.json["output"]) == (0, "Done.")
-    assert result.err.count(UNSENT) == 1
-    assert langsmith.posts
+    """LangSmith's client sends its runs as spans, to whichever collector is named."""
+    server.script(call("bash", command="echo hi"), text("Done."))
+    settings = {
+        "LANGSMITH_TRACING": "true",
+        "LANGSMITH_TRACING_MODE": "otel",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+        "MANUS_TRACING_WAIT": "60",
+    }
+    result = manus.cold("run", "--thread", "a thread", "Do it.", **settings)
+    assert (result.code, result.out) == (0, "Done.\n")
+    spans = collector.spans
+    assert {"manus", "think", "act", "stuck_check", "bash"} <= set(spans)
+    assert spans["manus"]["langsmith.metadata.thread_id"] == "a thread"
+    assert {post.path for post in collector.posts} == {"/v1/traces"}
 
 
 def test_switched_off_there_is_no_client_and_no_connection_but_to_the_model(
