@@ -91,7 +91,7 @@ def test_opentelemetry_instead(
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
         "MANUS_TRACING_WAIT": "60",
     }
-    result = manus.cold("run", "--thread", "a thread", "Do it.", **settings)
+    result = manus.cold("run", "--thread", "a thread", "Do it.", prefix=(), **settings)
     assert (result.code, result.out) == (0, "Done.\n")
     spans = collector.spans
     assert {"manus", "think", "act", "stuck_check", "bash"} <= set(spans)
