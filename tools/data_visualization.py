@@ -16,6 +16,7 @@ from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
+import manus
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
@@ -31,8 +32,8 @@ MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""
 _SECONDS = 180.0
 _FOLDER = f"{PRIVATE}/charts"
-_CODE = Path(__file__).resolve().parent.parent
-INSTALL = "install them with `make setup EXTRAS=data` or `pip install 'manus[data]'`"
+_CODE = Path(manus.__file__).parent.parent
+INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
 
 class DataVisualizationArgs(Arguments):

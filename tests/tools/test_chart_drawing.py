@@ -9,9 +9,9 @@ import pytest
 
 from manus.state.errors import ToolError
 from manus.tools.chart.draw import specify
-from manus.tools.chart.drawing import labels
 from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import categories, time_labels
+from manus.tools.chart.theme import labels
 
 
 def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
@@ -19,7 +19,8 @@ def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def _rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = spec["data"]["values"]
+    holder = spec if "data" in spec else spec["layer"][0]
+    rows: list[dict[str, Any]] = holder["data"]["values"]
     return rows
 
 
@@ -92,9 +93,9 @@ def test_boxes_of_series_stand_side_by_side() -> None:
     frame = {"g": ["x", "x", "y", "y"] * 5, "s": ["a", "b"] * 10, "v": range(20)}
     spec, _ = _drawn(frame, type="box", x="g", y="v", color="s")
     assert len(_rows(spec)) == 4
-    assert spec["encoding"]["xOffset"]["field"] == "color"
+    assert all(layer["encoding"]["xOffset"]["field"] == "color" for layer in spec["layer"])
     own, _ = _drawn(frame, type="box", x="g", y="v", color="g")
-    assert "xOffset" not in own["encoding"]
+    assert "xOffset" not in own["layer"][1]["encoding"]
     assert own["layer"][1]["encoding"]["color"]["legend"] is None
 
 

@@ -251,10 +251,9 @@ async def test_without_the_packages_it_is_said_how_to_get_them(
     monkeypatch.setattr(sys, "executable", str(python))
     made = await _draw(session, f"data.{kind}", {"type": "bar", "x": "地区"})
     assert made.is_error
-    assert made.text == (
-        f"Charts need packages that are not installed ({package}); install them with "
-        "`make setup EXTRAS=data` or `pip install 'manus[data]'`."
-    )
+    assert f"({package})" in made.text
+    assert "make setup EXTRAS=data" in made.text
+    assert "manus[" not in made.text  # on the package index that name is somebody else's
 
 
 _CJK = (

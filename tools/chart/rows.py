@@ -1,0 +1,127 @@
+"""The rows that a chart draws: counted, summed up, and no more than can be told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manus.state.errors import ToolError
+from manus.tools.chart.spec import Chart
+from manus.tools.chart.table import numbers
+
+POINTS = 5_000
+"""Points that are drawn at most; of more a part is taken, and the model is told which."""
+SLICES = 12
+"""Slices of a pie that can be told apart; what is smaller is one slice together."""
+_REACH = 1.5
+"""Heights of the box that a whisker reaches at most (Tukey)."""
+
+
+def heights(chart: Chart, table: Any) -> tuple[Any, str]:
+    """The table with its `y`, one for each `x` where that is asked for, and the name of `y`."""
+    if "y" not in table or chart.aggregate == "count":
+        table["y"], how, name = 1.0, "sum", "count"
+    else:
+        table["y"] = numbers(table["y"], chart.y or "", "y")
+        how = chart.aggregate or ("sum" if chart.type in ("bar", "pie") else "")
+        name = f"{how} of {chart.y}" if chart.aggregate else chart.y or ""
+    keys = [key for key in ("x", "color") if key in table]
+    table = table.dropna(subset=[*keys, "y"])
+    return (table.groupby(keys, as_index=False, sort=True)["y"].agg(how) if how else table), name
+
+
+def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
+    """The rows of the largest categories of a column, where there are more than can be shown."""
+    sizes = table.groupby(key).sum(numeric_only=True) if key in table else None
+    if sizes is None or len(sizes) <= chart.top:
+        return table
+    by = next((name for name in ("y", "value") if name in sizes), None)
+    order = sizes[by].sort_values(ascending=False) if by else table[key].value_counts()
+    column = getattr(chart, key)
+    notes.append(f"Of {len(sizes):,} values of `{column}` the top {chart.top} are shown.")
+    return table[table[key].isin(order.head(chart.top).index)]
+
+
+def thinned(table: Any, notes: list[str], what: str = "points") -> Any:
+    """Rows taken at random, always the same ones."""
+    if len(table) <= POINTS:
+        return table
+    notes.append(f"{POINTS:,} of {len(table):,} {what} are drawn, taken at random.")
+    return table.sample(POINTS, random_state=0).sort_index()
+
+
+def extremes(table: Any, notes: list[str]) -> Any:
+    """Of a long line the lowest and the highest point of each stretch, so that no peak is lost."""
+    import numpy as np
+
+    if len(table) <= POINTS:
+        return table
+    notes.append(f"Of {len(table):,} points the extremes of each stretch are drawn.")
+    table = table.reset_index(drop=True)
+    keys = ["color"] if "color" in table else []
+    size = max(2 * len(table) // POINTS, 1)
+    stretch = (table.groupby(keys).cumcount() if keys else np.arange(len(table))) // size
+    groups = table.assign(_s=np.asarray(stretch)).groupby([*keys, "_s"])["y"]
+    return table.iloc[sorted({*groups.idxmin(), *groups.idxmax()})]
+
+
+def stacked(table: Any, notes: list[str]) -> Any:
+    """The rows of an area: a value of each series at each `x`, since the one above stands on it."""
+    if len(table) > POINTS:
+        step = -(-len(table) // POINTS)
+        notes.append(f"Every {step}th `x` is drawn; use `aggregate` on a coarser column.")
+        table = table[table["x"].isin(table["x"].drop_duplicates().iloc[::step])]
+    if table.duplicated(["x", "color"]).any():
+        return table
+    wide = table.pivot(index="x", columns="color", values="y").fillna(0.0).reset_index()
+    return wide.melt(id_vars="x", var_name="color", value_name="y")
+
+
+def bins(chart: Chart, table: Any) -> Any:
+    """How many rows have a value from `x` to `x2`."""
+    import numpy as np
+    import pandas as pd
+
+    table = table.assign(x=numbers(table["x"], chart.x or "", "x")).dropna()
+    if table.empty:
+        raise ToolError(f"The column `{chart.x}` holds no numbers.")
+    edges = np.histogram_bin_edges(table["x"], bins=chart.bins)
+    parts = []
+    for name, part in table.groupby("color") if "color" in table else [(None, table)]:
+        count, _ = np.histogram(part["x"], bins=edges)
+        parts.append(pd.DataFrame({"x": edges[:-1], "x2": edges[1:], "y": count, "color": name}))
+    rows = pd.concat(parts)
+    return rows if "color" in table else rows.drop(columns="color")
+
+
+def slices(chart: Chart, table: Any, notes: list[str]) -> Any:
+    """The slices of a pie by size, the rest of them last, each with its share in per cent."""
+    import pandas as pd
+
+    if (table["y"] < 0).any():
+        raise ToolError("A pie cannot show values below zero; use a `bar`.")
+    rows = table.sort_values("y", ascending=False, kind="stable").reset_index(drop=True)
+    most = min(chart.top, SLICES)
+    if len(rows) > most:
+        rest = rows.iloc[most - 1 :]
+        notes.append(f"The {len(rest):,} smallest values of `{chart.x}` are one slice together.")
+        last = pd.DataFrame({"x": [f"other ({len(rest):,})"], "y": [rest["y"].sum()]})
+        rows = pd.concat([rows.head(most - 1), last], ignore_index=True)
+    if not rows.empty and rows["y"].sum() == 0:
+        raise ToolError("A pie of sizes that are all zero has no slices; use a `bar`.")
+    rows["share"] = (rows["y"] / rows["y"].sum()).map("{:.1%}".format)
+    return rows
+
+
+def boxes(table: Any, keys: list[str]) -> tuple[Any, Any]:
+    """Quartiles and whiskers of each group, and the rows beyond the whiskers."""
+    grouped = table.groupby(keys)["y"]
+    found = grouped.quantile([0.25, 0.5, 0.75]).unstack().reset_index()
+    found.columns = [*keys, "q1", "median", "q3"]
+    found["rows"] = grouped.size().to_numpy()
+    reach = _REACH * (found["q3"] - found["q1"])
+    fenced = table.merge(
+        found.assign(least=found["q1"] - reach, most=found["q3"] + reach)[[*keys, "least", "most"]]
+    )
+    is_within = fenced["y"].between(fenced["least"], fenced["most"])
+    ends = fenced[is_within].groupby(keys)["y"].agg(low="min", high="max").reset_index()
+    return found.merge(ends, on=keys), fenced[~is_within][[*keys, "y"]]
