@@ -61,14 +61,7 @@ def to_body(markdown: str, pictures: Pictures) -> Body:
 def _markdown() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    markdown.validateLink = _anything  # type: ignore[method-assign]
-    return markdown
-
-
-def _anything(url: str) -> bool:  # noqa: ARG001 - the parser's name for it
-    """Links are looked at afterwards, where it can be said what is wrong with them."""
-    return True
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def _inline(tokens: Sequence[Token]) -> Iterator[Token]:
