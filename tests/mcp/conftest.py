@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -21,7 +20,6 @@ from manus.tools.workspace import Workspace
 
 ODD = str(Path(__file__).with_name("odd_server.py"))
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")
-NPM = ("@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem")
 
 Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 
@@ -84,20 +82,3 @@ async def connect(tmp_path: Path) -> AsyncIterator[Connect]:
     yield connected
     for session in sessions:
         await session.close()
-
-
-@pytest.fixture(scope="session")
-def npm_servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the servers that the protocol's authors give away, installed once."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("npm is not installed, from which these servers come")
-    folder = tmp_path_factory.mktemp("npm")
-    quick = ["--prefer-offline", "--fetch-retries=1", "--fetch-timeout=30000"]
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-save", *quick, *NPM]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm did not install the servers within two minutes")
-    if done.returncode:
-        pytest.skip(f"npm could not install the servers: {done.stderr.strip()[-300:]}")
-    return folder / "node_modules" / "@modelcontextprotocol"

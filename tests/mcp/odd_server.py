@@ -10,7 +10,6 @@ import asyncio
 import base64
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -150,13 +149,6 @@ async def grow(context: Context) -> str:  # type: ignore[type-arg]
     mcp.add_tool(lambda: "grown", name="grown", description="New.")
     await context.session.send_tool_list_changed()
     return "there is one more"
-
-
-@mcp.tool()
-def leave_a_child() -> int:
-    """Start a process in a session of its own; its number."""
-    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    return child.pid
 
 
 class Guarded:

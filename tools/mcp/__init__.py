@@ -1,7 +1,6 @@
 """Tools of MCP servers: connected when first needed, closed with the session.
 
-It stands on the protocol's own SDK rather than on LangChain's adapter, which starts a server's
-process itself (with its own idea of the environment, and nothing to end what the process has
-started), ties a connection to a block of code, so that it cannot be made again in mid-run, and
-gives up a whole reply over one sound in it. Nothing here is imported before a server is needed.
+It stands on the protocol's own SDK rather than on LangChain's adapter, which ties a connection to a
+block of code, so that it cannot be made again in mid-run, and gives up a whole reply over one sound
+in it. Nothing here is imported before a server is needed.
 """

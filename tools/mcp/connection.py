@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -14,8 +13,7 @@ from mcp import ClientSession, McpError, types
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp.offers import Offers
-from manus.tools.mcp.stdio import Wire
-from manus.tools.mcp.transport import reach
+from manus.tools.mcp.transport import Streams, reach
 from manus.tools.workspace import Workspace
 
 T = TypeVar("T")
@@ -36,7 +34,7 @@ class LostError(Exception):
     """The connection broke while a request was under way: it may have taken effect."""
 
 
-class Link:
+class Connection:
     """An initialised session, held open by a task of its own until it is closed or breaks."""
 
     def __init__(self, name: str, server: McpServer, workspace: Workspace) -> None:
@@ -46,7 +44,7 @@ class Link:
         self._closing = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
-        self._words: Callable[[], str] = str
+        self._last_words: Callable[[], str] = str
         self.offers = Offers(server, workspace)
         self.on_change: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
@@ -72,28 +70,28 @@ class Link:
             raise
         if self._session.done():
             return
-        late = not self._owner.done()
-        words = self._words()
+        reason = self._why() if self._owner.done() else f"it did not answer within {seconds:g} s"
+        said = f" (it said: {words})" if (words := self._last_words()) else ""
         await self.close(at_once=True)
-        reason = f"it did not answer within {seconds:g} s" if late else self._why()
-        said = f" (it said: {words})" if words else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._name}` ({self._server.place}) cannot be used: {reason}{said}."
         )
 
     async def _own(self) -> None:
-        async with reach(self._server, self._workspace) as wire:
-            self._words = wire.last_words
+        async with reach(self._server, self._workspace) as streams:
             options: dict[str, Any] = {"message_handler": self._hear, **self.offers.callbacks()}
-            async with ClientSession(
-                wire.read, wire.write, client_info=_CLIENT, **options
-            ) as session:
-                await session.initialize()
-                self._session.set_result(session)
-                await self._until_over(wire)
+            session = ClientSession(streams.read, streams.write, client_info=_CLIENT, **options)
+            try:
+                async with session:
+                    await session.initialize()
+                    self._session.set_result(session)
+                    await self._until_over(streams)
+            finally:
+                words = streams.last_words()
+                self._last_words = lambda: words
 
-    async def _until_over(self, wire: Wire) -> None:
-        ends = [asyncio.ensure_future(event.wait()) for event in (self._closing, wire.ended)]
+    async def _until_over(self, streams: Streams) -> None:
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._closing, streams.ended)]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -144,7 +142,7 @@ class Link:
         return True
 
     async def close(self, *, at_once: bool = False) -> None:
-        """End it. What it has started has ended afterwards."""
+        """End it, and the program that it started."""
         self._closing.set()
         if self._owner is None:
             return
@@ -184,6 +182,6 @@ class Link:
 
 
 def _is_about_the_end(error: BaseException) -> bool:
-    with contextlib.suppress(AttributeError):
-        return bool(error.error.code == types.CONNECTION_CLOSED)  # type: ignore[attr-defined]
+    if isinstance(error, McpError):
+        return error.error.code == types.CONNECTION_CLOSED
     return isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)

@@ -10,7 +10,7 @@ from mcp import ClientSession, McpError, types
 
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.connection import Link, LostError, NotSentError
+from manus.tools.mcp.connection import Connection, LostError, NotSentError
 from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
@@ -31,7 +31,7 @@ class Server:
         self.problem: str | None = None
         """Why it could not be reached, in a sentence."""
         self._is_stale = True
-        self._link: Link | None = None
+        self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._listing = asyncio.Lock()
 
@@ -47,9 +47,9 @@ class Server:
                 return
             self._is_stale = False
             try:
-                link = await self._connected()
+                connection = await self._connected()
                 async with asyncio.timeout(self.settings.connect_timeout):
-                    self.tools = await link.request(_all_tools)
+                    self.tools = await connection.request(_all_tools)
                 self.problem = None
             except ToolUnavailableError as error:
                 self.problem = str(error)
@@ -80,12 +80,12 @@ class Server:
             ) from None
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        link = await self._connected()
+        connection = await self._connected()
         seconds = self.settings.call_timeout
         try:
             async with asyncio.timeout(seconds):
-                result = await link.request(lambda session: _call(session, tool, arguments))
-            return _with_questions(result, link.offers.take_asked())
+                result = await connection.request(lambda session: _call(session, tool, arguments))
+            return _with_questions(result, connection.offers.take_asked())
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
         except LostError:
@@ -95,36 +95,36 @@ class Server:
                 "effect, in part or whole; the next call connects again."
             ) from None
         except TimeoutError:
-            if not await link.answers():
+            if not await connection.answers():
                 await self._drop()
             raise ToolError(
                 f"The MCP server `{self.name}` did not answer within {seconds:g} s. The call may "
                 "have taken effect; try a smaller one, or do without it."
             ) from None
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> Connection:
         async with self._connecting:
-            if self._link is None or not self._link.is_alive:
-                await self._close_link()
-                link = Link(self.name, self.settings, self.workspace)
-                link.on_change = self._on_change
+            if self._connection is None or not self._connection.is_alive:
+                await self._close_connection()
+                connection = Connection(self.name, self.settings, self.workspace)
+                connection.on_change = self._on_change
                 again = bool(self.tools)
-                await link.open()
-                self._link = link
+                await connection.open()
+                self._connection = connection
                 self._is_stale = self._is_stale or again
-            return self._link
+            return self._connection
 
     def _on_change(self) -> None:
         self._is_stale = True
 
     async def _drop(self) -> None:
         async with self._connecting:
-            await self._close_link()
+            await self._close_connection()
 
-    async def _close_link(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            await link.close(at_once=not link.is_alive)
+    async def _close_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close(at_once=not connection.is_alive)
 
     async def close(self) -> None:
         """End the connection; a server of ours has ended afterwards."""
@@ -137,15 +137,7 @@ async def _call(
     # not `call_tool`, which drops a reply that does not fit the schema the server itself gave
     params = types.CallToolRequestParams(name=tool, arguments=arguments)
     request = types.ClientRequest(types.CallToolRequest(params=params))
-    asked = session._request_id
-    try:
-        return await session.send_request(request, types.CallToolResult)
-    except asyncio.CancelledError:
-        told = types.CancelledNotificationParams(requestId=asked, reason="nobody waits any more")
-        note = types.ClientNotification(types.CancelledNotification(params=told))
-        telling = asyncio.ensure_future(session.send_notification(note))
-        telling.add_done_callback(lambda done: done.cancelled() or done.exception())
-        raise
+    return await session.send_request(request, types.CallToolResult)
 
 
 def _with_questions(result: types.CallToolResult, asked: list[str]) -> types.CallToolResult:

@@ -1,4 +1,4 @@
-"""How a server is reached: as a program of ours, or at an address."""
+"""How a server is reached, by the SDK's transports: as a program of ours, or at an address."""
 
 from __future__ import annotations
 
@@ -6,52 +6,92 @@ import asyncio
 import contextlib
 import ipaddress
 import os
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import httpx
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 
+from manus.state.errors import ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.stdio import Wire, over_pipes
-from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import Process, prepare, start
-from manus.tools.shell.process_tree import new_mark
+from manus.tools.shell.process import scrubbed
 from manus.tools.workspace import Workspace
 
-_FAREWELL = 1.0
-"""Seconds in which a program may end by itself once its stdin is closed."""
 _SHOWN = 300
 _IDLE = 86_400.0
 """Seconds that an address may keep silent; each call has its own limit."""
 
+Inbox = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outbox = MemoryObjectSendStream[SessionMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What comes from a server and what goes to it."""
+
+    read: Inbox
+    write: Outbox
+    last_words: Callable[[], str] = str
+    """What it has said besides its messages, in a line, when it failed."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """The server has gone."""
+
 
 @asynccontextmanager
-async def reach(server: McpServer, workspace: Workspace) -> AsyncIterator[Wire]:
-    """A connection for the length of a block; what it has started has ended afterwards.
+async def reach(server: McpServer, workspace: Workspace) -> AsyncIterator[Streams]:
+    """A connection for the length of a block; the program that it started has ended afterwards.
 
     Raises:
         ToolUnavailableError: the program cannot be started.
         SettingsError: a variable that the settings refer to is not set.
     """
-    if server.kind == "stdio":
-        async with _program(server, workspace) as wire:
-            yield wire
-        return
+    transport = _program(server, workspace) if server.kind == "stdio" else _address(server)
+    async with transport as found:
+        # the SDK does not say that a server has gone: its stream ends, and this one hears it
+        inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        streams = Streams(read, found.write, found.last_words)
+        async with read, anyio.create_task_group() as tasks:
+            tasks.start_soon(_hand_on, found.read, inbox, streams.ended)
+            yield streams
+            tasks.cancel_scope.cancel()
+
+
+async def _hand_on(
+    source: Inbox,
+    target: MemoryObjectSendStream[SessionMessage | Exception],
+    ended: asyncio.Event,
+) -> None:
+    try:
+        async with source, target:
+            async for message in source:
+                await target.send(message)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass  # nobody reads any more
+    finally:
+        ended.set()
+
+
+@asynccontextmanager
+async def _address(server: McpServer) -> AsyncIterator[Streams]:
     url, headers = str(server.url), server.all_headers(os.environ)
     # made in a thread: it reads the machine's certificates
     client = await asyncio.to_thread(_client, url, headers, server.connect_timeout)
     if server.kind == "sse":
         make: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
         async with sse_client(url, httpx_client_factory=make) as (read, write):
-            yield Wire(read, write)
+            yield Streams(read, write)
         return
     async with client, streamable_http_client(url, http_client=client) as (read, write, _):
-        yield Wire(read, write)
+        yield Streams(read, write)
 
 
 def _client(url: str, headers: dict[str, str], seconds: float) -> httpx.AsyncClient:
@@ -69,58 +109,30 @@ def _is_here(host: str) -> bool:
 
 
 @asynccontextmanager
-async def _program(server: McpServer, workspace: Workspace) -> AsyncIterator[Wire]:
-    mark = new_mark()
-    launch = await asyncio.to_thread(
-        prepare,
-        [str(server.command), *server.args],
-        workspace=workspace,
-        mark=mark,
-        directory=_folder(server.directory) if server.directory else None,
-        extra=server.variables(os.environ),
+async def _program(server: McpServer, workspace: Workspace) -> AsyncIterator[Streams]:
+    program = StdioServerParameters(
+        command=str(server.command),
+        args=list(server.args),
+        env={**scrubbed(os.environ), **server.variables(os.environ)},
+        cwd=_folder(server.directory) if server.directory else workspace.root,
+        encoding_error_handler="replace",
     )
-    (their_in, our_out), (our_in, their_out), (our_errors, their_errors) = (
-        os.pipe() for _ in range(3)
-    )
-    errors = PipeReader(our_errors)
-    try:
-        process = await start(
-            launch, mark=mark, stdin=their_in, output=their_out, errors=their_errors
-        )
-    except BaseException:
-        errors.close()
-        _close(our_in, our_out)
-        raise
-    finally:
-        _close(their_in, their_out, their_errors)
-    try:
-        async with over_pipes(our_in, our_out) as wire:
-            yield Wire(wire.read, wire.write, wire.ended, lambda: _last_line(errors))
-    finally:
-        # In a task of its own: a task that is being cancelled cannot measure time in Python 3.11.
-        ending = asyncio.ensure_future(_end(process))
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait({ending})
-        errors.close()
-
-
-async def _end(process: Process) -> None:
-    """Its stdin is closed: it may end by itself before it is ended, with all it has started."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_FAREWELL):
-            await process.wait()
-    await process.end()
+    errors = await asyncio.to_thread(tempfile.TemporaryFile, "w+", errors="replace")
+    with errors:
+        try:
+            async with stdio_client(program, errlog=errors) as (read, write):
+                yield Streams(read, write, lambda: _last_line(errors))
+        except OSError as error:
+            raise ToolUnavailableError(
+                f"`{server.command}` cannot be started: {error.strerror}."
+            ) from None
 
 
 def _folder(name: str) -> Path:
     return Path(name).expanduser()
 
 
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
-
-
-def _last_line(errors: PipeReader) -> str:
-    lines = [line.strip() for line in errors.take().text().splitlines()]
+def _last_line(errors: IO[str]) -> str:
+    errors.seek(max(0, os.fstat(errors.fileno()).st_size - 4096))
+    lines = [line.strip() for line in errors.read().splitlines()]
     return next((line[:_SHOWN] for line in reversed(lines) if line), "")
