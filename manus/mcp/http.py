@@ -1,10 +1,12 @@
-"""Our MCP server over streamable HTTP: for this machine, or with a token."""
+"""Our MCP server over streamable HTTP, for clients that bear its token."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import secrets
+import signal
 import socket
 import sys
 from typing import Any
@@ -23,22 +25,23 @@ from manus.state.errors import UsageError
 
 TOKEN = "MANUS_MCP_TOKEN"
 PATH = "/mcp"
+_HIGHEST_PORT = 65_535
 _GRACE = 3
 """Seconds for requests under way when the server is told to end."""
 
 
 class Door:
-    """Lets in who bears the token, if there is one."""
+    """Lets in who bears the token."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, token: str) -> None:
         self._manager = manager
-        self._expected = f"Bearer {token}".encode() if token else b""
+        self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
         given = Request(scope).headers.get("authorization", "").encode()
-        if self._expected and not secrets.compare_digest(given, self._expected):
-            refusal = PlainTextResponse(f"A bearer token is needed: that of {TOKEN}.", 401)
+        if not secrets.compare_digest(given, self._expected):
+            refusal = PlainTextResponse("A bearer token is needed; the server printed it.", 401)
             await refusal(scope, receive, send)
             return
         await self._manager.handle_request(scope, receive, send)
@@ -48,7 +51,7 @@ async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
     """Serve until a signal says so; the exit code.
 
     Raises:
-        UsageError: the address cannot be used, or is open to others without a token.
+        UsageError: the address cannot be used, or is open to other machines without a token.
     """
     token = os.environ.get(TOKEN, "").strip()
     here = is_loopback(host)
@@ -57,6 +60,9 @@ async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
             f"Who reaches {host} could run commands here: set {TOKEN} to a secret that clients "
             "must bear, or serve 127.0.0.1."
         )
+    made = "" if token else secrets.token_urlsafe(24)  # other users of this machine have none
+    if port > _HIGHEST_PORT:
+        raise UsageError(f"There is no port {port}; {_HIGHEST_PORT} is the highest.")
     listener = _listen(host, port)
     names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     # a web page that a person here looks at must not reach it by a name of its own
@@ -66,12 +72,17 @@ async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
         allowed_origins=[f"http://{name}" for name in names],
     )
     manager = StreamableHTTPSessionManager(server, security_settings=safety)
-    route = Route(PATH, endpoint=Door(manager, token))
+    route = Route(PATH, endpoint=Door(manager, token or made))
     app = Starlette(routes=[route], lifespan=lambda _: manager.run())
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}{PATH}\n")
+    if made:
+        sys.stderr.write(f"Clients send this header: Authorization: Bearer {made}\n")
     sys.stderr.flush()
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
+    # uvicorn ends at these signals, and then sends them once more to whoever listened before
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     await uvicorn.Server(config).serve([listener])
     return 0
 

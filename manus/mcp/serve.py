@@ -13,18 +13,22 @@ from typing import Any
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 
 from manus import __version__
-from manus.mcp.desk import Desk
+from manus.mcp.tool_server import ToolServer
 from manus.state.errors import UsageError
 from manus.state.settings import Settings
-from manus.tools.mcp.stdio import over_pipes
 from manus.tools.workspace import Workspace
 
 INSTRUCTIONS = (
     "`agent` and `flow` work on a whole task in the workspace and tell their progress; "
     "the other tools do one thing each, in the same workspace."
 )
+
+
+_LARGEST = 100_000_000
+"""Bytes of a message; a larger one ends the connection."""
 
 
 async def serve(settings: Settings, args: argparse.Namespace) -> int:
@@ -47,30 +51,42 @@ async def serve(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve_pipes(server: Server[Desk, Any]) -> None:
+async def _serve_pipes(server: Server[ToolServer, Any]) -> None:
     reading, writing = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # whatever else is printed must not come among the messages
+    reader = asyncio.StreamReader(limit=_LARGEST)
+    stdin: Any = _lines(reader)
+    stdout = anyio.wrap_file(os.fdopen(writing, "w", encoding="utf-8"))
     try:
-        async with over_pipes(reading, writing) as wire:
-            await server.run(wire.read, wire.write, server.create_initialization_options())
+        # not read in a thread, as the SDK does: a signal could not end the reading
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
+        )
+        async with stdio_server(stdin, stdout) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
     except ValueError as error:
         raise UsageError(f"stdin and stdout cannot be served: {error}; use pipes.") from None
 
 
-def build_server(settings: Settings, profile: str, workspace: Workspace) -> Server[Desk, Any]:
-    """A server that has a desk for each client."""
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+    while line := await reader.readline():
+        yield line.decode("utf-8", "replace")
+
+
+def build_server(settings: Settings, profile: str, workspace: Workspace) -> Server[ToolServer, Any]:
+    """A server that has tools and a session of its own for each client."""
 
     @asynccontextmanager
-    async def lifespan(_: Server[Desk, Any]) -> AsyncIterator[Desk]:
-        desk = await asyncio.to_thread(Desk, settings, profile, workspace)
+    async def lifespan(_: Server[ToolServer, Any]) -> AsyncIterator[ToolServer]:
+        tools = await asyncio.to_thread(ToolServer, settings, profile, workspace)
         try:
-            yield desk
+            yield tools
         finally:
-            closing = asyncio.ensure_future(desk.close())
+            closing = asyncio.ensure_future(tools.close())
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({closing})
 
-    server: Server[Desk, Any] = Server("manus", __version__, INSTRUCTIONS, lifespan=lifespan)
+    server: Server[ToolServer, Any] = Server("manus", __version__, INSTRUCTIONS, lifespan=lifespan)
 
     async def list_tools() -> list[types.Tool]:
         return server.request_context.lifespan_context.tools()

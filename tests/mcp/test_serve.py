@@ -165,6 +165,43 @@ async def test_streamable_http_with_a_token(tmp_path: Path, server: ScriptedServ
             assert (await stranger.post(url, json={}, headers=foreign)).status_code == 421
 
 
+async def test_a_token_is_made_where_none_is_set(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, "--http", "--port", "0"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(tmp_path),
+    )
+    with process:
+        assert process.stderr is not None
+        try:
+            url = process.stderr.readline().rpartition(" ")[2].strip()
+            token = process.stderr.readline().rpartition(" ")[2].strip()
+            async with httpx.AsyncClient(timeout=60) as client:
+                assert (await client.post(url, json={})).status_code == 401
+                bearing = {"Authorization": f"Bearer {token}"}
+                assert (await client.post(url, json={}, headers=bearing)).status_code != 401
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
+
+
+def test_a_port_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, *COMMAND, "--http", "--port", "70000"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(tmp_path),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "65535" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 async def test_no_open_door_without_a_token(tmp_path: Path) -> None:
     server = build_server(Settings(), "swe", Workspace(tmp_path / "work"))
     with pytest.raises(UsageError, match="set MANUS_MCP_TOKEN"):

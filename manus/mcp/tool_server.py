@@ -25,7 +25,7 @@ _NOT_SERVED = frozenset({"ask_human", "terminate", "planning"})
 """They only have a meaning within a run."""
 
 
-class Desk:
+class ToolServer:
     """Serves one client; closed when it goes."""
 
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
