@@ -79,7 +79,7 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
             pictures.not_fetched,
         ),
         *_left_out(
-            "Not read as pictures (a path with spaces belongs between < and >, and only files of the "
+            "Not read as pictures (a path with spaces belongs between < and >; only files of the "
             "workspace are shown): ",
             body.not_read,
         ),

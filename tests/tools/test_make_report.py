@@ -188,7 +188,6 @@ async def test_a_second_report_replaces_the_first(session: Session, root: Path) 
 async def test_a_path_that_is_not_read_as_a_picture_is_said(session: Session, root: Path) -> None:
     made = await _report(session, markdown="See ![a chart](图 1.svg).")
     assert made.text.endswith("![a chart](图 1.svg).")
-    )
 
 
 _WRONG: dict[str, tuple[dict[str, Any], str]] = {
