@@ -16,7 +16,6 @@ from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field, PrivateAttr
 from typing_extensions import override
 
-import manus
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
@@ -32,7 +31,7 @@ MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""
 _SECONDS = 180.0
 _FOLDER = f"{PRIVATE}/charts"
-_CODE = Path(manus.__file__).parent.parent
+_CODE = Path(__file__).parents[2]  # not resolved: the way to this file through the package
 INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
 
