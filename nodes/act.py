@@ -16,7 +16,7 @@ from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent
 from manus.state.messages import text_of
-from manus.tools.execute import execute
+from manus.tools.call import call_tool
 from manus.tools.load_mcp_tools import load_mcp_tools
 
 
@@ -33,7 +33,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     try:
         with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
             running.purse.recall(meter.lines)
-            outcome = await execute(
+            outcome = await call_tool(
                 task,
                 session=running.session,
                 catalog=running.catalog,

@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.state.watched import is_watched
 from manus.tools.arguments import Arguments as Arguments
+from manus.tools.foreign import as_observation, exit_error
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -33,11 +35,11 @@ class AgentTool(BaseTool):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002 - for subclasses
-        """What a call touches; calls that touch the same do not run side by side."""
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
+        """What a call uses; calls that use the same do not run side by side."""
         return frozenset({Resource(EVERYTHING)})
 
-    def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002 - for subclasses
+    def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Whether a call may be carried out again after a crash because it changes nothing."""
         return False
 
@@ -45,29 +47,29 @@ class AgentTool(BaseTool):
         """Carry out one call with validated arguments."""
         raise NotImplementedError
 
-    def is_direct(self, config: Mapping[str, Any] | None) -> bool:
-        """Whether a call needs none of LangChain around it: nobody listens, and nothing is changed.
-
-        In a subclass that has `ainvoke`, `arun` or `_arun` of its own it is asked that way.
-        """
-        own = type(self)
-        unchanged = own.ainvoke is BaseTool.ainvoke and own.arun is BaseTool.arun
-        handles = self.callbacks or self.handle_tool_error or self.handle_validation_error
-        direct = unchanged and own._arun is AgentTool._arun and not handles
-        return direct and not is_watched(config)
-
-    async def observed(self, args: dict[str, Any], call_id: str) -> Observation:
-        """What a call gives, as `ainvoke` but for the callbacks.
+    async def answer(
+        self, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
+    ) -> Observation:
+        """What a call gives; without LangChain around it where nobody listens.
 
         Raises:
             ValidationError: the arguments do not fit.
         """
-        _, arguments = self._to_args_and_kwargs(args, call_id)
-        return await self.observe(**arguments)
+        if self.callbacks or is_watched(config):
+            call = {"type": "tool_call", "id": call_id, "name": self.name, "args": dict(args)}
+            return as_observation(await self.ainvoke(call, config))
+        schema = self.args_schema
+        if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+            return await self.observe(**args)
+        given = schema.model_validate(dict(args))
+        return await self.observe(**{name: getattr(given, name) for name in schema.model_fields})
 
     @override
     async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
-        observation = await self.observe(**arguments)
+        try:
+            observation = await self.observe(**arguments)
+        except SystemExit as error:  # asyncio would end the loop: LangChain runs it in a task
+            raise exit_error(error) from error
         return observation.content(), observation
 
     @override

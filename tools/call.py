@@ -1,29 +1,153 @@
-"""One call of one tool, from arguments to observation. Whatever happens, there is one."""
+"""The one path of a tool call: locks, journal, the tool itself, and one message in the end."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
-from langgraph.types import Command
+from langgraph.prebuilt.tool_node import ToolInvocationError
 from pydantic import BaseModel, ValidationError
 
+from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
+from manus.state.sanitize import sanitize
+from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool
-from manus.tools.explain import explain_arguments
-from manus.tools.result import Image, Observation
+from manus.tools.foreign import call_foreign, exit_error
+from manus.tools.locks import EVERYTHING, Resource
+from manus.tools.result import Observation, ToolResult
+from manus.tools.session import Session
+from manus.tools.truncation import HEAD, HEAD_OF_FAILURE, truncate
+
+if TYPE_CHECKING:
+    from manus.tools.catalog import Catalog
 
 log = logging.getLogger("manus")
 
+UNKNOWN_EFFECT = (
+    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
+    "it was not executed again. Look at what is there before you decide to repeat it."
+)
+NOTHING = "(nothing came back)"
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
+
+# What asking a tool about arguments that do not fit its schema may raise.
+_UNFIT = (TypeError, ValueError, LookupError, AttributeError)
+
+
+async def call_tool(
+    task: ToolTask,
+    *,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    max_observe: int,
+    config: RunnableConfig | None = None,
+) -> ToolResult:
+    """Carry out one call under its locks, journalled under `key`.
+
+    Raises:
+        GraphBubbleUp: the tool interrupts the graph, to ask a person.
+        asyncio.CancelledError: the run itself is being cancelled.
+        StorageError: the journal cannot be written.
+    """
+    tool = catalog.find(task["name"])
+    if tool is None or "refusal" in task:
+        said = task.get("refusal") or catalog.unknown(task["name"])
+        refused = Observation(said, is_error=True, executed=False)
+        return await _to_result(task, refused, session, max_observe)
+    task = {**task, "args": tidy(tool.args_schema, task["args"])}
+    async with session.locks.hold(_resources(tool, task["args"])):
+        return await _journalled(tool, task, session, key, max_observe, config)
+
+
+async def _journalled(
+    tool: BaseTool,
+    task: ToolTask,
+    session: Session,
+    key: str,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> ToolResult:
+    """The result that is recorded already, or that of the call, recorded around its effect."""
+    journal = session.journal
+    if _read_only(tool, task["args"]):
+        return await _carried_out(tool, task, session, max_observe, config)
+    entry = journal.look_up(key)
+    if entry is not None and entry.message is not None:
+        return ToolResult(ToolMessage(**entry.message), entry.update or {})
+    if entry is None:
+        if journal.is_lost():
+            await asyncio.to_thread(journal.restore)
+        journal.begin(key, tool.name)
+        try:
+            result = await _carried_out(tool, task, session, max_observe, config)
+        except GraphBubbleUp:
+            journal.release(key)  # it asks first and will act after the answer
+            raise
+    else:
+        unknown = Observation(UNKNOWN_EFFECT, is_error=True)
+        result = await _to_result(task, unknown, session, max_observe)
+    said = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
+    journal.finish(key, said, result.update)
+    return result
+
+
+async def _carried_out(
+    tool: BaseTool,
+    task: ToolTask,
+    session: Session,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> ToolResult:
+    args = {**task["args"], **task.get("injected", {})}
+    observation = await observe_call(tool, args, call_id=task["id"], config=config)
+    return await _to_result(task, observation, session, max_observe)
+
+
+async def _to_result(
+    task: ToolTask, observation: Observation, session: Session, max_observe: int
+) -> ToolResult:
+    """The tool message of an observation, truncated where it is too long."""
+    text = sanitize(observation.text)
+    if len(text) > max_observe:
+        head = HEAD_OF_FAILURE if observation.is_error else HEAD
+        text = await asyncio.to_thread(truncate, text, max_observe, session.workspace, head=head)
+    if not (text or observation.images):
+        text = NOTHING  # some providers refuse a message without content
+    message = ToolMessage(
+        content=replace(observation, text=text).content(),
+        tool_call_id=task["id"],
+        name=task["name"],
+        status="error" if observation.is_error else "success",
+    )
+    return ToolResult(message, observation.update, observation.fingerprint, observation.executed)
+
+
+def _resources(tool: BaseTool, args: dict[str, Any]) -> frozenset[Resource]:
+    if not isinstance(tool, AgentTool):
+        return frozenset({Resource(EVERYTHING)})
+    try:
+        return tool.resources(args)
+    except _UNFIT:  # arguments not validated yet: what they use cannot be told
+        return frozenset({Resource(EVERYTHING)})
+
+
+def _read_only(tool: BaseTool, args: dict[str, Any]) -> bool:
+    if not isinstance(tool, AgentTool):
+        return False
+    try:
+        return tool.read_only(args)
+    except _UNFIT:  # as above: when in doubt it has an effect
+        return False
 
 
 async def observe_call(
@@ -33,7 +157,7 @@ async def observe_call(
     call_id: str = "call",
     config: RunnableConfig | None = None,
 ) -> Observation:
-    """Call a tool and make an observation of whatever comes of it.
+    """Call a tool and make an observation of whatever comes of it; no lock, no journal.
 
     Raises:
         GraphBubbleUp: the tool interrupts the graph, to ask a person.
@@ -42,8 +166,10 @@ async def observe_call(
     limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
     try:
         async with asyncio.timeout(limit) as clock:
-            return as_observation(await _answer(tool, dict(args), call_id, config))
-    except GraphBubbleUp:
+            if isinstance(tool, AgentTool):
+                return await tool.answer(args, call_id, config)
+            return await call_foreign(tool, args, call_id, config)
+    except (GraphBubbleUp, KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError:
         current = asyncio.current_task()
@@ -53,17 +179,9 @@ async def observe_call(
     except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
         if isinstance(error, TimeoutError) and clock.expired():
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
-        unfit = isinstance(error, ValidationError) and _is_about_arguments(tool, error)
-        return Observation(_said(tool, error), is_error=True, executed=not unfit)
-
-
-async def _answer(
-    tool: BaseTool, args: dict[str, Any], call_id: str, config: RunnableConfig | None
-) -> Any:
-    if isinstance(tool, AgentTool) and tool.is_direct(config):
-        return await tool.observed(args, call_id)
-    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": args}
-    return await tool.ainvoke(call, config)
+        return _failed(_said(tool, error))
+    except BaseException as error:  # noqa: BLE001 - `sys.exit()` in a tool does not end the run
+        return _failed(str(exit_error(error)))
 
 
 def _failed(text: str) -> Observation:
@@ -71,6 +189,8 @@ def _failed(text: str) -> Observation:
 
 
 def _said(tool: BaseTool, error: Exception) -> str:
+    if isinstance(error, ToolInvocationError):
+        error = error.source
     if isinstance(error, ValidationError) and _is_about_arguments(tool, error):
         return explain_arguments(tool, error)
     text, kind = _text(error), type(error).__name__
@@ -95,74 +215,3 @@ def _text(error: Exception) -> str:
         return str(error).strip()
     except Exception:  # noqa: BLE001 - an error that cannot even be shown must not end the run
         return ""
-
-
-def as_observation(answer: Any) -> Observation:
-    """What a tool gave back, as an observation: ours, or any other tool's."""
-    if isinstance(answer, Observation):
-        return answer
-    if isinstance(answer, Command):
-        return _of_command(answer)
-    if isinstance(answer, ToolMessage):
-        if isinstance(answer.artifact, Observation):
-            return answer.artifact
-        return _of_blocks(answer.content, is_error=answer.status == "error")
-    if isinstance(answer, list) and answer and all(map(_is_output, answer)):
-        return _joined([as_observation(item) for item in answer])
-    return Observation(str(answer))
-
-
-def _is_output(item: Any) -> bool:
-    return isinstance(item, ToolMessage | Command)
-
-
-def _of_command(command: Command[Any]) -> Observation:
-    """A tool that changes the state: its messages are the observation, the rest is passed on."""
-    update = dict(command.update) if isinstance(command.update, Mapping) else {}
-    messages = update.pop("messages", None) or []
-    listed = messages if isinstance(messages, list) else [messages]
-    said = _joined([as_observation(m) for m in listed if isinstance(m, ToolMessage)])
-    return Observation(said.text, said.images, said.is_error, update)
-
-
-def _joined(parts: list[Observation]) -> Observation:
-    update: dict[str, Any] = {}
-    for part in parts:
-        update.update(part.update)
-    return Observation(
-        "\n".join(part.text for part in parts if part.text),
-        tuple(image for part in parts for image in part.images),
-        any(part.is_error for part in parts),
-        update,
-    )
-
-
-def _of_blocks(content: str | Iterable[Any], *, is_error: bool) -> Observation:
-    if isinstance(content, str):
-        return Observation(content, is_error=is_error)
-    texts: list[str] = []
-    images: list[Image] = []
-    for block in content:
-        if (image := _image(block)) is not None:
-            images.append(image)
-        elif isinstance(block, Mapping):
-            texts.append(str(block["text"]) if "text" in block else json.dumps(block, default=str))
-        else:
-            texts.append(str(block))
-    return Observation("\n".join(texts), tuple(images), is_error)
-
-
-def _image(block: Any) -> Image | None:
-    """The picture of a content block, in whichever provider's form; None if it holds none."""
-    if not isinstance(block, Mapping) or block.get("type") not in ("image", "image_url"):
-        return None
-    url = block.get("image_url") or block.get("url") or ""
-    address = str(url.get("url", "") if isinstance(url, Mapping) else url)
-    if address.startswith("data:"):
-        kind, _, data = address.removeprefix("data:").partition(";base64,")
-        return Image(data, kind) if data else None
-    source = block.get("source")
-    held = source if isinstance(source, Mapping) else block
-    data = str(held.get("base64") or held.get("data") or "")
-    kinds = (held.get(key) for key in ("mime_type", "media_type", "mimeType"))
-    return Image(data, str(next(filter(None, kinds), "image/png"))) if data else None

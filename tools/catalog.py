@@ -86,8 +86,7 @@ class Catalog:
     ) -> Observation:
         """Execute one tool by name; an unknown name is an observation that lists the known ones.
 
-        For Python callers: it takes no locks and writes no journal (`execute.execute`, which
-        the graph uses, does both).
+        For Python callers: without the locks and the journal of a run.
         """
         tool = self.find(name)
         if tool is None:

@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from manus.state.errors import SettingsError, ToolError
+from manus.tools.arguments import describe, explain_arguments
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.explain import describe, explain_arguments
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import ToolMessage
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -40,3 +42,14 @@ class Observation:
         if not self.images:
             return self.text
         return [{"type": "text", "text": self.text}, *(i.as_block() for i in self.images)]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool message, and what the call changes in the state beside it."""
+
+    message: ToolMessage
+    update: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None
+    """What loops are found by in place of the message's text."""
+    executed: bool = True

@@ -14,8 +14,8 @@ from manus.graph.profiles import profile_named
 from manus.mcp.runs import RUNS, RunArguments, work
 from manus.state.agent import ToolTask
 from manus.state.settings import Settings
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
-from manus.tools.execute import execute
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -68,7 +68,7 @@ class ToolServer:
                 name, arguments, tell, self._settings, self._profile.name, self._workspace
             )
         call = secrets.token_hex(8)
-        outcome = await execute(
+        outcome = await call_tool(
             ToolTask(index=0, id=call, name=name, args=arguments),
             session=self._session,
             catalog=self._catalog,

@@ -27,7 +27,7 @@ from manus.state.flow import FlowState
 from manus.state.plan import Plan, executor_for
 from manus.state.plan_changes import create, revise, sequential
 from manus.state.profile import Profile
-from manus.tools.explain import explain_arguments
+from manus.tools.arguments import explain_arguments
 from manus.tools.planning import NAME, PlanningArgs
 
 ROLE = "plan"

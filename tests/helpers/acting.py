@@ -12,10 +12,10 @@ from typing_extensions import override
 
 from manus.state.agent import ToolTask
 from manus.tools.base import AgentTool, Arguments
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import ToolResult, execute
 from manus.tools.locks import Resource
-from manus.tools.result import Observation
+from manus.tools.result import Observation, ToolResult
 from manus.tools.session import Session
 
 
@@ -65,7 +65,9 @@ async def execute_alone(
     task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
-    return await execute(task, session=session, catalog=Catalog([held]), key=key, max_observe=limit)
+    return await call_tool(
+        task, session=session, catalog=Catalog([held]), key=key, max_observe=limit
+    )
 
 
 async def said_of(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:

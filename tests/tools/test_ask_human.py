@@ -12,8 +12,8 @@ from langgraph.types import Command, Send
 
 from manus.state.agent import ToolTask
 from manus.tools.ask_human import AskHuman
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import execute
 from manus.tools.session import Session
 
 
@@ -27,7 +27,7 @@ def _graph(session: Session) -> CompiledStateGraph[Any, Any, Any, Any]:
     catalog = Catalog([AskHuman(session=session)])
 
     async def act(task: ToolTask) -> State:
-        outcome = await execute(
+        outcome = await call_tool(
             task, session=session, catalog=catalog, key=task["id"], max_observe=10_000
         )
         return {"said": [str(outcome.message.text)]}

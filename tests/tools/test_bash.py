@@ -15,8 +15,8 @@ from blockbuster import blockbuster_ctx
 from manus.state.agent import ToolTask
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.bash import Bash
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import execute
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -415,7 +415,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 async def test_bad_arguments_are_explained(bash: Bash, session: Session, name: str) -> None:
     args, said = BAD[name]
-    outcome = await execute(
+    outcome = await call_tool(
         ToolTask(index=0, id="1", name="bash", args=args),
         session=session,
         catalog=Catalog([bash]),

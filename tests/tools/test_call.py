@@ -6,17 +6,19 @@ import asyncio
 from typing import Any, ClassVar
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackManager
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import StorageError
 from manus.tools.base import Arguments
+from manus.tools.bash import Bash
 from manus.tools.call import observe_call
 from manus.tools.journal import Entry
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
+from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.acting import Act, execute_alone, raising, said_of
 
 
@@ -197,39 +199,7 @@ async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
     )
 
 
-class Lenient(Act):
-    """Has LangChain make an observation of arguments that do not fit."""
-
-    handle_validation_error: Any = "Give a text."
-
-
-class Wrapped(Act):
-    """Does something around each call."""
-
-    async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
-        self.begun.append("before")
-        return await super()._arun(**arguments)
-
-
 ALONE: Any = {"callbacks": AsyncCallbackManager([])}
-
-
-def test_a_call_goes_past_langchain_only_where_nothing_is_lost(session: Session) -> None:
-    heard = BaseCallbackHandler()
-    assert Act(session=session).is_direct(ALONE)
-    assert not Act(session=session).is_direct({"callbacks": AsyncCallbackManager([heard])})
-    assert not Act(session=session).is_direct(None)
-    assert not Act(session=session, callbacks=[heard]).is_direct(ALONE)
-    assert not Lenient(session=session).is_direct(ALONE)
-    assert not Wrapped(session=session).is_direct(ALONE)
-
-
-async def test_what_a_subclass_changes_counts(session: Session) -> None:
-    refused = await observe_call(Lenient(session=session), {"text": []}, config=ALONE)
-    assert (refused.text, refused.is_error) == ("Give a text.", True)
-    wrapped = Wrapped(session=session)
-    assert (await observe_call(wrapped, {"text": "a"}, config=ALONE)).text == "a"
-    assert wrapped.begun == ["before", "a"]
 
 
 async def test_arguments_are_checked_on_the_direct_way(session: Session) -> None:
@@ -238,3 +208,29 @@ async def test_arguments_are_checked_on_the_direct_way(session: Session) -> None
     assert direct == await observe_call(tool, {"text": [], "more": 1})
     assert direct.is_error
     assert tool.begun == []
+
+
+async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
+    assert (
+        await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
+    ).message.text == ("hi\n[exit code 0]")
+    editor = StrReplaceEditor(session=session)
+    made = {"command": "create", "file_path": "a.txt", "content": "text"}
+    await execute_alone(session, editor, made, key="create")
+    assert (session.workspace.root / "a.txt").read_text() == "text"
+
+
+async def test_a_name_that_can_mean_two_things_or_none_is_not_taken(session: Session) -> None:
+    tool = StrReplaceEditor(session=session)
+    both = {"command": "view", "file": "a.txt", "filename": "b.txt"}
+    assert "`path` is missing" in await said_of(session, tool, both)
+    besides = {"command": "view", "path": "a.txt", "file": "b.txt"}
+    assert "`file`: there is no such argument" in await said_of(session, tool, besides)
+
+
+async def test_arguments_nested_without_end_are_refused(session: Session) -> None:
+    nested = "[" * 200_000
+    said = await said_of(
+        session, Picky(session=session), {"colour": "a", "size": 1, "tags": nested}
+    )
+    assert "`tags` must be a list" in said

@@ -21,8 +21,8 @@ from typing_extensions import override
 
 from manus.state.agent import ToolTask
 from manus.state.errors import StorageError
+from manus.tools.call import NOTHING, UNKNOWN_EFFECT, call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import NOTHING, UNKNOWN_EFFECT, execute
 from manus.tools.journal import Journal
 from manus.tools.locks import Resource
 from manus.tools.result import Image, Observation
@@ -50,7 +50,7 @@ async def test_an_unknown_tool_lists_the_known_ones(session: Session) -> None:
 async def test_what_is_said_of_an_unknown_tool_is_cut_too(session: Session) -> None:
     task = ToolTask(index=0, id="c1", name="act_7", args={})
     catalog = Catalog(Act(session=session, name=f"server_{i}_act") for i in range(100))
-    outcome = await execute(task, session=session, catalog=catalog, key="key", max_observe=500)
+    outcome = await call_tool(task, session=session, catalog=catalog, key="key", max_observe=500)
     said = outcome.message.text
     assert said.startswith("There is no tool `act_7`.")
     assert len(said) <= 500

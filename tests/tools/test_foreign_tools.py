@@ -1,22 +1,31 @@
 """Tools that are not ours, and ours called by others: plain LangChain on both sides."""
 
-from __future__ import annotations
-
 import asyncio
+import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from manus.tools.catalog import Catalog
-from manus.tools.result import Image
+from manus.graph import build_agent
+from manus.state.context import Context
+from manus.tools.call import observe_call
+from manus.tools.catalog import Catalog, build_catalog
+from manus.tools.result import Image, Observation
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.helpers.acting import Act, execute_alone
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import call, calls, text
 
 
 async def test_a_plain_function_is_a_tool(session: Session) -> None:
@@ -124,3 +133,80 @@ def test_a_tool_can_be_called_without_an_event_loop(tmp_path: Path) -> None:
 async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Session) -> None:
     with pytest.raises(Exception, match="use `ainvoke` inside an event loop"):
         Act(session=session).invoke({"text": "x"})
+
+
+def _look(seen: dict[str, Any]) -> Any:
+    @tool
+    async def look(
+        word: str,
+        state: Annotated[dict[str, Any], InjectedState],
+        messages: Annotated[list[Any], InjectedState("messages")],
+        store: Annotated[Any, InjectedStore()],
+        call: Annotated[str, InjectedToolCallId],
+        runtime: ToolRuntime[Context, Any],
+    ) -> str:
+        """Look at what is injected."""
+        found = await store.aget(("words",), word)
+        seen.update(state=set(state), calls=messages[-1].tool_calls, ids={call})
+        seen["ids"].add(runtime.tool_call_id)
+        return str(found.value["means"])
+
+    return look
+
+
+async def test_what_langgraph_injects_is_there(
+    agent: ScriptedAgent, saver: AsyncSqliteSaver
+) -> None:
+    """In an agent's graph, as in LangGraph's own ToolNode; what the model forges is dropped."""
+    seen: dict[str, Any] = {}
+    agent.graph = build_agent(replace(TESTER, tools=(_look(seen),)), checkpointer=saver)
+    agent.graph.store = store = InMemoryStore()
+    store.put(("words",), "otter", {"means": "an animal"})
+    await agent.run(calls(call("look", word="otter", state={"forged": 1})), text("done"))
+    assert await agent.observations() == ["an animal"]
+    assert {"messages", "run"} <= seen["state"]
+    assert seen["ids"] == {seen["calls"][0]["id"]}
+
+
+def exits() -> str:
+    """End the program."""
+    sys.exit("over")
+
+
+async def exits_soon() -> str:
+    """End the program."""
+    sys.exit(3)
+
+
+class Stop(BaseException):
+    """No Exception."""
+
+
+def stops() -> str:
+    """Raise what nobody expects."""
+    raise Stop
+
+
+@pytest.mark.parametrize("function", [exits, exits_soon, stops, tool(exits), tool(exits_soon)])
+async def test_a_tool_that_would_end_the_program_is_an_observation(
+    session: Session, function: Any
+) -> None:
+    catalog = build_catalog([function], session)
+    [name] = catalog.names()
+    observation = await catalog.execute(name)
+    assert observation.is_error
+    assert "SystemExit" in observation.text or "Stop" in observation.text
+
+
+@pytest.mark.parametrize("config", [None, {"callbacks": AsyncCallbackManager([])}])
+async def test_one_of_ours_that_would_end_the_program_is_an_observation(
+    session: Session, config: Any
+) -> None:
+    def leave(text: str) -> Observation:
+        sys.exit(text)
+
+    observation = await observe_call(
+        Act(session=session, does=leave), {"text": "bye"}, config=config
+    )
+    assert observation.is_error
+    assert "bye" in observation.text

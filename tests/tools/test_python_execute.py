@@ -12,8 +12,8 @@ from blockbuster import blockbuster_ctx
 
 from manus.state.agent import ToolTask
 from manus.state.errors import ToolUnavailableError
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import execute
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
@@ -263,7 +263,7 @@ async def test_bad_arguments_are_explained(
     python: PythonExecute, session: Session, name: str
 ) -> None:
     args, said = BAD[name]
-    outcome = await execute(
+    outcome = await call_tool(
         ToolTask(index=0, id="1", name="python_execute", args=args),
         session=session,
         catalog=Catalog([python]),

@@ -11,8 +11,8 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from manus.state.agent import ToolTask
+from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.execute import execute
 from manus.tools.journal import Journal
 from manus.tools.locks import Resource
 from manus.tools.session import Session
@@ -293,7 +293,7 @@ async def test_nothing_blocks_the_event_loop(session: Session, root: Path) -> No
     with blockbuster_ctx():
         for number, args in enumerate(calls):
             task = ToolTask(index=0, id="c", name="str_replace_editor", args=args)
-            outcome = await execute(
+            outcome = await call_tool(
                 task, session=session, catalog=catalog, key=str(number), max_observe=500
             )
             assert "BlockingError" not in outcome.message.text
