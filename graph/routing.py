@@ -42,7 +42,7 @@ def route_after_think(
     if message is None or not has_calls(message):
         return "no_call"
     answered = answered_ids(state["messages"])
-    tasks = [t for t in to_tasks(message, special, state.get("circle")) if t["id"] not in answered]
+    tasks = [t for t in to_tasks(message, special, state.get("loop")) if t["id"] not in answered]
     if not tasks:  # a person has written into a thread whose calls were carried out
         return "no_call"
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))

@@ -75,9 +75,9 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
             call = _observed(message)
             lines.append(f"   observation  {_fitted(call.gist)}")
             parts.append(call_html(call))
-    for name in ("status", "stop_reason", "circle"):
+    for name in ("status", "stop_reason", "loop"):
         if values.get(name):
-            said = values[name]["what"] if name == "circle" else values[name]
+            said = values[name]["what"] if name == "loop" else values[name]
             lines.append(f"   {name:<12} {_fitted(flat(str(said)))}")
             parts.append(f"<div>{escaped(name)}: <b>{escaped(str(said))}</b></div>")
     if usage := values.get("usage"):

@@ -105,9 +105,9 @@ class Progress:
         wait = f"attempt {event['attempt'] + 1} in {event['wait']:.1f} s"
         self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
-    def _on_circle(self, event: dict[str, Any]) -> None:
+    def _on_loop(self, event: dict[str, Any]) -> None:
         measure = _MEASURES.get(event["measure"], event["measure"])
-        self._tell("circle", f"{measure}: {event['what']}", WARNING)
+        self._tell("loop", f"{measure}: {event['what']}", WARNING)
 
     def _on_compaction(self, event: dict[str, Any]) -> None:
         sizes = f"{event['before']:,} → {event['size']:,} tokens"

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.room import inherit_archive, offer_recall
+from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import ToolTask
 from manus.state.context import Context
@@ -45,6 +46,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         running.session.waiting = True
         raise
     message = outcome.message
+    seconds = time.monotonic() - began
+    message.artifact = artifact_of(outcome, seconds)
     message.id = key  # the same when this task runs again, so that it replaces and never doubles
     tell(
         ObservationEvent(
@@ -53,11 +56,20 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             name=task["name"],
             text=text_of(message),
             is_error=message.status == "error",
-            seconds=time.monotonic() - began,
+            seconds=seconds,
         )
     )
     spent = {"spent": meter.lines} if meter.lines else {}
     return {**outcome.update, **spent, "messages": [message]}
+
+
+def artifact_of(outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """What is kept of a call beside what the model sees: loops are found by it."""
+    kept: dict[str, Any] = {
+        "fingerprint": result_fingerprint(outcome.message, outcome.fingerprint),
+        "seconds": round(seconds, 1),
+    }
+    return kept if outcome.executed else {**kept, "executed": False}
 
 
 async def _load_tools_again(running: Running, task: ToolTask) -> None:

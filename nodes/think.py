@@ -53,10 +53,10 @@ async def _think(
     plan_note, begun_plan = plan_notes(state, running.profile)
     purse = running.purse
     purse.keep(kept_for_last_word(purse.budget, purse.used, history))
-    circle = begun.get("circle", state.get("circle"))
+    loop = begun.get("loop", state.get("loop"))
     choice, budget_note = closing_choice(running, run, running.purse.used, history)
     seen, images = await look(running, history)
-    told = notes_for(run, circle, running.context.tool_choice)
+    told = notes_for(run, loop, running.context.tool_choice)
     notes = [*seen, *plan_note, *budget_note, *told]
     talk = Talk(running, history, run, tell, state)
     writes = replacing(state.get("messages", []), mended)
@@ -64,7 +64,8 @@ async def _think(
         reply = await talk.ask(notes, choice, images)
     except ManusError as error:
         spent = accounted(begun, running, meter)
-        spent["usage"]["steps"] = by_step([*state.get("spent", []), *meter.lines])
+        earlier = state.get("spent", []) if "spent" not in begun else []
+        spent["usage"]["steps"] = by_step([*earlier, *meter.lines])
         end = out_of_budget(error, talk) if isinstance(error, BudgetError) else failed(error)
         tell(StatusEvent(type="status", status=end["status"], stop_reason=end["stop_reason"]))
         ended = {**begun, **spent, **end, "results": talk.results()}

@@ -87,23 +87,62 @@ def last_call(budget: str) -> str:
     )
 
 
-def circle_hint(what: str) -> str:
-    """The hint after a circle was found."""
+_SHOWN = 160
+
+
+def loop_of_calls(shown: Sequence[str], times: int, outcome: str) -> str:
+    """What repeats, of calls that bring the same each time."""
+    if len(shown) == 1:
+        return (
+            f"{shown[0]} was called {times} times and brought the same each time: "
+            f"“{_short(outcome)}”."
+        )
+    listed = ", ".join(shown)
+    return f"the same {len(shown)} calls came {times} times over with the same results: {listed}."
+
+
+def loop_of_text(times: int, text: str) -> str:
+    """What repeats, of replies without calls."""
+    return f"you have said the same {times} times: “{_short(text)}”."
+
+
+def loop_of_silence(times: int) -> str:
+    """What repeats, of replies that say nothing and call nothing."""
+    return f"your last {times} replies were empty."
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
+
+
+def loop_hint(what: str) -> str:
+    """The hint after a loop was found."""
     return (
-        f"You are going round in circles: {what} Doing the same again will not help. Say in a "
+        f"You are stuck in a loop: {what} Doing the same again will not help. Say in a "
         "sentence what you have learned from it, then try something different."
     )
 
 
-def circle_refused(what: str) -> str:
-    """The observation in place of a call that goes round in circles."""
+def polling_hint(what: str) -> str:
+    """The hint when the agent waits for something in many short calls."""
+    return (
+        f"You are waiting: {what} Wait longer in one call: for example "
+        "`until CONDITION; do sleep 5; done` or `sleep 120` in `bash`, with a `timeout` that is "
+        "long enough, or a longer `wait` in the browser. If nothing will come of it, do "
+        "something else."
+    )
+
+
+def loop_refused(what: str) -> str:
+    """The observation in place of a call that belongs to a loop."""
     return (
         f"Not executed: {what} This call is refused as long as nothing else has been tried. "
         "Take another approach, or end the run and say what is in the way."
     )
 
 
-def circle_question(what: str) -> str:
+def loop_question(what: str) -> str:
     """The question to the person when neither hint nor refusal has helped."""
     return f"The agent is stuck: {what} What should it do?"
 

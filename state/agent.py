@@ -87,15 +87,35 @@ class Compaction(TypedDict):
     """Path of the archive that they went into; a thread forked from this one takes them over."""
 
 
-class Circle(TypedDict):
-    """The circle that the run is in: what was repeated and which measure has been taken."""
+LoopKind = Literal["text", "call", "cycle", "polling", "silence"]
 
-    kind: Literal["text", "call", "error", "cycle", "silence"]
+
+class TrailEntry(TypedDict):
+    """One call and what came of it, as loops are found by; or a reply without calls."""
+
+    step: int
+    call: str
+    """A fingerprint; empty for a reply without calls."""
+    result: str
+    """Of what came of it, or of the reply's text; empty for a reply that says nothing."""
+    seconds: float
+    """How long the call took."""
+    shown: str
+    """The call in a few words."""
+    error: NotRequired[bool]
+
+
+class Loop(TypedDict):
+    """The loop that the run is stuck in: what is repeated and which measure has been taken."""
+
+    kind: LoopKind
     what: str
     """What was repeated and what came of it: one or two sentences for the model."""
     measure: Literal["hint", "refuse", "ask"]
-    calls: list[dict[str, Any]]
-    """The calls (`name`, `args`) that go round; refused while the measure is `refuse`."""
+    calls: list[str]
+    """Fingerprints of its calls; they are refused while the measure is `refuse`."""
+    refused: list[str]
+    """Those that have been refused so far, one for each time."""
     since: int
     """The step at which the present measure was taken."""
 
@@ -164,6 +184,14 @@ def extended(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     return [*lines, *itertools.chain.from_iterable(writes)]
 
 
+KEPT_ENTRIES = 100
+
+
+def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[TrailEntry]:
+    """The trail with what was written behind it; only its end counts."""
+    return extended(trail, writes)[-KEPT_ENTRIES:]
+
+
 class AgentState(TypedDict, total=False):
     """The channels of the agent graph."""
 
@@ -178,7 +206,11 @@ class AgentState(TypedDict, total=False):
     output: str
     results: list[str]
     usage: Usage
-    circle: Circle | None
+    loop: Loop | None
+    trail: Annotated[
+        list[TrailEntry], DeltaChannel(newest_entries, list, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    """The run's newest calls, with what came of them."""
     plans: Annotated[
         dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
     ]

@@ -34,7 +34,7 @@ class Context(BaseModel):
         "finish", description="What a reply without a tool call means: the answer, or a step"
     )
     duplicate_threshold: int = Field(
-        2, ge=1, description="Earlier repetitions that make a circle of a repeated text"
+        2, ge=1, description="Earlier repetitions that make a loop of a repeated text"
     )
     interactive: bool = Field(
         False, description="Whether a person is there to be asked when the run is stuck"

@@ -72,10 +72,10 @@ class RetryEvent(TypedDict):
     reason: str
 
 
-class CircleEvent(TypedDict):
-    """The run goes round in circles; a measure is taken."""
+class LoopEvent(TypedDict):
+    """The run is stuck in a loop; a measure is taken."""
 
-    type: Literal["circle"]
+    type: Literal["loop"]
     measure: Literal["hint", "refuse", "ask"]
     what: str
 
@@ -133,7 +133,7 @@ Event = (
     | CallEvent
     | ObservationEvent
     | RetryEvent
-    | CircleEvent
+    | LoopEvent
     | CompactionEvent
     | PlanEvent
     | PlanStepEvent

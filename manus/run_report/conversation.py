@@ -10,8 +10,8 @@ from langgraph.types import Overwrite
 
 from manus.run_report.facts import AgentStep, Call, Conversation, Notice, Picture
 from manus.run_report.notices import (
-    circle_notice,
     compaction_notice,
+    loop_notice,
     question_notices,
 )
 from manus.run_report.pauses import find_pauses
@@ -137,8 +137,8 @@ class _Fold:
         if superstep.written("run") and talk.steps and "closing" in (run or {}):
             words = str(run["closing"])
             self._notice(talk, Notice("budget", "The budget is nearly used up", words))
-        if (circle := superstep.last("circle")) is not None:
-            self._notice(talk, circle_notice(circle, superstep.end))
+        if (found := superstep.last("loop")) is not None:
+            self._notice(talk, loop_notice(found, superstep.end))
         for notice in question_notices(superstep.written(INTERRUPT), superstep.at):
             self._notice(talk, notice)
         if superstep.written(RESUME) and not superstep.written(INTERRUPT):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-NoticeKind = Literal["circle", "compaction", "question", "answer", "resumed", "edited", "budget"]
+NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "edited", "budget"]
 RowKind = Literal["plan", "step", "summary"]
 
 

@@ -14,16 +14,16 @@ from manus.state.messages import text_of
 from manus.text import count
 
 _MEASURES = {
-    "hint": "Going round in circles: the agent was given a hint",
-    "refuse": "Still going round in circles: the repeated call is refused",
-    "ask": "Still going round in circles: the last measure",
+    "hint": "Stuck in a loop: the agent was given a hint",
+    "refuse": "Still in the loop: the repeated call is refused",
+    "ask": "Still in the loop: the last measure",
 }
 
 
-def circle_notice(circle: dict[str, Any], at: datetime) -> Notice:
-    """A measure against going round in circles."""
+def loop_notice(circle: dict[str, Any], at: datetime) -> Notice:
+    """A measure against a loop."""
     measure = str(circle.get("measure"))
-    return Notice("circle", _MEASURES.get(measure, measure), str(circle.get("what", "")), at)
+    return Notice("loop", _MEASURES.get(measure, measure), str(circle.get("what", "")), at)
 
 
 def compaction_notice(

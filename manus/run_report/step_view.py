@@ -18,7 +18,7 @@ _LONGEST = 40_000
 """Characters of a text that stand in the page; of a longer one its beginning and its end."""
 _SHORT = 80
 _SIGNS = {
-    "circle": "↻",
+    "loop": "↻",
     "compaction": "≡",
     "question": "?",
     "answer": "»",

@@ -35,7 +35,7 @@ MOST_REASON = 400
 
 _REASONS = {
     "max_steps": "the executor ran out of steps",
-    "stuck": "the executor went round in circles",
+    "stuck": "the executor was stuck in a loop",
     "error": "the model could not be asked",
 }
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
-from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from manus.models.malformed import arguments_of
 from manus.models.replies import ended_at_limit
+from manus.nodes.turn.fingerprint import call_fingerprint
+from manus.nodes.turn.loop_detection import is_refused
 from manus.prompts import agent as prompts
-from manus.state.agent import Circle, ToolTask
+from manus.state.agent import Loop, ToolTask
 from manus.state.messages import calls_of
 
 _SHOWN = 300
 
 
 def to_tasks(
-    message: AIMessage, special: tuple[str, ...], circle: Circle | None = None
+    message: AIMessage, special: tuple[str, ...], loop: Loop | None = None
 ) -> list[ToolTask]:
     """One task a call, in call order: those to execute and those to refuse.
 
-    Refused are malformed calls, calls after a special tool, and calls that go round in circles
-    once a hint has not helped.
+    Refused are malformed calls, calls after a special tool, and those of a loop that a hint has
+    not ended.
     """
     tasks: list[ToolTask] = []
     ending, cut_off = "", ended_at_limit(message)
@@ -31,7 +33,7 @@ def to_tasks(
             index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
         )
         refusal = (
-            prompts.after_special(ending) if ending else refused_by(circle, call, cut_off=cut_off)
+            prompts.after_special(ending) if ending else refused_by(loop, call, cut_off=cut_off)
         )
         if refusal is not None:
             task["refusal"] = refusal
@@ -42,17 +44,15 @@ def to_tasks(
 
 
 def refused_by(
-    circle: Circle | None, call: ToolCall | InvalidToolCall, *, cut_off: bool = False
+    loop: Loop | None, call: ToolCall | InvalidToolCall, *, cut_off: bool = False
 ) -> str | None:
-    """Why a call must not be carried out, for itself or for the circle it belongs to."""
+    """Why a call must not be carried out, for itself or for the loop it belongs to."""
     name, args = call["name"] or "", call["args"]
     if not isinstance(args, dict):
         return explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
-    if circle is None or circle["measure"] != "refuse":
+    if loop is None or not is_refused(call_fingerprint(name, args), loop):
         return None
-    if comparable(name, args) not in circle["calls"]:
-        return None
-    return prompts.circle_refused(circle["what"])
+    return prompts.loop_refused(loop["what"])
 
 
 def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
@@ -77,15 +77,3 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
         f"Not executed: the arguments of `{call['name']}` cannot be read: {problem}. They must be "
         f'one JSON object such as {{"name": "value"}}, complete and escaped. Received: {shown}'
     )
-
-
-def comparable(name: str, args: Any) -> dict[str, Any]:
-    """A call as circles compare it: the name in lower case, arguments in any order of keys."""
-    return {"name": name.lower(), "args": args}
-
-
-def comparable_calls(message: AnyMessage | None) -> list[dict[str, Any]]:
-    """The calls of a message, malformed ones too, as circles compare them."""
-    if not isinstance(message, AIMessage):
-        return []
-    return [comparable(call["name"] or "", call["args"]) for call in calls_of(message)]

@@ -89,5 +89,5 @@ def replacing(old: Sequence[AnyMessage], new: Sequence[AnyMessage] | None) -> li
     if new is None:
         return []
     pairs = enumerate(zip(old, new, strict=False))
-    same = next((i for i, (a, b) in pairs if a is not b), len(old))
+    same = next((i for i, (a, b) in pairs if a is not b), min(len(old), len(new)))
     return [*(RemoveMessage(id=str(m.id)) for m in old[same:]), *new[same:]]

@@ -1,221 +1,215 @@
-"""Whether the agent goes round in circles, told from the history alone.
+"""Whether the agent is stuck in a loop, told from a short trail of its calls.
 
-What is compared is always a call together with what came of it, so that polling whose answer
-changes, work through a list and a second look after an edit are left in peace.
+A call is always compared together with what came of it. So a poll whose answer changes, work
+through a list, and a second look after an edit are no loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from itertools import takewhile
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
-from manus.state.messages import calls_of, has_calls, text_of
+from manus.nodes.turn.fingerprint import (
+    call_fingerprint,
+    result_fingerprint,
+    shown_call,
+    text_fingerprint,
+)
+from manus.prompts import agent as prompts
+from manus.state.agent import Loop, LoopKind, TrailEntry
+from manus.state.messages import calls_of, has_calls, last_assistant, text_of
 
 REPEATS = 3
 """How often the same must have happened to count."""
 LONGEST_CYCLE = 5
 """In calls."""
-SILENT = 3
-"""Assistant messages in a row that say nothing and call nothing.
-
-An empty reply is none of them: it is asked for again once, then an error. What is left of a reply
-whose calls are not wanted (tool choice `none`) is, and so is what a person writes into a thread.
-"""
-_SHOWN = 160
-
-Kind = Literal["text", "call", "error", "cycle", "silence"]
+POLLS = 20
+"""How often a poll may bring the same before the run ends for it."""
+_SLOW = 2.0
+"""Seconds a round must take to be a poll rather than a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A circle: its kind, its description for the model, and the calls that go round in it."""
+    """What repeats, in words for the model, and the fingerprints of its calls."""
 
-    kind: Kind
+    kind: LoopKind
     what: str
-    calls: tuple[dict[str, Any], ...] = ()
+    calls: tuple[str, ...] = ()
+    times: int = REPEATS
 
 
-class Event(NamedTuple):
-    """One call and what came of it. Two errors of one call are the same, however worded."""
+@dataclass(frozen=True, slots=True)
+class NewestStep:
+    """The newest step as the trail has it; `refused` are its calls that the loop refused."""
 
-    name: str
-    args: Any
-    outcome: Any
-    is_error: bool
-
-    def same_call(self, other: Event) -> bool:
-        """The same tool with the same arguments, whatever the order of their keys."""
-        return self.name == other.name and self.args == other.args
-
-    def same(self, other: Event) -> bool:
-        """The same call with the same outcome."""
-        if not self.same_call(other) or self.is_error != other.is_error:
-            return False
-        return self.is_error or self.outcome == other.outcome
-
-    @property
-    def call(self) -> dict[str, Any]:
-        """The call alone."""
-        return {"name": self.name, "args": self.args}
+    entries: list[TrailEntry]
+    refused: list[str]
+    outcome: str
+    """What came of its last call, or its text."""
 
 
-class Step(NamedTuple):
-    """An assistant message and what came of its calls."""
+def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> NewestStep:
+    """The trail's entries for the newest assistant message, and what was refused of it."""
+    message = last_assistant(history)
+    if message is None:
+        return NewestStep([], [], "")
+    if not has_calls(message):
+        said = text_of(message)
+        entry = TrailEntry(step=step, call="", result=text_fingerprint(said), seconds=0, shown="")
+        return NewestStep([entry], [], said)
+    answers = takewhile(lambda m: m is not message, reversed(history))
+    by_id = {m.tool_call_id: m for m in answers if isinstance(m, ToolMessage)}
+    entries: list[TrailEntry] = []
+    refused: list[str] = []
+    outcome = ""
+    for call in calls_of(message):
+        answer = by_id.get(str(call["id"]))
+        if answer is None:
+            continue
+        print_ = call_fingerprint(call["name"] or "", call["args"])
+        if is_refused(print_, loop):
+            refused.append(print_)
+            continue
+        entries.append(_entry(answer, print_, shown_call(call["name"] or "", call["args"]), step))
+        outcome = text_of(answer) or "an image"
+    return NewestStep(entries, refused, outcome)
 
-    message: AIMessage
-    events: tuple[Event, ...]
 
-    def same(self, other: Step) -> bool:
-        """The same calls, or none, with the same outcomes beside the same text."""
-        if len(self.events) != len(other.events):
-            return False
-        pairs = zip(self.events, other.events, strict=True)
-        return all(a.same(b) for a, b in pairs) and _said(self.message) == _said(other.message)
+def is_refused(call: str, loop: Loop | None) -> bool:
+    """Whether a call, by its fingerprint, is refused for the loop it belongs to."""
+    return loop is not None and loop["measure"] == "refuse" and call in loop["calls"]
 
 
-def find_circle(history: Sequence[AnyMessage], duplicate_threshold: int = 2) -> Finding | None:
-    """The circle that the newest step belongs to, or None.
-
-    `history` is the run's part of the history; `duplicate_threshold` how many earlier texts like
-    the newest make a circle.
-    """
-    if not _may_go_round(history):
-        return None
-    steps = list(_steps(history))
-    events = [event for step in steps for event in step.events]
-    return (
-        _silence(steps)
-        or _cycle(events)
-        or _repeated_call(events, len(steps[-1].events))
-        or _repeated_text(steps, duplicate_threshold)
+def _entry(answer: ToolMessage, call: str, shown: str, step: int) -> TrailEntry:
+    kept = answer.artifact if isinstance(answer.artifact, dict) else {}
+    entry = TrailEntry(
+        step=step,
+        call=call,
+        result=kept.get("fingerprint") or result_fingerprint(answer),
+        seconds=kept.get("seconds", 0.0),
+        shown=shown,
     )
+    if answer.status == "error":
+        entry["error"] = True
+    return entry
 
 
-def _may_go_round(history: Sequence[AnyMessage]) -> bool:
-    """Whether the newest reply calls nothing, or something for the second time.
+def find_loop(
+    trail: Sequence[TrailEntry], newest: int, outcome: str = "", duplicate_threshold: int = 2
+) -> Finding | None:
+    """The loop that the newest step, the last `newest` entries of the trail, belongs to.
 
-    Nearly all others are told apart by this one look, so that a long run does not pay for its
-    length at each step.
+    `outcome` is what came of it; `duplicate_threshold` how many earlier texts like the newest
+    make a loop.
     """
-    said = [message for message in history if isinstance(message, AIMessage)]
-    if not said or not has_calls(said[-1]):
-        return bool(said)
-    own = [(str(call["name"]).lower(), call["args"]) for call in calls_of(said.pop())]
-    if any(one in own[:place] for place, one in enumerate(own)):
-        return True
-    return any(
-        call["args"] == args and str(call["name"]).lower() == name
-        for message in said
-        for call in (*message.tool_calls, *message.invalid_tool_calls)
-        for name, args in own
-    )
-
-
-def _silence(steps: list[Step]) -> Finding | None:
-    newest = [step.message for step in steps[-SILENT:]]
-    if len(newest) < SILENT or any(has_calls(m) or _said(m) for m in newest):
+    new = _last_new(trail)
+    if new >= len(trail) - newest:
         return None
-    return Finding("silence", f"your last {SILENT} replies were empty.")
-
-
-def _repeated_text(steps: list[Step], threshold: int) -> Finding | None:
-    """The newest text often before, beside no calls or the same ones with the same outcomes."""
-    newest, text = steps[-1], _said(steps[-1].message)
-    if not text or has_calls(newest.message) != bool(newest.events):
-        return None
-    places = [place for place, step in enumerate(steps) if step.same(newest)]
-    if len(places) <= threshold:
-        return None
-    between = steps[places[-max(2, threshold)] + 1 : -1]
-    earlier = [event for step in steps[: len(steps) - 1 - len(between)] for event in step.events]
-    if newest.events and _anything_new(earlier, [e for step in between for e in step.events]):
-        return None
-    calls = tuple(event.call for event in newest.events)
-    return Finding("text", f"you have said the same {len(places)} times: “{_short(text)}”.", calls)
-
-
-def _repeated_call(events: list[Event], newest: int) -> Finding | None:
-    """One of the `newest` calls `REPEATS` times with the same outcome, nothing new in between."""
-    places = range(len(events) - 1, len(events) - 1 - newest, -1)
-    found = (_repeated(events, place) for place in places)
-    return next((finding for finding in found if finding is not None), None)
-
-
-def _repeated(events: list[Event], place: int) -> Finding | None:
-    """The call there `REPEATS` times with the same outcome, and nothing new since the second."""
-    call = events[place]
-    places = [i for i, event in enumerate(events[: place + 1]) if event.same(call)]
-    if len(places) < REPEATS:
-        return None
-    second = places[-(REPEATS - 1)]
-    if _anything_new(events[: second + 1], events[second + 1 :]):
-        return None
-    kind: Kind = "error" if call.is_error else "call"
-    came = "failed each time" if call.is_error else "brought the same result each time"
-    what = f"{_name_call(call)} was called {len(places)} times and {came}: “{_outcome(call)}”."
-    return Finding(kind, what, (call.call,))
-
-
-def _cycle(events: list[Event]) -> Finding | None:
-    for length in range(2, LONGEST_CYCLE + 1):
-        if len(events) < length * REPEATS:
-            return None
-        rounds = events[-length * REPEATS :]
-        members = rounds[:length]
-        if all(event.same(members[0]) for event in members):
-            continue  # one call over and over is not a cycle of several
-        if all(event.same(members[i % length]) for i, event in enumerate(rounds)):
-            names = ", ".join(_name_call(event) for event in members)
-            what = f"the same {length} calls came {REPEATS} times over with the same results: "
-            return Finding("cycle", f"{what}{names}.", tuple(event.call for event in members))
+    for place in range(len(trail) - 1, len(trail) - 1 - newest, -1):
+        is_text = not trail[place]["call"] and trail[place]["result"]
+        needed = duplicate_threshold + 1 if is_text else REPEATS
+        places = [i for i in range(place + 1) if _same(trail[i], trail[place])]
+        times = sum(i > new for i in places) + any(i <= new for i in places)
+        if times < needed or (_is_silent(trail[place]) and places[-needed] != place - needed + 1):
+            continue
+        if _is_changing(trail[places[-2] + 1 : place + 1]):
+            continue
+        return _finding(trail, places[-needed:], times, outcome)
     return None
 
 
-def _anything_new(earlier: Sequence[Event], later: Sequence[Event]) -> bool:
-    """Whether a later call brought something not seen before; then there is progress."""
-    return any(
-        not event.is_error and not any(known.same(event) for known in (*earlier, *later[:place]))
-        for place, event in enumerate(later)
+def _last_new(trail: Sequence[TrailEntry]) -> int:
+    """The place of the last call that brought something not seen before; an error brings none."""
+    seen: set[tuple[str, str]] = set()
+    last = -1
+    for place, entry in enumerate(trail):
+        pair = (entry["call"], entry["result"])
+        if entry["call"] and pair not in seen and not entry.get("error"):
+            last = place
+        seen.add(pair)
+    return last
+
+
+def _same(one: TrailEntry, other: TrailEntry) -> bool:
+    return one["call"] == other["call"] and one["result"] == other["result"]
+
+
+def _is_changing(between: Sequence[TrailEntry]) -> bool:
+    """Whether one call brings something else each time: a carousel that comes round again."""
+    pairs = {(entry["call"], entry["result"]) for entry in between if entry["call"]}
+    calls = {entry["call"] for entry in between if entry["call"]}
+    return len(pairs) > len(calls) and (len(calls) == 1 or len(between) > LONGEST_CYCLE)
+
+
+def _is_silent(entry: TrailEntry) -> bool:
+    return not entry["call"] and not entry["result"]
+
+
+def _finding(
+    trail: Sequence[TrailEntry], places: Sequence[int], times: int, outcome: str
+) -> Finding:
+    """What to say of the entry at these places, and of the calls between the last two."""
+    newest = trail[places[-1]]
+    if _is_silent(newest):
+        return Finding("silence", prompts.loop_of_silence(times), (), times)
+    if not newest["call"]:
+        return Finding("text", prompts.loop_of_text(times, outcome), (), times)
+    between = trail[places[-2] + 1 : places[-1] + 1]
+    members = {entry["call"]: entry["shown"] for entry in between if entry["call"]}
+    what = prompts.loop_of_calls(list(members.values()), times, outcome)
+    waited = sum(entry["seconds"] for entry in trail[places[0] + 1 :])
+    if waited >= _SLOW * (len(places) - 1):
+        return Finding("polling", what, tuple(members), times)
+    return Finding("cycle" if len(members) > 1 else "call", what, tuple(members), times)
+
+
+def next_loop(
+    before: Loop | None, finding: Finding | None, newest: NewestStep, step: int
+) -> Loop | None:
+    """The loop after this step: one measure further while it lasts, None once it is left."""
+    if finding is None:
+        if before is None or newest.entries or not newest.refused:
+            return None
+        return _refused_again(before, newest.refused, step)
+    if finding.kind == "polling":
+        return _polling(before, finding, step)
+    if before is None or before["kind"] == "polling":
+        return _loop(finding, "hint", finding.calls, step)
+    # where nothing is called there is nothing to refuse
+    calls = tuple(dict.fromkeys([*before["calls"], *finding.calls]))
+    return _loop(finding, "refuse" if calls else "ask", calls, step, before["refused"])
+
+
+def _refused_again(before: Loop, refused: Sequence[str], step: int) -> Loop:
+    """Nothing but refused calls: asked about once each was refused, and one of them again."""
+    told = before["refused"]
+    is_told = set(told).issuperset(before["calls"])
+    is_deaf = any(told.count(call) >= REPEATS - 1 for call in refused)
+    if is_told or is_deaf:
+        return {**before, "measure": "ask", "since": step}
+    return {**before, "refused": [*told, *refused]}
+
+
+def _polling(before: Loop | None, finding: Finding, step: int) -> Loop:
+    if finding.times >= POLLS:
+        return _loop(finding, "ask", finding.calls, step)
+    if before is not None and before["kind"] == "polling":
+        return before
+    return _loop(finding, "hint", finding.calls, step)
+
+
+def _loop(
+    finding: Finding, measure: str, calls: Sequence[str], step: int, refused: Sequence[str] = ()
+) -> Loop:
+    return Loop(
+        kind=finding.kind,
+        what=finding.what,
+        measure=measure,  # type: ignore[typeddict-item]
+        calls=list(calls),
+        refused=list(refused),
+        since=step,
     )
-
-
-def _steps(history: Sequence[AnyMessage]) -> Iterator[Step]:
-    answers: dict[str, ToolMessage] = {}
-    current: AIMessage | None = None
-    for message in history:
-        if isinstance(message, AIMessage):
-            if current is not None:
-                yield Step(current, tuple(_events(current, answers)))
-            current, answers = message, {}
-        elif isinstance(message, ToolMessage):
-            answers[message.tool_call_id] = message
-    if current is not None:
-        yield Step(current, tuple(_events(current, answers)))
-
-
-def _events(message: AIMessage, answers: dict[str, ToolMessage]) -> Iterator[Event]:
-    for call in calls_of(message):
-        answer = answers.get(str(call["id"]))
-        if answer is not None:
-            name = str(call["name"]).lower()
-            yield Event(name, call["args"], answer.content, answer.status == "error")
-
-
-def _said(message: AIMessage) -> str:
-    return text_of(message).strip()
-
-
-def _name_call(event: Event) -> str:
-    return f"`{event.name}` with {_short(str(event.args))}"
-
-
-def _outcome(event: Event) -> str:
-    return _short(event.outcome if isinstance(event.outcome, str) else "an image")
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"

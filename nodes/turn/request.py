@@ -11,7 +11,7 @@ from manus.models.recording import ephemeral
 from manus.nodes.context.compaction import as_shown
 from manus.prompts import agent as prompts
 from manus.prompts.compaction import with_instructions
-from manus.state.agent import Circle, Run
+from manus.state.agent import Loop, Run
 from manus.state.context import ToolChoice
 from manus.state.profile import Profile
 
@@ -19,11 +19,12 @@ FEW_STEPS = 3
 IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 
 
-def notes_for(run: Run, circle: Circle | None, tool_choice: ToolChoice = "auto") -> list[str]:
-    """What is true only at this step: the hint after a circle, the steps left when they are few."""
+def notes_for(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
+    """What is true only at this step: the hint after a loop, the steps left when they are few."""
     notes = [prompts.NO_TOOLS_NOW] if tool_choice == "none" else []
-    if circle is not None and circle["measure"] == "hint":
-        notes.append(prompts.circle_hint(circle["what"]))
+    if loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1:
+        hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
+        notes.append(hint(loop["what"]))
     left = max(1, run["max_steps"] - run["step"] + 1)
     if left <= FEW_STEPS:
         notes.append(prompts.steps_left(left))

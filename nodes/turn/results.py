@@ -55,5 +55,5 @@ def _note(reason: StopReason, facts: Facts) -> str | None:
     if reason == "budget":
         return f"Terminated: Budget used up: {facts.budget}"
     if reason == "stuck":
-        return "Terminated: The run went round in circles and did not leave them"
+        return "Terminated: The run was stuck in a loop and did not leave it"
     return None

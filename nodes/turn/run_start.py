@@ -27,7 +27,7 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
         }
         return {"run": going_on, "usage": state["usage"].copy()}
     begun = begin_run(request, running)
-    for name in ("earlier", "spent"):
+    for name in ("earlier", "spent", "trail"):
         if state.get(name):
             begun[name] = Overwrite([])  # type: ignore[typeddict-item]
     return begun
@@ -46,7 +46,7 @@ def begin_run(request: HumanMessage | None, running: Running) -> AgentState:
     return {
         "run": new,
         "usage": no_usage(),
-        "circle": None,
+        "loop": None,
         "stop_reason": None,
         "success": None,
         "output": "",

@@ -26,7 +26,7 @@ READ = call("read", path="nothing")
 ENDINGS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "failure": ([gives_up("The site is closed.")], {}, "the executor gave up: The site is closed."),
     "max_steps": ([call("poll")], {}, "the executor ran out of steps"),
-    "stuck": ([READ], {"max_steps": 20}, "the executor went round in circles"),
+    "stuck": ([READ], {"max_steps": 20}, "the executor was stuck in a loop"),
     "error": ([fail(401)], {}, "the model could not be asked"),
 }
 

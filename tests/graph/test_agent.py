@@ -417,7 +417,7 @@ class TestSecondRun:
         await agent.run(read, read, text("No."))
         outcome = await agent.run(read, text("No."), request="And now?")
         assert outcome.stop_reason == "answered"
-        assert (await agent.values())["circle"] is None
+        assert (await agent.values())["loop"] is None
 
     async def test_what_came_of_the_first_is_seen_until_it_begins(
         self, agent: ScriptedAgent

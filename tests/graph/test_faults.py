@@ -26,13 +26,13 @@ async def test_fault_1_a_greeting_takes_one_model_call(agent: ScriptedAgent) -> 
     assert len(agent.server.requests) == 1
 
 
-async def test_fault_2_identical_calls_are_a_circle_and_hints_do_not_pile_up(
+async def test_fault_2_identical_calls_are_a_loop_and_hints_do_not_pile_up(
     agent: ScriptedAgent,
 ) -> None:
-    outcome = await agent.run(*[READ] * 5)
+    outcome = await agent.run(*[READ] * 6)
     assert outcome.stop_reason == "stuck"
-    hints = [request.text.count("going round in circles") for request in agent.server.requests]
-    assert hints == [0, 0, 0, 1, 0]
+    hints = [request.text.count("stuck in a loop") for request in agent.server.requests]
+    assert hints == [0, 0, 0, 1, 0, 0]
     lengths = [len(request.last["content"]) for request in agent.server.requests]
     assert lengths[4] == lengths[0]
 

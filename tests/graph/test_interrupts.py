@@ -76,7 +76,7 @@ async def test_live_things_stay_open_while_it_waits(agent: ScriptedAgent) -> Non
 
 async def test_they_stay_open_while_a_stuck_run_waits_too(agent: ScriptedAgent) -> None:
     read = call("read", path="missing")
-    await agent.run(call("keep", path="", line="one"), *[read] * 5, interactive=True)
+    await agent.run(call("keep", path="", line="one"), *[read] * 6, interactive=True)
     assert Shelf.open == 1
     await agent.invoke(
         Command(resume="Go on."),

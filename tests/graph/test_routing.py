@@ -6,8 +6,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from manus.graph.routing import route_after_stuck_check, route_after_think
+from manus.nodes.turn.fingerprint import call_fingerprint
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Circle, StopReason, ToolTask
+from manus.state.agent import AgentState, Loop, StopReason, ToolTask
 
 USER = HumanMessage("Do it.", id="u")
 
@@ -27,8 +28,8 @@ def asks(*names: str, bad: tuple[str, ...] = (), at: tuple[int, ...] = ()) -> AI
     )
 
 
-def after(message: AIMessage, circle: Circle | None = None) -> list[ToolTask]:
-    state: AgentState = {"messages": [USER, message], "circle": circle}
+def after(message: AIMessage, loop: Loop | None = None) -> list[ToolTask]:
+    state: AgentState = {"messages": [USER, message], "loop": loop}
     sends = route_after_think(state)
     assert isinstance(sends, list)
     assert [send.node for send in sends] == ["act"] * len(sends)
@@ -85,15 +86,16 @@ def test_a_malformed_call_before_a_special_one_is_told_what_is_wrong_with_it() -
 def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped(
     measure: str, refused: list[bool]
 ) -> None:
-    calls = [{"name": "bash", "args": {"n": 0}}]
-    circle: Circle = {
+    calls = [call_fingerprint("bash", {"n": 0})]
+    loop: Loop = {
         "kind": "call",
         "what": "`bash` was called 4 times.",
         "measure": measure,  # type: ignore[typeddict-item]
         "calls": calls,
+        "refused": [],
         "since": 4,
     }
-    tasks = after(asks("Bash", "bash", "read"), circle)
+    tasks = after(asks("Bash", "bash", "read"), loop)
     assert [("refusal" in task) for task in tasks] == refused
     assert all("4 times" in task["refusal"] for task in tasks if "refusal" in task)
 

@@ -122,6 +122,15 @@ async def test_the_next_run_has_an_account_of_its_own(consulter: ScriptedAgent) 
     assert len((await consulter.values())["spent"]) == 1
 
 
+async def test_a_run_whose_first_call_fails_has_nothing_of_the_run_before(
+    agent: ScriptedAgent,
+) -> None:
+    await agent.run(POLL, POLL, DONE)
+    failed = await agent.run(fail(401), request="Again.")
+    assert failed.stop_reason == "error"
+    assert sum(s["model_calls"] for s in failed.usage["steps"]) == failed.usage["model_calls"]
+
+
 async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> None:
     """Fault 15, for the calls that tools make too: each finds the account of its own task."""
     server = consulter.server

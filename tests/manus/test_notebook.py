@@ -87,7 +87,7 @@ def html(shown: Shown) -> str:
 
 ALL = {
     "run": show_run(VALUES),
-    "update": show_update(EVIL, {**VALUES, "circle": {"what": EVIL}}),
+    "update": show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
     "observation": show_update("act", {"messages": VALUES["messages"][2:]}),
     "plan": show_plan(PLAN),
     "usage": show_usage(VALUES["usage"]),

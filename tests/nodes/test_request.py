@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from manus.nodes.turn.request import IMAGE_LEFT_OUT, notes_for, to_request
 from manus.prompts import agent as prompts
-from manus.state.agent import Circle, Run
+from manus.state.agent import Loop, Run
 from manus.tools.result import Image, Observation
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Request, Scripted, call, calls, text
@@ -26,8 +26,9 @@ HISTORY: list[AnyMessage] = [
 ]
 
 
-def circle(measure: Any) -> Circle:
-    return Circle(kind="call", what="`look` came 3 times.", measure=measure, calls=[], since=3)
+def loop(measure: Any) -> Loop:
+    what = "`look` came 3 times."
+    return Loop(kind="call", what=what, measure=measure, calls=[], refused=[], since=3)
 
 
 def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
@@ -64,7 +65,7 @@ def test_the_steps_left_are_said_when_they_are_few(step: int, left: int | None) 
 
 @pytest.mark.parametrize(("measure", "hinted"), [("hint", True), ("refuse", False), ("ask", False)])
 def test_the_hint_is_given_once(measure: str, hinted: bool) -> None:
-    said = "".join(notes_for(RUN, circle(measure)))
+    said = "".join(notes_for({**RUN, "step": 4}, loop(measure)))
     assert ("`look` came 3 times." in said) is hinted
 
 

@@ -115,7 +115,12 @@ class TestMending:
 
     @pytest.mark.parametrize(
         "history",
-        [[USER, asks("1"), AGAIN], [USER, asks("1")], [USER, asks("1"), AGAIN, asks("2", id="a2")]],
+        [
+            [USER, asks("1"), AGAIN],
+            [USER, asks("1")],
+            [USER, asks("1"), AGAIN, asks("2", id="a2")],
+            [USER, asks("1"), answer("1"), answer("0")],
+        ],
     )
     def test_the_writes_turn_one_history_into_the_other(self, history: list[AnyMessage]) -> None:
         mended = mend(history, nothing_known)

@@ -372,7 +372,7 @@ async def test_they_stay_with_their_messages_while_these_go_round_in_circles(
     ]
     await thinker.ask(*same, Turn(text="Done."))
     assert [assistant(thinker, place)[0] for place in range(3)] == [r.blocks[0] for r in same]
-    assert b"You are going round in circles" in thinker.asked.requests[-1].raw
+    assert b"You are stuck in a loop" in thinker.asked.requests[-1].raw
 
 
 TOO_LONG = Refusal(

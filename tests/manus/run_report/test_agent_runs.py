@@ -109,12 +109,12 @@ async def test_each_run_of_a_thread_counts_for_itself(agent: ScriptedAgent) -> N
     assert [step.number for step in second.talk.steps] == [1, 2]
 
 
-async def test_a_circle_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
+async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
-    await agent.run(*[same] * 5, request="Go round.")
+    await agent.run(*[same] * 6, request="Go round.")
     [run] = await runs_of(agent)
     told = [(s.number, n.kind) for s in run.talk.steps for n in s.after]
-    assert told == [(3, "circle"), (4, "circle"), (5, "circle")]
+    assert told == [(step, "loop") for step in (3, 4, 5, 6)]
     assert "append" in run.talk.steps[2].after[0].text
     assert state(run) == ("Went round in circles", "warn")
 

@@ -1,0 +1,308 @@
+"""When an agent is stuck in a loop: every rule of the contract's section 4, and what is none.
+
+The cases named after them follow the test suites of OpenHands' `StuckDetector` and gemini-cli's
+`loopDetectionService`. Where ours judges otherwise, the case says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from manus.nodes.turn.fingerprint import call_fingerprint, result_fingerprint
+from manus.nodes.turn.loop_detection import POLLS, Finding, find_loop, newest_step, next_loop
+from manus.state.agent import Loop, TrailEntry
+from manus.tools.result import Image, Observation
+
+Made = tuple[str, Any, Any]
+_ids = itertools.count()
+
+
+def step(*made: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
+    """An assistant message with calls (name, arguments, observation), and their tool messages."""
+    ids = [str(next(_ids)) for _ in made]
+    asked = [
+        {"name": name, "args": args, "id": id_, "type": "tool_call"}
+        for (name, args, _), id_ in zip(made, ids, strict=True)
+    ]
+    status = "error" if error else "success"
+    answers = [
+        ToolMessage(seen, tool_call_id=id_, name=name, status=status, artifact={"seconds": seconds})
+        for (name, _, seen), id_ in zip(made, ids, strict=True)
+    ]
+    return [AIMessage(text, tool_calls=asked), *answers]
+
+
+def bash(command: str, seen: str = "a b", **more: Any) -> list[AnyMessage]:
+    return step(("bash", {"command": command}, seen), **more)
+
+
+def fail(command: str, seen: str = "no") -> list[AnyMessage]:
+    return bash(command, seen, error=True)
+
+
+def trail_of(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry], int, str]:
+    trail: list[TrailEntry] = []
+    newest, outcome = 0, ""
+    for number, messages in enumerate(steps, start=1):
+        made = newest_step(messages, None, number)
+        trail += made.entries
+        newest, outcome = len(made.entries), made.outcome
+    return trail, newest, outcome
+
+
+def found_in(steps: Iterable[Sequence[AnyMessage]], threshold: int = 2) -> Finding | None:
+    return find_loop(*trail_of(steps), threshold)
+
+
+def kind_in(*steps: list[AnyMessage], threshold: int = 2) -> str | None:
+    found = found_in(steps, threshold)
+    return found.kind if found is not None else None
+
+
+def said(text: str) -> list[AnyMessage]:
+    return step(text=text)
+
+
+LS = bash("ls")
+VIEW = step(("str_replace_editor", {"command": "view", "path": "a"}, "text of a"))
+EDITS = [step(("str_replace_editor", {"new_str": f"{n}"}, "edited")) for n in range(4)]
+PYTEST = bash("pytest", "1 failed in 0.12s", error=True)
+PAGE = {"action": "click_element", "index": 3}
+
+
+def click(page: str, **more: Any) -> list[AnyMessage]:
+    """A browser action whose sentence is always the same; what counts is the page after it."""
+    id_ = str(next(_ids))
+    asked = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
+    answer = ToolMessage("Clicked element 3.", tool_call_id=id_, name="browser_use")
+    answer.artifact = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **more}
+    return [AIMessage("", tool_calls=asked), answer]
+
+
+def malformed() -> list[AnyMessage]:
+    id_ = str(next(_ids))
+    bad = {"name": "bash", "args": "{", "id": id_, "error": None, "type": "invalid_tool_call"}
+    asked = AIMessage("", invalid_tool_calls=[bad])
+    return [asked, ToolMessage("Not JSON.", tool_call_id=id_, status="error")]
+
+
+def shot(data: str) -> list[AnyMessage]:
+    return step(("shot", {}, Observation("page", (Image(data),)).content()))
+
+
+CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
+    # the same call with the same observation
+    "twice is none": ([LS] * 2, None),
+    "three times": ([LS] * 3, "call"),
+    "an error three times": ([fail("ls x")] * 3, "call"),
+    "with other words beside it": ([bash("ls", text=t) for t in "abc"], "call"),
+    "with known ones between": ([LS, bash("pwd"), LS, bash("pwd"), LS], "cycle"),
+    "after something new": ([LS, bash("new"), LS, LS], "call"),
+    "several in one message": ([step(*[("bash", {"command": "ls"}, "a")] * 3)] * 2, "call"),
+    "arguments that are no JSON": ([malformed() for _ in range(3)], "call"),
+    "pictures that are the same": ([shot("aa")] * 3, "call"),
+    "pictures that differ": ([shot("aa"), shot("bb"), shot("cc")], None),
+    "an error and a result of the same words": ([LS, bash("ls", error=True), LS], None),
+    # what a fingerprint leaves out
+    "blanks": ([bash("ls -l"), bash("ls   -l "), bash(" ls -l")], "call"),
+    "letter case": ([bash("ls"), bash("ls"), step(("BASH", {"command": "ls"}, "a b"))], "call"),
+    "letter case of a query": (
+        [step(("web_search", {"query": q}, "none")) for q in ("Foo", "foo", "FOO")],
+        "call",
+    ),
+    "a shell comment": ([bash("ls # let's look"), bash("ls"), bash("ls  # again")], "call"),
+    "2>&1": ([bash("make 2>&1"), bash("make"), bash("make  2>&1")], "call"),
+    "key order": (
+        [step(("f", args, "x")) for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1})] * 2,
+        "call",
+    ),
+    "a clock time": ([bash("date", f"Sun Nov 22 15:10:0{n} UTC 2026") for n in range(3)], "call"),
+    "a date": ([bash("log", f"2026-11-2{n}T10:00:00Z started") for n in range(3)], "call"),
+    "a duration": ([fail("pytest", f"1 failed in 0.1{n}s") for n in range(3)], "call"),
+    "a process id": ([bash("run &", f"started, pid {n}") for n in range(100, 103)], "call"),
+    "a job": ([bash("run &", f"[1] {n}") for n in range(100, 103)], "call"),
+    "an address": ([fail("x", f"<object at 0x7f{n}a>") for n in range(3)], "call"),
+    # what it does not leave out
+    "another number": ([bash("make", f"building {8 * n} %") for n in range(6)], None),
+    "an error whose number changes": ([fail("make", f"building {n} %") for n in range(6)], None),
+    "a line number that moves": ([fail("py", f"a.py:{n}:05: bad") for n in range(6)], None),
+    "indentation of what is written": (
+        [step(("f", {"old_str": " " * n + "x"}, "not found"), error=True) for n in range(4)],
+        None,
+    ),
+    "a shell's quotes": ([bash(c) for c in ("rm 'a b'", "rm a b", "rm 'a' b")], None),
+    # cycles
+    "a cycle of two": ([bash("a"), bash("b")] * 3, "cycle"),
+    "a cycle of five": ([bash(c) for c in "abcde"] * 3, "cycle"),
+    "a cycle of errors": ([fail("a"), fail("b")] * 3, "cycle"),
+    "a cycle twice over": ([bash(c) for c in "abc"] * 2, None),
+    "a cycle in which something changes": (
+        [s for n in range(4) for s in (bash("edit", "ok"), bash("test", f"{n} failed"))],
+        None,
+    ),
+    # texts
+    "a text three times": ([said("I think.")] * 3, "text"),
+    "a text twice": ([said("I think.")] * 2, None),
+    "a text with others between": ([said(t) for t in ("A.", "B.", " A.\n", "C.", "A.")], "text"),
+    "only the newest text counts": ([said("A.")] * 3 + [said("B.")], None),
+    "a phrase before different calls": ([bash(f"{n}", text="Look.") for n in range(6)], None),
+    "a phrase beside a changing poll": ([bash("p", f"{n} %", text="Hm.") for n in range(6)], None),
+    "three empty replies": ([said(" \n")] * 3, "silence"),
+    "two empty replies": ([said("")] * 2, None),
+    "empty replies not in a row": ([said(""), said(""), said("Hm."), said("")], None),
+    # what is none
+    "no step at all": ([], None),
+    "a list of items": ([step(("read", {"n": n}, "same")) for n in range(20)], None),
+    "a view after each edit": ([s for e in EDITS for s in (VIEW, e)] + [VIEW], None),
+    "a failing test between edits": ([PYTEST, EDITS[0], PYTEST, EDITS[1], PYTEST], None),
+    "a failing test between failing edits": (
+        [PYTEST, fail("sed 1"), PYTEST, fail("sed 2"), PYTEST],
+        "cycle",
+    ),
+    "a poll that stands still at last": ([bash("p", f"{n} %") for n in (1, 2, 3, 3, 3)], "call"),
+    # the browser: the page after the action counts
+    "next month": ([click(f"month {n}") for n in range(10)], None),
+    "a page that stays": ([click("same")] * 3, "call"),
+    "a carousel that comes round": ([click(f"slide {n % 3}") for n in range(10)], None),
+    "edits to and fro": (
+        [s for n in (0, 1) for s in (EDITS[n], bash("pytest", f"{n} failed"))] * 3,
+        "cycle",
+    ),
+    # waiting
+    "a slow call": ([bash("curl", "refused", error=True, seconds=2.1)] * 3, "polling"),
+    "a wait between": ([bash("sleep 5", "", seconds=5), bash("curl", "no")] * 3, "polling"),
+    "a slow poll that changes": ([bash("p", f"{n} %", seconds=5) for n in range(20)], None),
+    "a quick one is no waiting": ([bash("curl", "refused", seconds=0.2)] * 3, "call"),
+    # OpenHands
+    "OpenHands: the same action and observation": ([bash("ls", "")] * 4, "call"),
+    "OpenHands: the same action and error": ([fail("ls", "error: file not found")] * 3, "call"),
+    "OpenHands: an error with a process id": (
+        [bash("./server", f"Killed, PID {n}", error=True) for n in (101, 202, 303)],
+        "call",
+    ),
+    "OpenHands: two alternating pairs": ([bash("ls", "f"), bash("cat f", "text")] * 3, "cycle"),
+    "OpenHands: alternating, broken by a new one": (
+        [bash("ls"), bash("cat f"), bash("ls"), bash("cat f"), bash("new"), bash("ls")],
+        None,
+    ),
+    "OpenHands: a syntax error at the same line": (
+        [step(("python_execute", {"code": "print('"}, "line 1: unterminated"), error=True)] * 3,
+        "call",
+    ),
+    "OpenHands: syntax errors at other lines": (
+        [
+            step(("python_execute", {"code": f"{n}('"}, f"line {n}: unterminated"), error=True)
+            for n in (1, 7, 3)
+        ],
+        None,
+    ),
+    "OpenHands: a monologue": ([said("I will do it now.")] * 3, "text"),
+    # gemini-cli counts five equal calls whatever they bring: a poll that shows progress would end
+    "gemini-cli: five equal calls": ([bash("ls", "x")] * 5, "call"),
+    "gemini-cli: five equal calls with progress": ([bash("p", f"{n}") for n in range(5)], None),
+    "gemini-cli: four calls, then another": ([LS, LS, bash("pwd")], None),
+    "gemini-cli: the same tool with other arguments": ([bash(f"cat {n}") for n in range(5)], None),
+}
+
+
+@pytest.mark.parametrize(("steps", "kind"), CASES.values(), ids=CASES)
+def test_the_table(steps: list[list[AnyMessage]], kind: str | None) -> None:
+    assert kind_in(*steps) == kind
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 5])
+def test_the_threshold_counts_the_earlier_texts(threshold: int) -> None:
+    assert kind_in(*[said("So.")] * threshold, threshold=threshold) is None
+    assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
+
+
+def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
+    cycle = found_in([bash(c) for c in "abc"] * 3)
+    assert cycle is not None
+    assert all(f"'command': '{c}'" in cycle.what for c in "abc")
+    assert set(cycle.calls) == {call_fingerprint("bash", {"command": c}) for c in "abc"}
+    one = found_in([LS] * 3)
+    assert one is not None
+    assert all(word in one.what for word in ("`bash`", "ls", "3 times", "a b"))
+
+
+def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
+    """The measure after each step of a run; the calls of a step are refused as `act` does it."""
+    trail: list[TrailEntry] = []
+    loop: Loop | None = None
+    found: list[str] = []
+    for number, messages in enumerate(steps, start=1):
+        made = newest_step(messages, loop, number)
+        trail += made.entries
+        finding = find_loop(trail, len(made.entries), made.outcome)
+        loop = next_loop(loop, finding, made, number)
+        found.append(loop["measure"] if loop is not None else "")
+    return found
+
+
+REFUSALS = ["hint", "refuse", "refuse"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "measured"),
+    [
+        pytest.param([LS] * 6, ["", "", *REFUSALS, "ask"], id="one call, refused once first"),
+        pytest.param(
+            [bash(c) for c in "abcabcabcabc"],
+            [""] * 6 + ["hint"] + ["refuse"] * 4 + ["ask"],
+            id="a cycle: each of its calls is refused before anything ends",
+        ),
+        pytest.param(
+            [*[bash(c) for c in "abcabcab"], *[bash("c")] * 3],
+            [""] * 6 + ["hint"] + ["refuse"] * 3 + ["ask"],
+            id="a cycle of which only one call is insisted on",
+        ),
+        pytest.param([LS] * 3 + [bash("new")], ["", "", "hint", ""], id="another way"),
+        pytest.param([LS] * 5 + [bash("new"), LS], ["", "", *REFUSALS, "", ""], id="and back"),
+        pytest.param([said("A.")] * 4, ["", "", "hint", "ask"], id="nothing to refuse"),
+        pytest.param(
+            [bash("p", seconds=3)] * (POLLS + 1),
+            ["", "", *["hint"] * (POLLS - 3), "ask", "ask"],
+            id="a poll is never refused, and ends at the twentieth",
+        ),
+        pytest.param(
+            [bash("p", seconds=3)] * 5 + [bash("p", "done", seconds=3)],
+            ["", "", "hint", "hint", "hint", ""],
+            id="a poll that succeeds",
+        ),
+    ],
+)
+def test_one_measure_at_a_time(steps: list[list[AnyMessage]], measured: list[str]) -> None:
+    assert measures(steps) == measured
+
+
+def test_a_refused_call_among_others_that_bring_something_new_leaves_the_loop() -> None:
+    both = step(("bash", {"command": "ls"}, "refused"), ("bash", {"command": "new"}, "new"))
+    assert measures([LS] * 4 + [both])[-2:] == ["refuse", ""]
+
+
+_CALL = st.tuples(st.sampled_from(["read", "edit"]), st.integers(0, 2), st.sampled_from("xy"))
+_RUN = st.lists(st.lists(_CALL, max_size=2), max_size=12)
+
+
+def built(run: list[list[tuple[str, int, str]]]) -> list[list[AnyMessage]]:
+    return [step(*((name, {"n": n}, seen) for name, n, seen in calls)) for calls in run]
+
+
+@given(_RUN)
+def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
+    assert kind_in(*built(run), bash("never before", "never seen")) is None
+
+
+@given(_RUN)
+def test_the_same_step_three_times_in_a_row_always_is(
+    run: list[list[tuple[str, int, str]]],
+) -> None:
+    assert kind_in(*built(run), *[LS] * 3) is not None
