@@ -44,8 +44,8 @@ def append_messages(history: list[AnyMessage], writes: Sequence[Any]) -> list[An
     writes, and reading it replays them. So a message without an id gets one made from its place
     and content, not a random one, and what was written is never changed. A message whose id is
     known replaces the old one in place; `RemoveMessage` removes one, or all with
-    `REMOVE_ALL_MESSAGES`. The LangGraph server hands over a forked history as plain dicts. A write is a message, its dict, `(role, text)` or text form, or a list
-    of them.
+    `REMOVE_ALL_MESSAGES`. The LangGraph server hands over a forked history as plain dicts.
+    A write is a message, its dict, `(role, text)` or text form, or a list of them.
     """
     merged = [
         m if isinstance(m, BaseMessage) else cast(AnyMessage, _as_message(m)) for m in history
