@@ -19,6 +19,7 @@ from manus.state.events import CallEvent, ObservationEvent
 from manus.state.messages import text_of
 from manus.tools.call import call_tool
 from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.result import ToolResult
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
@@ -63,7 +64,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     return {**outcome.update, **spent, "messages": [message]}
 
 
-def artifact_of(outcome: Outcome, seconds: float) -> dict[str, Any]:
+def artifact_of(outcome: ToolResult, seconds: float) -> dict[str, Any]:
     """What is kept of a call beside what the model sees: loops are found by it."""
     kept: dict[str, Any] = {
         "fingerprint": result_fingerprint(outcome.message, outcome.fingerprint),
