@@ -37,7 +37,7 @@ _DUMPED: dict[str, type[BaseMessage]] = {
 }
 
 
-def append_messages(history: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMessage]:
+def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
     """Fold writes into the history; the reducer of the `messages` channel.
 
     Deterministic and batching-invariant, as `DeltaChannel` asks: a checkpoint stores only the
@@ -48,7 +48,7 @@ def append_messages(history: list[AnyMessage], writes: Sequence[Any]) -> list[An
     A write is a message, its dict, `(role, text)` or text form, or a list of them.
     """
     merged = [
-        m if isinstance(m, BaseMessage) else cast(AnyMessage, _as_message(m)) for m in history
+        cast(AnyMessage, m if isinstance(m, BaseMessage) else _as_message(m)) for m in history
     ]
     known = {message.id for message in merged}
     for write in writes:

@@ -28,7 +28,7 @@ async def fork_all(studio: Studio, thread: str, graph: str) -> int:
     return len(history)
 
 
-async def read_all(studio: Studio, thread: str) -> list[dict[str, Any]]:
+async def read_all(studio: Studio, thread: str) -> list[Any]:
     """The values of all states, read as the newest, in the history and each by itself."""
     client = studio.client.threads
     history = await client.get_history(thread, limit=500)
@@ -36,7 +36,7 @@ async def read_all(studio: Studio, thread: str) -> list[dict[str, Any]]:
     each = [await client.get_state(thread, checkpoint=s["checkpoint"]) for s in history]
     assert [s["values"] for s in history] == [s["values"] for s in each]
     assert newest["values"] == history[0]["values"]
-    return [dict(state["values"]) for state in each]
+    return [state["values"] for state in each]
 
 
 async def test_of_an_agent(studio: Studio) -> None:
