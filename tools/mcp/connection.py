@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import httpx
 from mcp import ClientSession, McpError, types
+from pydantic import FileUrl
 
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.offers import Offers
 from manus.tools.mcp.transport import Streams, reach
 from manus.tools.workspace import Workspace
 
@@ -45,7 +47,6 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._last_words: Callable[[], str] = str
-        self.offers = Offers(server, workspace)
         self.on_change: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
 
@@ -79,8 +80,14 @@ class Connection:
 
     async def _own(self) -> None:
         async with reach(self._server, self._workspace) as streams:
-            options: dict[str, Any] = {"message_handler": self._hear, **self.offers.callbacks()}
-            session = ClientSession(streams.read, streams.write, client_info=_CLIENT, **options)
+            session = ClientSession(
+                streams.read,
+                streams.write,
+                client_info=_CLIENT,
+                message_handler=self._hear,
+                # only a program of ours: at an address, a folder of this machine means nothing
+                list_roots_callback=self._roots if self._server.folders else None,
+            )
             try:
                 async with session:
                     await session.initialize()
@@ -97,6 +104,11 @@ class Connection:
         finally:
             for end in ends:
                 end.cancel()
+
+    async def _roots(self, _: Any) -> types.ListRootsResult:
+        paths = [_absolute(folder, self._workspace.root) for folder in self._server.folders]
+        roots = [types.Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
+        return types.ListRootsResult(roots=roots)
 
     async def _hear(self, message: Any) -> None:
         root = getattr(message, "root", None)
@@ -185,3 +197,8 @@ def _is_about_the_end(error: BaseException) -> bool:
     if isinstance(error, McpError):
         return error.error.code == types.CONNECTION_CLOSED
     return isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
+
+
+def _absolute(folder: str, root: Path) -> Path:
+    """Without a look at the disk: the event loop must not wait for it."""
+    return Path(os.path.normpath(root / Path(folder).expanduser()))

@@ -84,8 +84,7 @@ class Server:
         seconds = self.settings.call_timeout
         try:
             async with asyncio.timeout(seconds):
-                result = await connection.request(lambda session: _call(session, tool, arguments))
-            return _with_questions(result, connection.offers.take_asked())
+                return await connection.request(lambda session: _call(session, tool, arguments))
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
         except LostError:
@@ -138,20 +137,6 @@ async def _call(
     params = types.CallToolRequestParams(name=tool, arguments=arguments)
     request = types.ClientRequest(types.CallToolRequest(params=params))
     return await session.send_request(request, types.CallToolResult)
-
-
-def _with_questions(result: types.CallToolResult, asked: list[str]) -> types.CallToolResult:
-    """The reply, and what its server wanted to ask the user meanwhile."""
-    told = [
-        types.TextContent(
-            type="text",
-            text=f"[The server wanted to ask the user: “{question}” This was declined, since a "
-            "call cannot wait for a person. If the answer matters, ask with `ask_human`, and call "
-            "again with it.]",
-        )
-        for question in asked
-    ]
-    return result.model_copy(update={"content": [*result.content, *told]}) if told else result
 
 
 async def _all_tools(session: ClientSession) -> list[types.Tool]:
