@@ -105,7 +105,7 @@ class Connection:
             for end in ends:
                 end.cancel()
 
-    async def _roots(self, _: Any) -> types.ListRootsResult:
+    async def _roots(self, context: Any) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's name
         paths = [_absolute(folder, self._workspace.root) for folder in self._server.folders]
         roots = [types.Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
         return types.ListRootsResult(roots=roots)
