@@ -12,7 +12,7 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.shell.process import exit_state, program_text
-from manus.tools.shell.shell import Outcome, Shell
+from manus.tools.shell.shell import CommandResult, Shell
 from manus.tools.workspace import Workspace
 
 _LONGEST = 3600.0
@@ -94,7 +94,7 @@ class Bash(AgentTool):
         return await Shell.open(self.session.workspace)
 
 
-def describe(outcome: Outcome, workspace: Workspace, seconds: float) -> str:
+def describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
     """The observation of a command: what it printed, and how it ended."""
     parts = [_FRESH] if outcome.fresh else []
     if outcome.output:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from platformdirs import user_cache_dir
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.prompts.data import CHART
@@ -24,7 +24,6 @@ from manus.tools.editor.files import make_folders, replace_file
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
 from manus.tools.shell.process import exit_state, run
-from manus.tools.shell.process_tree import new_mark
 from manus.tools.workspace import PRIVATE, Workspace
 
 MAX_BYTES = 200 * 2**20
@@ -53,7 +52,6 @@ class DataVisualization(AgentTool):
     description: str = CHART
     args_schema: type[BaseModel] = DataVisualizationArgs
     time_limit: ClassVar[float] = _SECONDS + 60
-    _mark: str = PrivateAttr(default_factory=new_mark)
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -74,7 +72,6 @@ class DataVisualization(AgentTool):
             finished = await run(
                 [sys.executable, "-P", "-m", "manus.tools.chart.worker", str(folder)],
                 workspace=workspace,
-                mark=self._mark,
                 seconds=_SECONDS,
                 extra={"PYTHONPATH": str(_CODE)},
             )

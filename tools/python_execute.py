@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError, ToolUnavailableError
@@ -17,7 +17,6 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.shell.process import Finished, exit_state, program_text, run
-from manus.tools.shell.process_tree import new_mark
 from manus.tools.workspace import PRIVATE, Workspace
 
 _LONGEST = 3600.0
@@ -53,7 +52,6 @@ class PythonExecute(AgentTool):
     )
     args_schema: type[BaseModel] = PythonExecuteArgs
     time_limit: ClassVar[float] = _LONGEST + 120
-    _mark: str = PrivateAttr(default_factory=new_mark)
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -73,13 +71,12 @@ class PythonExecute(AgentTool):
         finished = await run(
             [sys.executable, str(script)],
             workspace=workspace,
-            mark=self._mark,
             seconds=wanted.timeout,
             extra={"PYTHONPATH": str(workspace.root)},
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = describe(output.replace(self._mark, "…"), finished, wanted.timeout)
+        said = describe(output, finished, wanted.timeout)
         return Observation(said, is_error=finished.returncode != 0)
 
 

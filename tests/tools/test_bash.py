@@ -222,8 +222,8 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(
     workspace.prepare()
     session = Session(workspace)
     bash = Bash(session=session)
-    await say(bash, "sleep 600 & echo $! > pids; setsid sleep 600 & echo $! >> pids")
-    await say(bash, "(setsid sh -c 'echo $$ >> pids; trap \"\" TERM; sleep 600; :' &)")
+    await say(bash, "sleep 600 & echo $! > pids; nohup sleep 600 > /dev/null & echo $! >> pids")
+    await say(bash, "(sh -c 'echo $$ >> pids; trap \"\" TERM; sleep 600; :' &)")
     path = tmp_path / "pids"
     await until(lambda: len(path.read_text().split()) == 3)
     pids = [int(pid) for pid in path.read_text().split()]

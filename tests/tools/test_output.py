@@ -45,11 +45,16 @@ def test_an_endless_stream_takes_bounded_memory() -> None:
 def test_bytes_that_are_no_text_do_not_break_it() -> None:
     assert captured(b"a\xff\x00b\x1bc\x7f").text() == "a\ufffd\ufffdb\ufffdc\ufffd"
     assert captured("é".encode()[:1], "é".encode()[1:]).text() == "é"
-    assert captured(b"tab\tcr\r\n").text() == "tab\tcr\r\n"
+    assert captured(b"tab\tcr\r\n").text() == "tab\tcr\n"
 
 
 def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
     assert captured(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end").text() == "red end"
+
+
+def test_of_a_progress_bar_the_last_frame_is_left() -> None:
+    shown = captured(b"\r 10%|#         |\r 50%|#####     |\r100%|##########|\ndone\r\n").text()
+    assert shown == "100%|##########|\ndone\n"
 
 
 def test_the_cut_does_not_leave_half_a_character_at_the_tail() -> None:
@@ -71,7 +76,7 @@ async def test_what_was_written_before_take_is_all_there_and_later_writes_are_no
             await asyncio.sleep(0)
     assert not reader.closed
     os.close(writing)
-    await reader.settle(30)
+    await reader.wait_until_closed(30)
     assert reader.closed
 
 
@@ -81,7 +86,7 @@ async def test_of_a_flood_the_middle_is_dropped_and_others_get_their_turn() -> N
     flood = asyncio.ensure_future(asyncio.to_thread(write_until_broken, writing, HEAD + 4 * TAIL))
     while not flood.done():
         await asyncio.sleep(0)  # ends only if other tasks get their turn
-    await reader.settle(30)
+    await reader.wait_until_closed(30)
     capture = reader.take()
     assert capture.dropped == 3 * TAIL
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from manus.tools.shell.process import (
     scrubbed,
     start,
 )
-from manus.tools.shell.process_tree import MARK, end_tree, new_mark, tree
 from manus.tools.workspace import Workspace
 
 DEADLINE = 60.0
@@ -36,7 +34,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 async def python(workspace: Workspace, code: str, seconds: float = DEADLINE) -> Finished:
     argv = [sys.executable, "-c", code]
-    return await run(argv, workspace=workspace, mark=new_mark(), seconds=seconds)
+    return await run(argv, workspace=workspace, seconds=seconds)
 
 
 async def until(condition: Callable[[], object], pause: float = 0.01) -> None:
@@ -94,11 +92,10 @@ async def test_a_process_has_no_secrets_no_terminal_no_input_and_its_own_session
 
 async def test_descriptors_are_passed_and_output_goes_where_it_should(workspace: Workspace) -> None:
     reading, writing = os.pipe()
-    mark = new_mark()
     code = f"import os; os.write({writing}, b'through'); print('not seen')"
-    launch = prepare([sys.executable, "-c", code], workspace=workspace, mark=mark)
+    launch = prepare([sys.executable, "-c", code], workspace=workspace)
     nowhere = asyncio.subprocess.DEVNULL
-    process = await start(launch, mark=mark, output=nowhere, descriptors=[writing])
+    process = await start(launch, output=nowhere, descriptors=[writing])
     assert await process.wait() == 0
     assert os.read(reading, 100) == b"through"
     os.close(reading)
@@ -115,114 +112,78 @@ async def test_the_exit_code(workspace: Workspace, code: str, returncode: int) -
 
 async def test_what_was_printed_before_the_time_was_up_is_kept(workspace: Workspace) -> None:
     argv = ["sh", "-c", "echo before; sleep 600"]
-    finished = await run(argv, workspace=workspace, mark=new_mark(), seconds=3)
+    finished = await run(argv, workspace=workspace, seconds=3)
     assert finished == Finished("before\n", None)
 
 
 FAMILY = """
-import os, signal, subprocess, sys, time
-sleeper = [sys.executable, "-c", "import signal, sys, time\\n"
+import subprocess, sys, time
+deaf = [sys.executable, "-c", "import signal, time\\n"
     "signal.signal(signal.SIGTERM, signal.SIG_IGN)\\nprint('up', flush=True)\\ntime.sleep(600)"]
 plain = subprocess.Popen(["sleep", "600"])
 session = subprocess.Popen(["sleep", "600"], start_new_session=True)
-bare = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True)
-deaf = subprocess.Popen(sleeper, stdout=subprocess.PIPE)
+deaf = subprocess.Popen(deaf, stdout=subprocess.PIPE)
 deaf.stdout.readline()
-reading, writing = os.pipe()
-if os.fork() == 0:  # a daemon as in the books: fork, setsid, fork
-    os.setsid()
-    if os.fork() == 0:
-        os.write(writing, str(os.getpid()).encode())
-        os.execvp("sleep", ["sleep", "600"])
-    os._exit(0)
-os.wait()
-daemon = int(os.read(reading, 20))
-print(plain.pid, session.pid, bare.pid, deaf.pid, daemon, flush=True)
+print(plain.pid, deaf.pid, session.pid, flush=True)
 """
 
 
-async def test_nothing_that_it_started_is_left_at_its_end(workspace: Workspace) -> None:
+async def test_nothing_of_its_session_is_left_at_its_end(workspace: Workspace) -> None:
     finished = await python(workspace, FAMILY)
-    pids = [int(pid) for pid in finished.output.split()]
-    assert len(pids) == 5
-    # Without a parent, its session and its mark nothing leads to the third any more.
-    stray = pids.pop(2)
-    if lives(stray):
-        psutil.Process(stray).kill()
+    *pids, stray = (int(pid) for pid in finished.output.split())
+    psutil.Process(stray).kill()  # it has left parent and session: nothing leads to it
+    assert len(pids) == 2
     assert [pid for pid in pids if lives(pid)] == []
 
 
 async def test_nothing_is_left_of_a_process_that_is_ended(workspace: Workspace) -> None:
-    mark = new_mark()
-    code = FAMILY + "time.sleep(600)"
-    launch = prepare([sys.executable, "-c", code], workspace=workspace, mark=mark)
+    argv = [sys.executable, "-c", FAMILY + "time.sleep(600)"]
     reading, writing = os.pipe()
-    process = await start(launch, mark=mark, output=writing)
+    process = await start(prepare(argv, workspace=workspace), output=writing)
     os.close(writing)
     with os.fdopen(reading) as output:
         pids = [int(pid) for pid in (await asyncio.to_thread(output.readline)).split()]
-    assert len(pids) == 5
+    assert len(pids) == 3
     assert all(lives(pid) for pid in pids)
     await process.end()
     assert process.returncode is not None
     assert [pid for pid in pids if lives(pid)] == []
 
 
+async def test_a_program_may_clean_up_before_it_is_killed(workspace: Workspace) -> None:
+    code = """
+import signal, sys, time
+def clean(*_):
+    print("cleaned", flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, clean)
+time.sleep(600)
+"""
+    assert (await python(workspace, code, seconds=3)).output == "cleaned\n"
+
+
 async def test_a_cancelled_run_leaves_nothing(workspace: Workspace) -> None:
-    mark = new_mark()
-    argv = ["sh", "-c", "setsid sleep 600 & sleep 600"]
-    task = asyncio.ensure_future(run(argv, workspace=workspace, mark=mark, seconds=DEADLINE))
-    await until(lambda: len(tree(mark)) >= 3)
+    argv = ["sh", "-c", "setsid sleep 600 & echo $! > pid; sleep 600"]
+    task = asyncio.ensure_future(run(argv, workspace=workspace, seconds=DEADLINE))
+    written = workspace.root / "pid"
+    await until(lambda: written.exists() and written.read_text().endswith("\n"))
+    pid = int(written.read_text())
+    assert lives(pid)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert tree(mark) == []
-
-
-async def test_a_run_cancelled_while_it_starts_leaves_nothing(workspace: Workspace) -> None:
-    mark = new_mark()
-    argv = ["sh", "-c", "setsid sleep 600 & sleep 600"]
-    task = asyncio.ensure_future(run(argv, workspace=workspace, mark=mark, seconds=DEADLINE))
-    await until(lambda: tree(mark), pause=0)
-    deadline = time.monotonic() + DEADLINE
-    while len(tree(mark)) < 3:  # without a turn for the task, which has only just begun
-        assert time.monotonic() < deadline
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert tree(mark) == []
-
-
-async def test_processes_of_another_mark_are_left_alone(workspace: Workspace) -> None:
-    mine, other = new_mark(), new_mark()
-    nowhere = asyncio.subprocess.DEVNULL
-    for mark in (mine, other):
-        launch = prepare(["sleep", "600"], workspace=workspace, mark=mark)
-        await start(launch, mark=mark, output=nowhere)
-    await end_tree(mine)
-    assert tree(mine) == []
-    assert len(tree(other)) == 1
-    await end_tree(other)
-    assert tree(other) == []
-
-
-def test_an_agent_inside_an_agent_bears_both_marks(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(MARK, "outer")
-    launch = prepare(["true"], workspace=workspace, mark="inner")
-    assert launch.environment[MARK] == "outer:inner"
+    assert not lives(pid)
 
 
 async def test_a_program_that_is_not_there(workspace: Workspace) -> None:
     with pytest.raises(ToolUnavailableError, match=r"^no-such-program cannot be started \("):
-        await run(["no-such-program"], workspace=workspace, mark=new_mark(), seconds=DEADLINE)
+        await run(["no-such-program"], workspace=workspace, seconds=DEADLINE)
 
 
 async def test_a_workspace_that_is_not_there(tmp_path: Path) -> None:
     gone = Workspace(tmp_path / "gone")
     with pytest.raises(ToolUnavailableError, match=r"gone: No such file or directory"):
-        await run(["true"], workspace=gone, mark=new_mark(), seconds=DEADLINE)
+        await run(["true"], workspace=gone, seconds=DEADLINE)
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ async def test_what_it_leaves_behind_ends_with_it(python: PythonExecute, session
     said = await say(
         python,
         "import subprocess\n"
-        "job = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "job = subprocess.Popen(['sleep', '600'])\n"
         "open('pid', 'w').write(str(job.pid))\n"
         "print('left')\n",
     )

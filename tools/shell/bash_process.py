@@ -57,18 +57,17 @@ class Ending:
 class BashProcess:
     """A running bash, made by `launch`. It carries out one command at a time."""
 
-    def __init__(self, process: Process, channels: Channels, directory: Path, mark: str) -> None:
+    def __init__(self, process: Process, channels: Channels, directory: Path) -> None:
         self.directory = directory
         """Where it is, or was when it was last heard of."""
         self._process = process
-        self._mark = mark
         self._channels = channels
         self._exit = asyncio.ensure_future(process.wait())
         self._number = 0
         self._before = ""
 
     @classmethod
-    async def launch(cls, workspace: Workspace, directory: Path, mark: str) -> BashProcess:
+    async def launch(cls, workspace: Workspace, directory: Path) -> BashProcess:
         """Start bash in a directory, and wait until it is there.
 
         Raises:
@@ -77,17 +76,15 @@ class BashProcess:
         channels = Channels(await asyncio.to_thread(TemporaryFile))
         try:
             argv = [*await asyncio.to_thread(_bash), f"/dev/fd/{channels.control}"]
-            plan = await asyncio.to_thread(
-                prepare, argv, workspace=workspace, mark=mark, directory=directory
-            )
+            plan = await asyncio.to_thread(prepare, argv, workspace=workspace, directory=directory)
             theirs = (channels.text, channels.control, channels.status)
             nowhere = asyncio.subprocess.DEVNULL
-            process = await start(plan, mark=mark, output=nowhere, descriptors=theirs)
+            process = await start(plan, output=nowhere, descriptors=theirs)
         except BaseException:
             channels.close()
             raise
         channels.begin()
-        bash = cls(process, channels, directory, mark)
+        bash = cls(process, channels, directory)
         try:
             await bash._greet()
         except BaseException:
@@ -167,10 +164,10 @@ class BashProcess:
     def stable(self, text: str) -> str:
         """Its output without what differs between two runs of the same command."""
         ours = f"/dev/fd/(?:{self._channels.text}|{self._channels.control})(?![0-9])"
-        return _CRASH.sub(r"\1 ", re.sub(ours, "bash", text.replace(self._mark, "…")))
+        return _CRASH.sub(r"\1 ", re.sub(ours, "bash", text))
 
     async def end(self) -> None:
-        """End it, and everything that it or an earlier bash of the same mark has started."""
+        """End it, and everything that it has started."""
         if self.alive:
             self.directory = await asyncio.to_thread(_where, self._process.pid, self.directory)
         await self._process.end()

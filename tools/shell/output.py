@@ -59,7 +59,13 @@ class Capture:
 
 
 def _readable(data: bytes) -> str:
-    return _ESCAPE.sub("", data.decode("utf-8", "replace")).translate(_CONTROL)
+    text = _ESCAPE.sub("", data.decode("utf-8", "replace"))
+    return "\n".join(map(_last_frame, text.split("\n"))).translate(_CONTROL)
+
+
+def _last_frame(line: str) -> str:
+    """What a terminal shows in the end of a line that was written over, as a progress bar is."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 class PipeReader:
@@ -84,7 +90,7 @@ class PipeReader:
         """Whether nobody can write any more, or `close` was called."""
         return self._end.is_set()
 
-    async def settle(self, seconds: float) -> None:
+    async def wait_until_closed(self, seconds: float) -> None:
         """Wait until nobody can write any more, but no longer than that."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -6,15 +6,21 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process_tree import MARK, PATIENCE, end_tree
 from manus.tools.workspace import Workspace
 
+_GRACE = 0.5
+"""Seconds between SIGTERM and SIGKILL."""
+_PATIENCE = 10.0
+"""Seconds after which an end is given up; only a process stuck in the kernel lives that long."""
 LONGEST_PROGRAM = 4_000_000
 """Characters of a command, or of code."""
 
@@ -46,7 +52,6 @@ def prepare(
     argv: Sequence[str],
     *,
     workspace: Workspace,
-    mark: str,
     directory: Path | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Launch:
@@ -54,13 +59,11 @@ def prepare(
 
     `directory` is the workspace's root unless given; `extra` goes on top of the environment.
     """
-    marks = [*filter(None, [os.environ.get(MARK)]), mark]
     environment = {
         **scrubbed(os.environ),
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         **(extra or {}),
-        MARK: ":".join(marks),  # an agent inside an agent bears both, so that the outer finds it
     }
     return Launch(tuple(argv), environment, directory or workspace.root)
 
@@ -81,9 +84,8 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
 class Process:
     """A running program with a session of its own, and no terminal."""
 
-    def __init__(self, child: asyncio.subprocess.Process, mark: str) -> None:
+    def __init__(self, child: asyncio.subprocess.Process) -> None:
         self._child = child
-        self._mark = mark
         self.pid = child.pid
 
     @property
@@ -96,25 +98,78 @@ class Process:
         return await self._child.wait()
 
     async def end(self) -> None:
-        """End it and every process that comes from it or bears its mark. Not cancellable."""
-        await end_tree(self._mark, self.pid, reaped=self.returncode is not None)
+        """End it, its session, and its children that have sessions of their own.
+
+        A cancellation that comes meanwhile waits for it.
+        """
+        reaped = self.returncode is not None
+        work = asyncio.ensure_future(asyncio.to_thread(_end, self.pid, reaped))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await work
+            raise
         with contextlib.suppress(TimeoutError):  # stuck in the kernel: nobody can end it
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(_PATIENCE):
                 await self._child.wait()
+
+
+def _end(root: int, reaped: bool) -> None:
+    """First SIGTERM, so that they can clean up, then SIGKILL to what is left. Blocking."""
+    # A number is not given away while a session bears it: whoever has it now, has the session too.
+    if reaped and psutil.pid_exists(root):
+        return
+    left = _family(root)
+    _signal(left, signal.SIGTERM)
+    until = time.monotonic() + _GRACE
+    while left and time.monotonic() < until:
+        time.sleep(0.01)
+        left = _family(root, left)
+    until = time.monotonic() + _PATIENCE
+    while left and time.monotonic() < until:
+        # Stopped before they are killed: one that forks faster than we look would slip away.
+        _signal(left, signal.SIGSTOP)
+        _signal(_family(root, left), signal.SIGKILL)
+        time.sleep(0.01)
+        left = _family(root, left)
+
+
+def _family(root: int, known: Iterable[psutil.Process] = ()) -> list[psutil.Process]:
+    """The living processes of a session, and what comes from them; `known` count while they live.
+
+    A daemon that has left its parent and its session is not among them: it ends with the
+    container, or by its own command. Blocking.
+    """
+    found = {process.pid: process for process in known}
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error, OSError):  # it has just ended
+            if pid not in found and os.getsid(pid) == root:
+                found[pid] = psutil.Process(pid)
+    for process in list(found.values()):
+        with contextlib.suppress(psutil.Error):
+            found.update((child.pid, child) for child in process.children(recursive=True))
+    return [process for process in found.values() if _lives(process)]
+
+
+def _lives(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            process.send_signal(number)
 
 
 async def start(
     launch: Launch,
     *,
-    mark: str,
     output: int,
-    errors: int | None = None,
-    stdin: int = asyncio.subprocess.DEVNULL,
     descriptors: Sequence[int] = (),
 ) -> Process:
-    """Start a program; stdout and stderr go to `output`, in order, and stdin is empty if not given.
-
-    `errors` takes stderr apart, for a program whose stdout is not for people.
+    """Start a program; stdout and stderr go to `output`, in order, and stdin is empty.
 
     `descriptors` are open in it under the numbers they have here.
 
@@ -126,9 +181,9 @@ async def start(
             *launch.argv,
             cwd=launch.directory,
             env=launch.environment,
-            stdin=stdin,
+            stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
-            stderr=output if errors is None else errors,
+            stderr=output,
             pass_fds=descriptors,
             start_new_session=True,
         )
@@ -143,9 +198,9 @@ async def start(
         ) from None
     except asyncio.CancelledError:  # it may have children before we hear that it has started
         with contextlib.suppress(OSError):
-            await Process(await starting, mark).end()
+            await Process(await starting).end()
         raise
-    return Process(child, mark)
+    return Process(child)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +218,6 @@ async def run(
     argv: Sequence[str],
     *,
     workspace: Workspace,
-    mark: str,
     seconds: float,
     extra: Mapping[str, str] | None = None,
 ) -> Finished:
@@ -174,12 +228,12 @@ async def run(
     Raises:
         ToolUnavailableError: it cannot be started.
     """
-    launch = await asyncio.to_thread(prepare, argv, workspace=workspace, mark=mark, extra=extra)
+    launch = await asyncio.to_thread(prepare, argv, workspace=workspace, extra=extra)
     reading, writing = os.pipe()
     reader = PipeReader(reading)
     try:
         try:
-            process = await start(launch, mark=mark, output=writing)
+            process = await start(launch, output=writing)
         finally:
             os.close(writing)
         code = await _ended_within(process, seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,16 +17,15 @@ from pathlib import Path
 from manus.state.errors import ToolUnavailableError
 from manus.tools.shell.bash_process import BashProcess, Ending
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process_tree import end_tree, new_mark
 from manus.tools.workspace import Workspace
 
-_SETTLE = 0.1
+_LATE = 0.1
 """Seconds that background jobs which hold the output are given, so that what `echo a &` prints is
 seen each time and not by chance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandResult:
     """What a command printed, and how it ended (see `Ending`).
 
     `directory` is where the next command begins. `fresh` is true when the shell had ended since
@@ -47,9 +47,11 @@ class Shell:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._mark = new_mark()
+        self._name = secrets.token_hex(4)
         self._directory = workspace.root
         self._bash: BashProcess | None = None
+        self._exited: list[BashProcess] = []
+        """Those that have ended by themselves; background jobs of theirs may go on."""
         self._lost = False
         """A shell has ended and nobody has been told."""
         self._readers: list[PipeReader] = []
@@ -67,7 +69,7 @@ class Shell:
         await shell._ready()
         return shell
 
-    async def run(self, command: bytes, seconds: float) -> Outcome:
+    async def run(self, command: bytes, seconds: float) -> CommandResult:
         """Carry out a command.
 
         When its time is up, or the caller is cancelled, all that the shell has started is ended.
@@ -81,11 +83,11 @@ class Shell:
             async with self._fifo() as (path, reader):
                 fresh, self._lost = self._lost, False
                 ending = await self._carry_out(bash, str(path), seconds)
-            await reader.settle(_SETTLE)
+            await reader.wait_until_closed(_LATE)
             capture = reader.take()
             output = await asyncio.to_thread(lambda: bash.stable(capture.text()))
             directory = bash.directory if self._bash else self._directory
-        return Outcome(output, ending, directory, fresh)
+        return CommandResult(output, ending, directory, fresh)
 
     async def _carry_out(self, bash: BashProcess, path: str, seconds: float) -> Ending:
         try:
@@ -118,22 +120,23 @@ class Shell:
                 return self._bash
             self._lost = True
             await self._let_go(self._bash)
-        self._bash = await BashProcess.launch(self._workspace, self._directory, self._mark)
+        self._bash = await BashProcess.launch(self._workspace, self._directory)
         return self._bash
 
     async def _let_go(self, bash: BashProcess) -> None:
         """Bash has ended, but its background jobs go on, as they do when a script ends."""
         self._bash = None
+        self._exited.append(bash)
         bash.release()
         await self._stay(bash.directory)
 
     async def _end(self) -> None:
-        if self._bash is None:
-            await end_tree(self._mark)
-            return
         bash, self._bash = self._bash, None
-        await bash.end()
-        await self._stay(bash.directory)
+        ending = [*self._exited, *filter(None, [bash])]
+        self._exited = []
+        await asyncio.gather(*(one.end() for one in ending))
+        if bash is not None:
+            await self._stay(bash.directory)
 
     async def _stay(self, directory: Path) -> None:
         """The next bash begins in that directory, if it is still there."""
@@ -144,7 +147,7 @@ class Shell:
     async def _fifo(self) -> AsyncIterator[tuple[Path, PipeReader]]:
         """A FIFO for one command, and its reader, which outlives it if a background job does."""
         self._commands += 1
-        path = self._workspace.private / "shell" / f"{self._mark}-{self._commands}"
+        path = self._workspace.private / "shell" / f"{self._name}-{self._commands}"
         await asyncio.to_thread(_make_fifo, path)
         reader = PipeReader(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         self._readers = [*(old for old in self._readers if not old.closed), reader]
