@@ -42,8 +42,7 @@ def print_estimate(name: str) -> None:
 
 async def print_long_run(steps: int) -> None:
     """Retention, prefix share and storage of one long run."""
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
+    from manus.sqlite import open_sqlite
     from tests.helpers import long_run as lib
     from tests.helpers.agent import ScriptedAgent
     from tests.server import ScriptedServer
@@ -55,7 +54,7 @@ async def print_long_run(steps: int) -> None:
         workspace.mkdir()
         os.chdir(folder)  # where no `manus.toml` lies
         server = ScriptedServer()
-        async with AsyncSqliteSaver.from_conn_string(database) as saver:
+        async with open_sqlite(Path(database)) as saver:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
             await lib.long_run(agent, steps)
             kept, written = await lib.retention_of(agent, steps), await lib.written_by(agent)

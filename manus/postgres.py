@@ -5,10 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+from manus.serializer import SafeSerializer, make_ids_later_than
 from manus.state.errors import SettingsError, StorageError
 from manus.thread_lock import ATTEMPTS, PAUSE, busy
 
@@ -32,18 +41,49 @@ _SETUP_KEY = 0x6D616E7573
 Connection = psycopg.AsyncConnection[DictRow]
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresStore:
-    """An open database; see `manus.checkpoint.Store`."""
+class PostgresStore(AsyncPostgresSaver):
+    """An open database as a saver for LangGraph."""
 
-    saver: AsyncPostgresSaver
-    pool: AsyncConnectionPool[Connection]
-    url: str
+    def __init__(self, pool: AsyncConnectionPool[Connection], url: str) -> None:
+        super().__init__(pool, serde=SafeSerializer())
+        self._pool = pool
+        self._url = url
+        self._locks: dict[str, Connection] = {}
+        """The connections that hold threads for this process."""
+
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """Itself."""
+        return self
 
     @property
     def place(self) -> str:
         """The database, without its password."""
-        return place_of(self.url)
+        return place_of(self._url)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base; what is written next comes after the newest of the thread."""
+        named = config["configurable"]
+        newest = (
+            "SELECT MAX(checkpoint_id) AS newest FROM checkpoints "
+            "WHERE thread_id = %s AND checkpoint_ns = %s"
+        )
+        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
+        for row in await self._rows(newest, values):
+            make_ids_later_than(row["newest"])
+        return await super().aget_tuple(config)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As the base, as long as the thread is still held: another process may have it by now."""
+        if (lock := self._locks.get(str(config["configurable"]["thread_id"]))) is not None:
+            await lock.execute("SELECT 1")
+        return await super().aput(config, checkpoint, metadata, new_versions)
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
@@ -51,25 +91,26 @@ class PostgresStore:
             "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
             "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s"
         )
-        async with self.pool.connection() as connection:
-            cursor = await connection.execute(newest, (limit,))
-            return [str(row["thread_id"]) for row in await cursor.fetchall()]
+        return [str(row["thread_id"]) for row in await self._rows(newest, (limit,))]
 
     async def spaces(self, thread_id: str) -> list[str]:
         """The checkpoint namespaces of a thread."""
         of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
-        async with self.pool.connection() as connection:
-            cursor = await connection.execute(of_thread, (thread_id,))
-            return [str(row["checkpoint_ns"]) for row in await cursor.fetchall()]
+        return [str(row["checkpoint_ns"]) for row in await self._rows(of_thread, (thread_id,))]
+
+    async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
+        async with self._pool.connection() as connection:
+            return await (await connection.execute(query, values)).fetchall()
 
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Keep others, on other machines too, from working on a thread.
 
-        The lock belongs to a connection of its own, so it goes with this process.
+        The lock belongs to a connection of its own, so it goes with this process; and with the
+        connection, which each checkpoint that is stored meanwhile makes sure of.
         """
         lock = "SELECT pg_try_advisory_lock(hashtextextended('manus:' || %s, 0)) AS held"
-        async with await _connect(self.url) as connection:
+        async with await _connect(self._url) as connection:
             for _ in range(ATTEMPTS):
                 row = await (await connection.execute(lock, (thread_id,))).fetchone()
                 if row is not None and row["held"]:
@@ -77,7 +118,11 @@ class PostgresStore:
                 await asyncio.sleep(PAUSE)
             else:
                 raise busy(thread_id)
-            yield
+            self._locks[thread_id] = connection
+            try:
+                yield
+            finally:
+                del self._locks[thread_id]
 
 
 @asynccontextmanager
@@ -102,7 +147,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
             check=AsyncConnectionPool.check_connection,
         )
         async with pool:
-            yield PostgresStore(AsyncPostgresSaver(pool), pool, url)
+            yield PostgresStore(pool, url)
 
 
 def _options() -> dict[str, Any]:

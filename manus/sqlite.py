@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
-import aiosqlite
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.sqlite import SqliteSaver
 
-from manus.saver import Saver
+from manus.serializer import CompactSerializer, make_ids_later_than
 from manus.state.errors import StorageError
 from manus.thread_lock import hold_file
+
+_T = TypeVar("_T")
 
 _WAIT = 5.0
 """Seconds that a lock of another process is waited for."""
@@ -56,34 +68,151 @@ _RECENT = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteStore:
-    """An open file; see `manus.checkpoint.Store`."""
+class SqliteStore(SqliteSaver):
+    """An open file as a saver for LangGraph, from any thread and any event loop.
 
-    saver: AsyncSqliteSaver
-    path: Path
+    All that is asked of it by a coroutine is done in one thread of its own, one trip for each
+    thing: with many runs at once these trips, not SQLite, are what a step waits for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Several threads may use it, one at a time: the base has a lock around each use.
+        connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
+        super().__init__(connection, serde=CompactSerializer())
+        self._thread = ThreadPoolExecutor(1, "manus-store")
+        self._inode = path.stat().st_ino
+        with self.cursor(transaction=False) as cursor:
+            # With its write-ahead log a commit survives the death of the process without waiting
+            # for the disk, which is what the journal of tool calls promises too; FULL would wait.
+            cursor.execute("PRAGMA synchronous=NORMAL")
+
+    def close(self) -> None:
+        """Do what is still asked for, and close the file. Blocking."""
+        self._thread.shutdown()
+        self.conn.close()
+
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """Itself."""
+        return self
 
     @property
     def place(self) -> str:
         """The file."""
         return str(self.path)
 
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """A cursor for one transaction, taken back whole if anything in it fails.
+
+        The base commits what came before the failure: on a full disk a part of what a task has
+        written, and a task with something written counts as done.
+        """
+        with super().cursor(transaction=False) as cursor:
+            if not transaction:
+                yield cursor
+                return
+            self._check_file()
+            try:
+                yield cursor
+                self.conn.commit()
+            except BaseException:
+                self.conn.rollback()
+                raise
+
+    def _check_file(self) -> None:
+        """SQLite goes on writing to a file that nobody will find again."""
+        try:
+            is_there = self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise StorageError(
+                f"The store of threads {self.path} was removed or replaced while it was in use; "
+                "what the run did since is not stored. Put it back, or begin anew."
+            )
+
+    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
+        """As the base, without its random part: nothing reads it, and it cannot be compressed."""
+        return f"{int((current or '0').split('.')[0]) + 1:032}"
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base; what is written next comes after the newest of the thread."""
+        make_ids_later_than(self._newest_id(config["configurable"]))
+        return super().get_tuple(config)
+
+    def _newest_id(self, configurable: dict[str, Any]) -> str | None:
+        of_thread = (
+            "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
+        )
+        named = (str(configurable["thread_id"]), configurable.get("checkpoint_ns", ""))
+        with self.cursor(transaction=False) as cursor:
+            newest: str | None = cursor.execute(of_thread, named).fetchone()[0]
+        return newest
+
+    async def _in_its_thread(self, use: Callable[..., _T], *args: Any, **more: Any) -> _T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(use, *args, **more))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `get_tuple`."""
+        return await self._in_its_thread(self.get_tuple, config)
+
+    async def alist(
+        self, config: RunnableConfig | None, **chosen: Any
+    ) -> AsyncIterator[CheckpointTuple]:
+        """As `list`."""
+        for found in await self._in_its_thread(lambda: [*self.list(config, **chosen)]):
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As `put`."""
+        return await self._in_its_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """As `put_writes`."""
+        await self._in_its_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """As `delete_thread`."""
+        await self._in_its_thread(self.delete_thread, thread_id)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """As `get_delta_channel_history`."""
+        read = self.get_delta_channel_history
+        return await self._in_its_thread(read, config=config, channels=channels)
+
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
-        async with self.saver.conn.execute(_RECENT, (limit,)) as cursor:
-            return [str(row[0]) for row in await cursor.fetchall()]
+        return await self._in_its_thread(self._column, _RECENT, (limit,))
 
     async def spaces(self, thread_id: str) -> list[str]:
         """The checkpoint namespaces of a thread."""
         of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ?"
-        async with self.saver.conn.execute(of_thread, (thread_id,)) as cursor:
-            return [str(row[0]) for row in await cursor.fetchall()]
+        return await self._in_its_thread(self._column, of_thread, (thread_id,))
 
-    @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
-        """Keep other processes from working on a thread, or raise `ThreadBusyError`."""
-        with hold_file(self.path.with_name(f"{self.path.name}.locks"), thread_id):
-            yield
+    def _column(self, query: str, values: tuple[Any, ...]) -> list[str]:
+        with self.cursor(transaction=False) as cursor:
+            return [str(row[0]) for row in cursor.execute(query, values)]
+
+    def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
+        """Keep others from working on a thread, or raise `ThreadBusyError`."""
+        return hold_file(self.path.with_name(f"{self.path.name}.locks"), thread_id)
 
 
 @asynccontextmanager
@@ -95,13 +224,11 @@ async def open_sqlite(path: Path) -> AsyncIterator[SqliteStore]:
     """
     path = await asyncio.to_thread(_prepare, path)
     with _explained(path):
-        async with aiosqlite.connect(path, timeout=_WAIT) as connection:
-            saver = Saver(connection)
-            await saver.setup()
-            # With its write-ahead log a commit survives the death of the process without waiting
-            # for the disk, which is what the journal of tool calls promises too; FULL would wait.
-            await connection.execute("PRAGMA synchronous=NORMAL")
-            yield SqliteStore(saver, path)
+        store = await asyncio.to_thread(SqliteStore, path)
+        try:
+            yield store
+        finally:
+            await asyncio.to_thread(store.close)
 
 
 def _prepare(path: Path) -> Path:

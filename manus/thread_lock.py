@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from manus.state.errors import StorageError, ThreadBusyError
@@ -28,27 +29,22 @@ def busy(thread_id: str, holder: str = "another process") -> ThreadBusyError:
     )
 
 
-@contextmanager
-def hold_file(folder: Path, thread_id: str) -> Iterator[None]:
+@asynccontextmanager
+async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
     """Hold a thread by a locked file in a folder, which is made.
 
     The lock goes with the process, however it ends; the file is removed by whoever lets go.
 
     Raises:
-        ThreadBusyError: another process holds it.
+        ThreadBusyError: another process, or another run of this one, holds it.
         StorageError: the folder cannot be written.
     """
     path = folder / _file_name(thread_id)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = _acquire(path, thread_id)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
+    handle = await asyncio.to_thread(_acquire, path, thread_id)
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(handle)
+        await asyncio.shield(asyncio.to_thread(_release, path, handle))
 
 
 def _file_name(thread_id: str) -> str:
@@ -56,7 +52,21 @@ def _file_name(thread_id: str) -> str:
     return f"{_SAFE.sub('_', thread_id)[:40]}-{digest}.lock"
 
 
+def _release(path: Path, handle: int) -> None:
+    path.unlink(missing_ok=True)
+    os.close(handle)
+
+
 def _acquire(path: Path, thread_id: str) -> int:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _locked(path, thread_id)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
+
+
+def _locked(path: Path, thread_id: str) -> int:
+    holder = ""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)
@@ -72,7 +82,8 @@ def _acquire(path: Path, thread_id: str) -> int:
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             return handle
         os.close(handle)  # its last holder has just removed it: what is locked is no one's
-        holder = ""
+    if holder == str(os.getpid()):
+        raise busy(thread_id, "another run of this process")
     raise busy(thread_id, f"another process (pid {holder})" if holder else "another process")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.graph.profiles import BROWSER
+from manus.sqlite import SqliteStore
 from tests.browser.site import Site
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, ScriptedServer, call, calls, text
@@ -21,7 +21,7 @@ SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>B
 @pytest.fixture
 def surfer(
     server: ScriptedServer,
-    saver: AsyncSqliteSaver,
+    saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> ScriptedAgent:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
 from tests.server import ScriptedServer
@@ -17,7 +17,7 @@ from tests.server import ScriptedServer
 @pytest.fixture
 async def flow(
     server: ScriptedServer,
-    saver: AsyncSqliteSaver,
+    saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ScriptedFlow]:

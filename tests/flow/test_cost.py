@@ -29,8 +29,7 @@ async def stored(flow: ScriptedFlow, thread: str) -> int:
     total = 0
     for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
         query = f"SELECT SUM(LENGTH({column})) FROM {table} WHERE thread_id = ?"
-        async with saver.conn.execute(f"{query} AND checkpoint_ns = ''", (thread,)) as cursor:
-            total += (await cursor.fetchone())[0]
+        total += saver.conn.execute(f"{query} AND checkpoint_ns = ''", (thread,)).fetchone()[0]
     return total
 
 

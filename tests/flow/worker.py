@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
 from manus.graph import build_flow
+from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import TESTER, thread_config
@@ -20,7 +20,7 @@ async def main(database: str, workspace: str, base_url: str, request: str, chose
     given: Any = {"request": request} if request else None
     given_context = {"workspace": workspace, "model": "scripted", "base_url": base_url}
     context = Context(**{**given_context, **json.loads(chosen)})
-    async with AsyncSqliteSaver.from_conn_string(database) as saver:
+    async with open_sqlite(Path(database)) as saver:
         flow = build_flow((TESTER, SECOND), checkpointer=saver)
         await flow.ainvoke(given, thread_config("t"), context=context, durability="sync")
 

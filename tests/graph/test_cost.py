@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 from blockbuster import blockbuster_ctx
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, call, calls, fail, text
 
@@ -20,15 +20,12 @@ SELECT (SELECT COALESCE(SUM(LENGTH(checkpoint) + LENGTH(metadata)), 0) FROM chec
 """
 
 
-async def stored(saver: AsyncSqliteSaver, thread: str) -> int:
+def stored(saver: SqliteStore, thread: str) -> int:
     """Bytes that the checkpoints of a thread take."""
-    async with saver.conn.execute(SIZE, {"thread": thread}) as rows:
-        found = await rows.fetchone()
-    assert found is not None
-    return int(found[0])
+    return int(saver.conn.execute(SIZE, {"thread": thread}).fetchone()[0])
 
 
-async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: AsyncSqliteSaver) -> None:
+async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: SqliteStore) -> None:
     (agent.workspace / "long").write_text(OBSERVED)
     sizes = {}
     for steps in (20, 60):
@@ -38,19 +35,19 @@ async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: AsyncSq
         ]
         thread = f"t{steps}"
         await agent.run(*work, text("Done."), thread=thread, max_steps=80)
-        sizes[steps] = await stored(saver, thread)
+        sizes[steps] = stored(saver, thread)
     first, later = sizes[20] / 20, (sizes[60] - sizes[20]) / 40
     assert later < 1.15 * first, "a step late in the run costs what an early one does"
     assert first < 12_000, "1 KB of observation and two calls"
 
 
 async def test_it_grows_with_the_runs_of_a_thread_too(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver
+    agent: ScriptedAgent, saver: SqliteStore
 ) -> None:
     sizes = [0]
     for number in range(12):
         await agent.run(call("poll"), text("Done."), request=f"Number {number}.")
-        sizes.append(await stored(saver, "t"))
+        sizes.append(stored(saver, "t"))
     costs = [later - earlier for earlier, later in itertools.pairwise(sizes)]
     assert max(costs[8:]) < 1.3 * max(costs[1:4])
 

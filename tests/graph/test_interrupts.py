@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore, open_sqlite
 from manus.tools.journal import Journal
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Shelf
@@ -150,12 +150,12 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
 
 
 async def test_the_answer_may_come_in_another_process(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver, tmp_path: Any
+    agent: ScriptedAgent, saver: SqliteStore, tmp_path: Any
 ) -> None:
     """What another process has: the same files, nothing of this one's memory."""
     await agent.run(calls(ASK, call("append", path="a", line="1")))
     await close_waiting()
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as other:
+    async with open_sqlite(tmp_path / "threads.sqlite") as other:
         again = ScriptedAgent(agent.server, agent.workspace, other)
         outcome = await again.invoke(Command(resume="Blue."), text("Done."))
     assert outcome.stop_reason == "answered"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.graph import build_agent
 from manus.graph.given import to_context, to_input
+from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from manus.state.errors import SettingsError, ThreadBusyError, UsageError
 from manus.tools.result import Observation
@@ -298,7 +298,7 @@ class TestThreads:
         self, agent: ScriptedAgent, tmp_path: Path
     ) -> None:
         await agent.run(text("One."))
-        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "other")) as saver:
+        async with open_sqlite(tmp_path / "other") as saver:
             other = ScriptedAgent(agent.server, agent.workspace, saver)
             assert await other.values() == {}
 

@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, hang, text
 
@@ -31,7 +31,7 @@ async def died(agent: ScriptedAgent, config: Any) -> None:
 
 
 async def test_it_goes_on_and_does_not_begin_again(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver
+    agent: ScriptedAgent, saver: SqliteStore
 ) -> None:
     agent.server.script(call("append", path="a", line="1"), hang())
     await died(agent, attempt("r"))

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from manus.prompts.compaction import INSTRUCTION_FINDER, SUMMARIZER
+from manus.sqlite import SqliteStore
 from manus.state.agent import Usage
 from manus.state.budget import Budget
 from manus.state.usage import summed
@@ -328,14 +328,12 @@ class TestLimits:
 
 
 async def test_what_is_stored_for_it_grows_with_the_steps(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver
+    agent: ScriptedAgent, saver: SqliteStore
 ) -> None:
     """A line a step, and not all of them with each."""
     work: list[Any] = [POLL] * 40
     await agent.run(*work, DONE, max_steps=50)
     query = "SELECT SUM(LENGTH(value)), COUNT(*) FROM writes WHERE channel = 'spent'"
-    async with saver.conn.execute(query) as rows:
-        found = await rows.fetchone()
-    assert found is not None
+    found = saver.conn.execute(query).fetchone()
     assert found[1] == 41
     assert found[0] < 41 * 300

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
 from manus.graph import build_agent
+from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from tests.helpers.agent import CONSULTER, TESTER, thread_config
 
@@ -19,7 +18,7 @@ async def main(
     database: Path, context: dict[str, Any], given: dict[str, Any] | None, consults: bool = False
 ) -> None:
     """Run, or go on with, the thread `t` of the profile for tests."""
-    async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
+    async with open_sqlite(Path(database)) as saver:
         graph = build_agent(CONSULTER if consults else TESTER, checkpointer=saver)
         await graph.ainvoke(given, thread_config("t"), context=Context(**context))
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.models.endpoints import breaker
 from manus.models.lessons import lessons
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer
 
@@ -23,16 +23,16 @@ def unknown_endpoints() -> None:
 
 
 @pytest.fixture
-async def saver(tmp_path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     """Checkpoints in a file of the test's own."""
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+    async with open_sqlite(tmp_path / "threads.sqlite") as saver:
         yield saver
 
 
 @pytest.fixture
 async def agent(
     server: ScriptedServer,
-    saver: AsyncSqliteSaver,
+    saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ScriptedAgent]:

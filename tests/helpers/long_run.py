@@ -191,8 +191,8 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
         " SELECT checkpoint_id AS id, length(value) AS bytes FROM writes"
         ") GROUP BY id ORDER BY id"
     )
-    async with agent.saver.conn.execute(written) as cursor:  # type: ignore[attr-defined]
-        return [int(row[1]) for row in await cursor.fetchall()]
+    saver: Any = agent.saver
+    return [int(row[1]) for row in saver.conn.execute(written)]
 
 
 async def long_run(agent: ScriptedAgent, steps: int = STEPS) -> Outcome:

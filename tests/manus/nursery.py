@@ -21,8 +21,7 @@ from typing import IO, Any
 ROOT = Path(__file__).resolve().parents[2]
 _MODULES = (
     "langchain_openai",
-    "langgraph.checkpoint.sqlite.aio",
-    "aiosqlite",
+    "langgraph.checkpoint.sqlite",
     "rich.console",
     "rich.text",
     "httpx",

@@ -92,6 +92,29 @@ async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
         assert await store.recent(10) == ["after", "before"]
 
 
+async def test_a_lock_that_is_lost_is_noticed_before_anything_is_stored(url: str) -> None:
+    """Another process may hold the thread by now."""
+    import psycopg
+
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+
+    async def use() -> None:
+        async with open_store(_settings(url)) as store, store.hold("t"):
+            await _put(store.saver, "t")
+            with psycopg.connect(url) as connection:
+                connection.execute(kill)
+            await _put(store.saver, "t")
+
+    with pytest.raises(StorageError):
+        await use()
+    async with open_store(_settings(url)) as store:
+        config: Any = {"configurable": {"thread_id": "t"}}
+        assert len([found async for found in store.saver.alist(config)]) == 1
+
+
 async def _refused(url: str) -> str:
     with pytest.raises((StorageError, SettingsError)) as caught:
         async with open_store(_settings(url)):

@@ -1,13 +1,20 @@
+import contextlib
+import pickle
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import ormsgpack
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base.id import UUID, uuid6
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Send
 
 from manus.checkpoint import default_file, open_checkpointer, open_store
+from manus.serializer import CompactSerializer
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.settings import Settings
 
@@ -135,7 +142,7 @@ async def _fill(path: Path) -> None:
     async with open_store(_settings(path)) as store:
         saver: Any = store.saver
         await _put(saver, "before")
-        await saver.conn.execute("PRAGMA max_page_count = 1")
+        saver.conn.execute("PRAGMA max_page_count = 1")
         for number in range(500):
             await _put(saver, f"thread {number} " + "x" * 500)
 
@@ -157,12 +164,63 @@ async def test_a_file_of_langgraphs_own_saver_goes_on(tmp_path: Path) -> None:
         assert await store.saver.aget_tuple(config) is not None
 
 
-async def test_a_row_is_stored_once(tmp_path: Path) -> None:
-    """With a key as long as ours, a table beside its index would hold each key twice."""
+async def test_what_is_stored_is_read_as_data_never_run(tmp_path: Path) -> None:
+    """A file that somebody else has planted calls no function and holds no pickle."""
+    path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "t")
+    command = ormsgpack.packb(("os", "system", f"touch {ran}"))
+    planted = ormsgpack.packb(
+        {"v": 1, "id": "x", "channel_values": {"a": ormsgpack.Ext(0, command)}}
+    )
+    for kind, data in (("msgpack", planted), ("pickle", pickle.dumps({"v": 1}))):
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, data))
+        with contextlib.suppress(StorageError):
+            async with open_store(_settings(path)) as store:
+                found = await store.saver.aget_tuple(config)
+                assert kind == "msgpack"
+                assert found is not None
+    assert not ran.exists()
+
+
+async def test_messages_and_plain_data_come_back_as_they_were() -> None:
+    serializer = CompactSerializer()
+    for value in (None, "", {"step": 1}, "中文" * 500, AIMessage("Hello."), Send("act", {"id": 1})):
+        assert serializer.loads_typed(serializer.dumps_typed(value)) == value
+    long = "words " * 1000
+    assert len(serializer.dumps_typed(long)[1]) < 500
+
+
+@pytest.mark.parametrize("kind", ["msgpack", "msgpack+zlib", "msgpack+zlib2", "nothing"])
+def test_what_is_damaged_is_a_sentence(kind: str) -> None:
+    with pytest.raises(StorageError, match=r"cannot be read \(.*\): it is damaged"):
+        CompactSerializer().loads_typed((kind, b"\xc1\xc1"))
+
+
+async def test_after_a_checkpoint_of_a_clock_that_is_ahead(tmp_path: Path) -> None:
+    """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
+    async with open_store(_settings(tmp_path / "t.sqlite")) as store:
+        first = await store.saver.aput(config, empty_checkpoint(), {"source": "input"}, {})
+        planted: Any = {**empty_checkpoint(), "id": str(ahead)}
+        await store.saver.aput(config, planted, {"source": "loop"}, {})
+        for read in (config, first):
+            before = await store.saver.aget_tuple(config)
+            assert await store.saver.aget_tuple(read) is not None
+            written = await store.saver.aput(config, empty_checkpoint(), {"source": "loop"}, {})
+            newest = await store.saver.aget_tuple(config)
+            assert newest is not None
+            assert newest.config == written
+            assert before != newest
+
+
+async def test_a_file_that_is_removed_while_it_is_in_use(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     async with open_store(_settings(path)) as store:
         await _put(store.saver, "t")
-    with closing(sqlite3.connect(path)) as file:
-        made = dict(file.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
-    assert {name for name, sql in made.items() if "WITHOUT ROWID" in sql} == set(made)
-    assert {"checkpoints", "writes"} <= set(made)
+        path.unlink()
+        with pytest.raises(StorageError, match="removed or replaced"):
+            await _put(store.saver, "t")

@@ -7,8 +7,8 @@ import sys
 
 import psutil
 from blockbuster import blockbuster_ctx
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent
 from tests.mcp.conftest import ASKING, ODD
 from tests.server import ScriptedServer, replies
@@ -25,7 +25,7 @@ def configure(agent: ScriptedAgent) -> None:
 
 
 async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver, server: ScriptedServer
+    agent: ScriptedAgent, saver: SqliteStore, server: ScriptedServer
 ) -> None:
     configure(agent)
     asking = ScriptedAgent(server, agent.workspace, saver, ASKING)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from manus.graph.outcome import Outcome
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore
 from manus.state.context import Context
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.providers.anthropic import Anthropic
@@ -87,7 +87,7 @@ def asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderSe
 async def agent(
     provider: str,
     asked: ProviderServer,
-    saver: AsyncSqliteSaver,
+    saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ProvidedAgent]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from playwright.async_api import Browser, async_playwright, expect
 
 from manus.nodes.active_run import close_waiting
+from manus.sqlite import SqliteStore
 from manus.tools.browser.find import find_browser
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
@@ -22,7 +22,7 @@ from tests.server import ScriptedServer
 @pytest.fixture
 async def flow(
     server: ScriptedServer,
-    saver: AsyncSqliteSaver,
+    saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ScriptedFlow]:
