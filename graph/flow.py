@@ -13,10 +13,11 @@ from langgraph.types import Checkpointer
 from typing_extensions import override
 
 from manus.graph.agent import build_agent
+from manus.graph.flow_routing import route_after_execute_step, route_after_plan
 from manus.graph.inline import inline
 from manus.graph.profiles import all_executors, profile_named
-from manus.graph.routing import route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
+from manus.graph.state_update import checked_update
 from manus.nodes import active_run as running
 from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
@@ -24,8 +25,6 @@ from manus.nodes.summarize import summarize
 from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.flow import FlowInput, FlowOutput, FlowState
-from manus.state.plan_changes import as_edited
-from manus.state.plan_edits import as_meant
 from manus.state.profile import Profile
 
 _AFTER_PLAN: dict[Hashable, str] = {
@@ -43,6 +42,10 @@ _AFTER_EXECUTE_STEP: dict[Hashable, str] = {
 }
 _NODE = "execute_step"
 _BROWSER = "browser"
+AT_WORK = (
+    "The run is at work and would not see the change: stop it (or have it stop before a step with "
+    '`interrupt_before=["execute_step"]`), change the state, and go on with None as input.'
+)
 
 FLOW = Profile(
     name="flow",
@@ -100,42 +103,19 @@ class FlowGraph(RunGraph):
         as_node: str | None = None,
         task_id: str | None = None,
     ) -> RunnableConfig:
-        """As `CompiledStateGraph.aupdate_state`; during a run, a change of the plan waits its turn.
-
-        It is taken up as soon as the steps that are at work have ended.
+        """As `CompiledStateGraph.aupdate_state`.
 
         Raises:
             PlanError: the plan does not fit.
-            UsageError: the run is being summed up, or something else than the plan was changed.
+            UsageError: another value does not, or the run is at work.
         """
-        live = self._at_work(config)
-        if live is None or as_node is not None:
-            meant = await self._as_meant(config, values)
-            return await super().aupdate_state(config, meant, as_node, task_id)
-        if not isinstance(values, dict) or set(values) != {"plan"} or not live.takes_edits:
-            raise UsageError(
-                "The run is at work: only its plan can be changed now, and only until it is "
-                "summed up; wait for it to end."
-            )
-        snapshot = await self.aget_state(config)
-        present = snapshot.values["plan"]
-        meant = as_meant(values["plan"], present)
-        as_edited(present, meant)
-        live.edits.append(meant)
-        return config
-
-    async def _as_meant(self, config: RunnableConfig, values: Any) -> Any:
-        """What is to be written, with a whole plan read as the person meant it."""
-        if not (isinstance(values, dict) and isinstance(values.get("plan"), dict)):
-            return values
-        present: Any = (await self.aget_state(config)).values.get("plan") or {}
-        return {**values, "plan": as_meant(values["plan"], present)}
-
-    def _at_work(self, config: RunnableConfig) -> running.Running | None:
-        configurable = config.get("configurable", {})
-        if configurable.get("checkpoint_id") or configurable.get("checkpoint_ns"):
-            return None
-        return running.at_work(f"{configurable.get('thread_id')}:")
+        thread = config.get("configurable", {}).get("thread_id")
+        if running.at_work(f"{thread}:") is not None:
+            raise UsageError(AT_WORK)
+        if values is not None and as_node != START:
+            present = (await self.aget_state(config)).values
+            values = checked_update(values, present)
+        return await super().aupdate_state(config, values, as_node, task_id)
 
 
 def build_flow(

@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import StateSnapshot
 
 from manus.history import as_text
-from manus.state.plan import Plan
+from manus.state.plan import Plan, at_work
 from manus.state.plan import as_text as plan_as_text
 
 Histories = Mapping[int, list[AnyMessage]]
@@ -25,10 +25,10 @@ async def histories_of(graph: Any, snapshot: StateSnapshot) -> Histories:
         for index, step in enumerate(plan["steps"] if plan else [])
         if step["status"] != "not_started"
     }
-    taken = snapshot.values.get("batch", {}).get("steps", [])
+    taken = at_work(plan) if plan else []
     for index, task in zip(taken, snapshot.tasks, strict=False):
         # a step is told where its conversation is kept when it ends
-        if plan and plan["steps"][index]["status"] == "in_progress" and task.state is not None:
+        if task.state is not None:
             config: Any = task.state
             spaces[index] = config["configurable"]["checkpoint_ns"]
     found = {}

@@ -122,8 +122,7 @@ class Purse:
     def close(self, who: str, usage: Usage) -> None:
         """Somebody with a share is done: what it has left over is free for the others."""
         self._children.pop(who, None)
-        if who in self.ledger.promised:
-            self.ledger.commit(who, amounts_of(usage))
+        self.ledger.commit(who, amounts_of(usage))
         self._look()
 
     def use(self, ledger: Ledger) -> None:
@@ -232,11 +231,9 @@ class Purse:
         What is kept for the summary is not, nor is a share of which it is not known what is left.
         """
         left = self.ledger.unspent(kind)
+        left -= sum(child.ledger.spent.get(kind, 0.0) for child in self._children.values())
         for who, share in self.ledger.promised.items():
-            child = self._children.get(who)
-            if child is not None:
-                left -= child.ledger.spent.get(kind, 0.0)
-            elif not who.startswith(_CALL):
+            if who not in self._children and not who.startswith(_CALL):
                 left -= share.get(kind, 0.0)
         return left
 

@@ -49,9 +49,6 @@ class Running:
     session: Session
     catalog: Catalog
     recorder: Recorder | None = None
-    edits: list[Any] = field(default_factory=list)
-    """Changes that a person made to the plan while steps were at work; taken up between steps."""
-    takes_edits: bool = True
     purse: Purse = field(default_factory=lambda: Purse(Budget()))
     """What it may still spend on its model."""
     calibration: dict[str, Calibration] = field(default_factory=dict)

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import uuid
-from functools import partial
 from typing import Any
 
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite, interrupt
+from langgraph.types import Overwrite
 
 from manus.models.recording import ephemeral
 from manus.nodes.active_run import Running, running_of
-from manus.nodes.planning.approval import Decision, read_decision
-from manus.nodes.planning.planner import (
-    Executors,
-    ask_planner,
-    default_plan,
-    new_plan,
-    planner_request,
-    with_executors,
-)
-from manus.nodes.planning.revise import failed, revise_plan
+from manus.nodes.planning.approval import ask_for_approval
+from manus.nodes.planning.planner import Executors, ask_planner, with_executors
+from manus.nodes.planning.summary import without_model
+from manus.nodes.turn.stop_conditions import budget_used_up
 from manus.nodes.turn.usage_recorder import Meter, metered
 from manus.prompts import flow as prompts
-from manus.state.agent import no_usage
+from manus.state.agent import StopReason, no_usage
 from manus.state.context import Context
-from manus.state.errors import ManusError, PlanError
+from manus.state.errors import ManusError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
-from manus.state.flow import FlowRun, FlowState, no_batch
+from manus.state.flow import FlowRun, FlowState
 from manus.state.messages import last_request, text_of
-from manus.state.plan import Plan, as_text
-from manus.state.usage import spent_so_far
+from manus.state.plan import Plan, as_text, shown_result, to_revise
+from manus.state.plan_changes import create, revise
+from manus.state.plan_steps import NewStep
+from manus.state.usage import add_usage, detailed, spent_so_far
+from manus.tools.planning import PlanningArgs
 
-MOST_REJECTIONS = 5
-"""How often a person can ask for another plan before the run ends without one."""
 _TITLE = 60
 
 Update = dict[str, Any]
@@ -45,14 +39,14 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
-    running = running_of(config)
-    tell = runtime.stream_writer
-    if not is_new(state) and state["run"]["approval"] == "wanted":
-        return _approved(state, running, tell)
+    running, emit = running_of(config), runtime.stream_writer
+    new = is_new(state)
+    if not new and state["run"]["approval"] == "wanted":
+        return _approved(state, running, emit)
     with metered(running, runtime) as meter:
-        if is_new(state):
-            return await _make(state, running, executors, meter, tell)
-        return await revise_plan(state, running, executors, meter, tell)
+        if new or not state.get("plan"):
+            return await _make(state, running, executors, meter, emit)
+        return await _revise(state, running, executors, meter, emit)
 
 
 def is_new(state: FlowState) -> bool:
@@ -64,30 +58,33 @@ def is_new(state: FlowState) -> bool:
 
 
 async def _make(
-    state: FlowState, running: Running, executors: Executors, meter: Meter, tell: Any
+    state: FlowState, running: Running, executors: Executors, meter: Meter, emit: Any
 ) -> Update:
     """A plan for the newest request; the one before it is put with the earlier ones."""
-    tell(StatusEvent(type="status", status="running", stop_reason=None))
-    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    running.takes_edits = True
+    emit(StatusEvent(type="status", status="running", stop_reason=None))
+    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     running.purse.sync(no_usage(), meter.lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
     begun = {**_begin(state, running, executors), "plans": earlier}
     title, taken = _title(state), [*state.get("plans", {}), *earlier]
-    request = planner_request(state, running, executors, ephemeral(prompts.PLAN_NOW))
-    build = partial(new_plan, title=title, taken=taken)
+
+    def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
+        return create(_free(args.plan_id or "plan", taken), args.title or title, steps)
+
+    question = ephemeral(prompts.PLAN_NOW)
     try:
-        made = await ask_planner(running, request, "create", build, tell)
+        made = await ask_planner(state, running, executors, question, make, emit)
     except ManusError as error:
-        tell(StatusEvent(type="status", status="error", stop_reason="error"))
-        spent = Overwrite(meter.usage(running.session.lap()))
-        return {**begun, "plan": Overwrite({}), **failed(str(error)), "usage": spent}
-    chosen = with_executors(made or default_plan(title, taken), executors)
+        usage = meter.usage(running.session.lap())
+        ended = _ended("error", str(error), emit)
+        return {**begun, **ended, "plan": Overwrite({}), "usage": Overwrite(usage)}
     usage = meter.usage(running.session.lap())
+    default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
+    chosen = made or with_executors(create(_free("plan", taken), title, default), list(executors))
     why: PlanChange = "default" if made is None else "made"
-    tell(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
-    return {**begun, "plan": chosen, "usage": Overwrite(usage)}
+    emit(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
+    return {**begun, "plan": Overwrite(chosen), "usage": Overwrite(usage)}
 
 
 def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
@@ -98,21 +95,18 @@ def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
         request_id=str(request.id) if request is not None else "",
         workspace=str(running.session.workspace.root),
         executors=list(executors),
-        replans=0,
         replans_left=running.context.max_replans,
+        revised=[],
         approval="wanted" if running.context.approve_plan else "not_needed",
         reason="",
-        rejections=0,
     )
     return {
         "run": run,
-        "batch": no_batch(),
         "status": "thinking",
         "stop_reason": None,
         "success": None,
         "output": "",
         "results": [],
-        "usage": Overwrite(no_usage()),
     }
 
 
@@ -123,44 +117,98 @@ def _title(state: FlowState) -> str:
     return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
 
 
-def _approved(state: FlowState, running: Running, tell: Any) -> Update:
+def _free(plan_id: str, taken: list[str]) -> str:
+    """The id, or one like it that no other plan has."""
+    number, free = 2, plan_id
+    while free in taken:
+        number, free = number + 1, f"{plan_id}_{number}"
+    return free
+
+
+def _approved(state: FlowState, running: Running, emit: Any) -> Update:
     """What a person decides about the plan."""
     run, present = state["run"], state["plan"]
-    decision = _decision(present, running)
+    decision = ask_for_approval(present, running)
     if decision.kind == "cancel":
-        return _cancelled(present, prompts.CANCELLED, tell)
-    if decision.kind == "reject" and run["rejections"] >= MOST_REJECTIONS:
-        return _cancelled(present, prompts.REJECTED_OFTEN, tell)
+        said = f"{prompts.CANCELLED}\n\n{as_text(present)}"
+        return _ended("plan_incomplete", said, emit)
     if decision.kind == "reject":
         return {"run": {**run, "approval": "rejected", "reason": decision.reason}}
     given: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
         return given
     spent = spent_so_far(state["usage"])
-    tell(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
-    return {**given, "plan": decision.plan}
+    emit(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
+    return {**given, "plan": Overwrite(decision.plan)}
 
 
-def _decision(present: Plan, running: Running) -> Decision:
-    """The person's decision; asked again while the answer cannot be understood."""
-    question = prompts.approve(as_text(present))
-    while True:
-        try:
-            answer = interrupt({"kind": "plan", "question": question, "plan": present})
-        except GraphBubbleUp:
-            running.session.waiting = True
-            raise
-        try:
-            return read_decision(answer, present)
-        except PlanError as error:
-            question = f"{error}\n\n{prompts.approve(as_text(present))}"
-
-
-def _cancelled(present: Plan, why: str, tell: Any) -> Update:
-    tell(StatusEvent(type="status", status="idle", stop_reason="plan_incomplete"))
-    return {
-        "status": "idle",
-        "stop_reason": "plan_incomplete",
-        "success": False,
-        "output": f"{why}\n\n{as_text(present)}",
+async def _revise(
+    state: FlowState, running: Running, executors: Executors, meter: Meter, emit: Any
+) -> Update:
+    """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
+    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
+    present, used = state["plan"], state["usage"]
+    running.purse.sync(used, meter.lines)
+    update: Update = {
+        "run": _run_after(state, approve=running.context.approve_plan),
+        "status": "thinking",
     }
+
+    def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
+        return revise(present, steps, args.title)
+
+    revised = None
+    try:
+        if budget_used_up(running.budget, used) is None:
+            question = HumanMessage(_question(state))
+            revised = await ask_planner(state, running, executors, question, make, emit)
+    except ManusError as error:
+        said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
+        spent = add_usage(meter.usage(running.session.lap()), detailed(present))
+        return {**update, **_ended("error", said, emit), "usage": spent}
+    usage = meter.usage(running.session.lap())
+    spent_now = spent_so_far(add_usage(used, usage))
+    why: PlanChange = "kept" if revised is None else "revised"
+    emit(PlanEvent(type="plan", why=why, plan=revised or present, spent=spent_now))
+    changed: Update = {} if revised is None else {"plan": Overwrite(revised)}
+    return {**update, **changed, "usage": usage}
+
+
+def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
+    """The run after this revision, which a person has asked for, or a blocked step."""
+    run = state["run"].copy()
+    rejected = run["approval"] == "rejected"
+    if not rejected:
+        run["replans_left"] -= 1
+        run["revised"] = [step.get("id", "") for step in _blocked(state["plan"])]
+    run["approval"] = "wanted" if approve or rejected else "not_needed"
+    run["reason"] = ""
+    return run
+
+
+def _blocked(present: Plan) -> list[Any]:
+    return [step for step in present["steps"] if step["status"] == "blocked"]
+
+
+def _question(state: FlowState) -> str:
+    run, present = state["run"], state["plan"]
+    request = last_request(state["messages"])
+    steps = present["steps"]
+    if run["approval"] == "rejected":
+        why = prompts.rejected(run["reason"])
+    else:
+        places = to_revise(present, run["revised"])
+        why = prompts.blocked([f"{i}. {steps[i]['text']}: {steps[i]['notes']}" for i in places])
+    return prompts.revise(
+        text_of(request) if request is not None else "",
+        as_text(present),
+        [shown_result(index, step) for index, step in enumerate(steps) if step["result"]],
+        why,
+    )
+
+
+def _ended(reason: StopReason, said: str, emit: Any) -> Update:
+    """The end of a run that has no plan to carry out."""
+    status = "error" if reason == "error" else "idle"
+    emit(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
+    return {"status": status, "stop_reason": reason, "success": False, "output": said}

@@ -22,7 +22,7 @@ from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
-from manus.state.plan import as_text, is_completed
+from manus.state.plan import as_text, flat, is_completed
 from manus.state.usage import add_usage, detailed
 
 log = logging.getLogger("manus")
@@ -36,7 +36,6 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     """Ask for a summary; where the model is down or the budget used up, make one from the plan."""
     running = running_of(config)
     tell = runtime.stream_writer
-    running.takes_edits = False
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     with metered(running, runtime) as meter:
         running.purse.sync(state["usage"], meter.lines)
@@ -96,11 +95,10 @@ def _notes(state: FlowState, text: str) -> list[str]:
 
 def over_budget(state: FlowState) -> str | None:
     """The budget, in words, for want of which steps were not done; None if that was not why."""
-    if over := state["batch"].get("over"):
+    if over := state["run"].get("over"):
         return over
-    for index, step in enumerate(state["plan"]["steps"]):
+    for step in state["plan"]["steps"]:
         result = step["result"]
         if step["status"] == "blocked" and result and result.get("stop_reason") == "budget":
-            share = step["notes"].partition(": ")[0]
-            return f"step {index}: {share}"
+            return flat(step["notes"])
     return None

@@ -83,8 +83,7 @@ plainly and honestly: what was not done is said as clearly as what was.\
 """
 
 ASK_AGAIN = """\
-There is no usable plan yet: $problem Call `planning` with the command `$command`, and give \
-`steps` as a list of texts.\
+There is no usable plan yet: $problem Call `planning` and give `steps` as a list of texts.\
 """
 
 NO_PLAN_YET = (
@@ -112,9 +111,9 @@ def planner(executors: Mapping[str, str]) -> str:
     return render(PLANNER, executors=said)
 
 
-def ask_again(problem: str, command: str) -> str:
+def ask_again(problem: str) -> str:
     """What is said after a reply without a usable plan."""
-    return render(ASK_AGAIN, problem=problem, command=command)
+    return render(ASK_AGAIN, problem=problem)
 
 
 def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
@@ -158,6 +157,5 @@ def approve(plan: str) -> str:
 
 
 CANCELLED = "The plan was not approved, and the run was ended by the user."
-REJECTED_OFTEN = "The plan was rejected too often; the run ends without one."
 MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"
 ALL_DONE = "All steps of the plan were completed."

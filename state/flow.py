@@ -11,9 +11,8 @@ from langgraph.channels.delta import DeltaChannel
 from typing_extensions import TypedDict
 
 from manus.state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
-from manus.state.ledger import Account
 from manus.state.messages import append_messages
-from manus.state.plan import Plan
+from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
 from manus.state.spending import RoleUsage
 from manus.state.usage import add_usage
@@ -32,35 +31,15 @@ class FlowRun(TypedDict):
     workspace: str
     executors: list[str]
     """Names of those who can carry out a step; the first one is the default."""
-    replans: int
-    """Revisions after a blocked step, so far."""
     replans_left: int
+    """Revisions that may still follow blocked steps."""
+    revised: list[str]
+    """Ids of the blocked steps for which the plan has been revised."""
     approval: Approval
     reason: str
     """Why the person rejected the plan."""
-    rejections: int
-
-
-class Batch(TypedDict):
-    """The steps that are at work together, and what the last ones came to."""
-
-    steps: list[int]
-    """Places of the steps that have been sent out; empty when none can begin."""
-    began: int
-    """When, in nanoseconds of the file system's clock: files changed since were made by them."""
-    failed: list[int]
-    """Of the batch before: places of the steps that were blocked."""
     over: NotRequired[str]
     """The budget of the run that is used up, in words."""
-    account: NotRequired[Account]
-    """What there is, and the share of each step of the batch; only where something is limited."""
-    seconds: NotRequired[float]
-    """The time that they have, where it is limited."""
-
-
-def no_batch() -> Batch:
-    """No steps are at work, and none has failed."""
-    return Batch(steps=[], began=0, failed=[])
 
 
 class StepTask(TypedDict):
@@ -73,13 +52,10 @@ class StepTask(TypedDict):
     images: list[dict[str, Any]]
     """Pictures that came with the user's request, as content blocks."""
     began: int
+    """When it began, in nanoseconds: files changed since may be its own."""
     alone: bool
     """Whether no other step is at work at the same time."""
-    budget: dict[str, Any]
-    """Its share of what there is."""
-    account: NotRequired[Account]
-    """As in the batch."""
-    spent: NotRequired[RoleUsage]
+    spent: RoleUsage
     """What was used for the step before, if it is not the first time that it is worked on."""
 
 
@@ -123,10 +99,15 @@ class FlowState(TypedDict, total=False):
     ]
     """Plans of earlier requests on the thread, by id."""
     run: FlowRun
-    batch: Batch
     status: RunStatus
     stop_reason: StopReason | None
     success: bool | None
     output: str
     results: list[str]
     usage: Annotated[Usage, add_usage]
+
+
+def can_revise(state: FlowState) -> bool:
+    """Whether steps were blocked for which the plan can still be revised."""
+    run = state["run"]
+    return run["replans_left"] > 0 and bool(to_revise(state["plan"], run["revised"]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal, NotRequired
 
 # as in state/agent.py: for pydantic before Python 3.12
@@ -19,6 +20,7 @@ MARKS: dict[StepStatus, str] = {
     "completed": "[✓]",
     "blocked": "[!]",
 }
+TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
 
 
@@ -40,6 +42,8 @@ class StepResult(TypedDict):
 class Step(TypedDict):
     """One step of a plan."""
 
+    id: NotRequired[str]
+    """Which step it is, wherever it moves to and whatever its text becomes; `s1`, `s2`, …"""
     text: str
     """What is to be done, as it was planned: with its tag, if it has one."""
     executor: str
@@ -49,6 +53,8 @@ class Step(TypedDict):
     depends_on: list[int]
     """Places, from 0, of the steps that must be completed before it."""
     result: StepResult | None
+    began: NotRequired[int]
+    """When its last execution began, in nanoseconds since 1970; one for steps taken together."""
     space: NotRequired[str]
     """Checkpoint namespace in which the conversation of its last execution is kept."""
 
@@ -120,27 +126,40 @@ def ready_steps(plan: Plan) -> list[int]:
     return [
         index
         for index, step in enumerate(steps)
-        if step["status"] in ("not_started", "in_progress")
+        if step["status"] in TO_DO
         and all(steps[before]["status"] == "completed" for before in step["depends_on"])
     ]
 
 
+def taken_last(plan: Plan) -> list[int]:
+    """Places of the steps that were sent to their executors together the last time."""
+    began = [step.get("began", 0) for step in plan["steps"]]
+    return [index for index, when in enumerate(began) if when and when == max(began)]
+
+
+def at_work(plan: Plan) -> list[int]:
+    """Those of them that have not ended."""
+    return [i for i in taken_last(plan) if plan["steps"][i]["status"] == "in_progress"]
+
+
+def to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
+    """Places of the blocked steps for which the plan has not been revised yet."""
+    return [
+        index
+        for index, step in enumerate(plan["steps"])
+        if step["status"] == "blocked" and step.get("id", "") not in revised
+    ]
+
+
 def hindered_by(plan: Plan) -> dict[int, int]:
-    """Unfinished steps that can never begin, each with the blocked step that is in their way."""
-    steps = plan["steps"]
-    blocked = {i: i for i, step in enumerate(steps) if step["status"] == "blocked"}
-    found: dict[int, int] = {}
-    while True:
-        new = {
-            index: {**blocked, **found}[before]
-            for index, step in enumerate(steps)
-            if step["status"] in ("not_started", "in_progress") and index not in found
-            for before in step["depends_on"]
-            if before in blocked or before in found
-        }
-        if not new:
-            return found
-        found.update(new)
+    """Unfinished steps that can never begin, each with the first blocked step in their way."""
+    found = {}
+    for index, step in enumerate(plan["steps"]):
+        before = builds_on(plan, index) if step["status"] in TO_DO else []
+        blocked = [i for i in before if plan["steps"][i]["status"] == "blocked"]
+        if blocked:
+            found[index] = blocked[0]
+    return found
 
 
 def builds_on(plan: Plan, index: int) -> list[int]:
@@ -156,23 +175,11 @@ def builds_on(plan: Plan, index: int) -> list[int]:
 
 
 def cycle_in(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
-    """Steps that wait for each other, the first one again at the end; None if there are none such.
-
-    An iterative depth-first search: plans come from a model, and may be of any depth.
-    """
-    done: set[int] = set()
-    for start in range(len(depends_on)):
-        path, trail = [start], [iter(depends_on[start])]
-        while path:
-            before = next(trail[-1], None)
-            if before is None:
-                done.add(path.pop())
-                trail.pop()
-            elif before in path:
-                return [*path[path.index(before) :], before]
-            elif before not in done:
-                path.append(before)
-                trail.append(iter(depends_on[before]))
+    """Steps that wait for each other, the first one again at the end; None if there are none."""
+    try:
+        TopologicalSorter(dict(enumerate(depends_on))).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
     return None
 
 
@@ -202,11 +209,3 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
     return "\n".join(lines)
-
-
-def plans_as_list(plans: Mapping[str, Plan], active: str | None) -> Iterable[str]:
-    """One line a plan."""
-    for plan_id, plan in plans.items():
-        mark = " (active)" if plan_id == active else ""
-        done, total = count_of(plan)["completed"], len(plan["steps"])
-        yield f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)"

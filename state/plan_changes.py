@@ -6,24 +6,19 @@ right; it is read by a model as an observation, or by the person who edited the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NotRequired, TypedDict, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from manus.state.errors import DependencyError, PlanError
-from manus.state.plan import MARKS, Plan, Step, StepResult, StepStatus, cycle_in, tags_of
+from manus.state.plan import Plan, Step, StepResult, StepStatus, cycle_in, tags_of
+from manus.state.plan_steps import NewStep, fresh_step, sources_of, steps_of
 
 MOST_STEPS = 100
 """A plan that wants more is a program, and better written as one."""
-_TO_DO = ("not_started", "in_progress")
-
-
-class NewStep(TypedDict):
-    """A step as it is asked for. Without `depends_on` it depends on the one before it."""
-
-    text: str
-    executor: NotRequired[str]
-    depends_on: NotRequired[list[int] | None]
+_NO_PLAN = "A plan is an object with `steps`: a list of texts, or of steps."
 
 
 class StepChange(TypedDict):
@@ -36,13 +31,14 @@ class StepChange(TypedDict):
     notes: NotRequired[str]
     depends_on: NotRequired[list[int]]
     result: NotRequired[StepResult | None]
+    began: NotRequired[int]
     space: NotRequired[str]
 
 
 def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
     """A new plan; every step not started."""
-    made = _steps(steps, [])
-    return checked(Plan(id=plan_id, title=title, steps=made))
+    plan = Plan(id=plan_id, title=title, steps=[])
+    return checked({**plan, "steps": steps_of(steps, plan)})
 
 
 def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None = None) -> Plan:
@@ -55,42 +51,29 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
     if title:
         changed["title"] = title
     if steps is not None:
-        changed["steps"] = _steps(steps, plan["steps"])
+        changed["steps"] = steps_of(steps, plan)
     return checked(changed)
 
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
     """As `update`, with every completed step kept and every blocked one that is left out noted."""
-    wanted = Counter(step["text"].strip() for step in steps)
-    kept = [NewStep(text=text, depends_on=[]) for text in _completed_beside(plan, wanted)]
+    old = plan["steps"]
+    left_out = set(range(len(old))) - set(sources_of(steps, old))
+    kept = [
+        NewStep(text=old[i]["text"], id=old[i].get("id", ""), depends_on=[])
+        for i in sorted(left_out)
+        if old[i]["status"] == "completed"
+    ]
     moved = [_moved(step, len(kept)) for step in steps]
     revised = update(plan, title, [*kept, *moved])
-    left_out = [
-        step for step in plan["steps"] if step["status"] == "blocked" and step["text"] not in wanted
-    ]
-    if left_out:
-        revised["dropped"] = [*plan.get("dropped", []), *left_out]
+    if blocked := [old[i] for i in sorted(left_out) if old[i]["status"] == "blocked"]:
+        revised["dropped"] = [*plan.get("dropped", []), *blocked]
     return revised
-
-
-def _completed_beside(plan: Plan, wanted: Counter[str]) -> Iterator[str]:
-    """Texts of the completed steps that are not among the wanted ones.
-
-    Steps may have one text, such as `Run the tests`: a wanted one is then first the one that is
-    still to be done.
-    """
-    steps = plan["steps"]
-    meant = wanted - Counter(s["text"] for s in steps if s["status"] in _TO_DO)
-    for step in steps:
-        if step["status"] == "completed" and not meant[step["text"]]:
-            yield step["text"]
-        elif step["status"] == "completed":
-            meant[step["text"]] -= 1
 
 
 def _moved(step: NewStep, by: int) -> NewStep:
     depends_on = step.get("depends_on")
-    if not by or depends_on is None:
+    if depends_on is None:
         return step
     return {**step, "depends_on": [before + by for before in depends_on]}
 
@@ -99,24 +82,19 @@ def mark(
     plan: Plan, index: int, status: StepStatus | None = None, notes: str | None = None
 ) -> Plan:
     """The plan with another status or other notes of one step."""
-    change = StepChange(step=index)
-    if status is not None:
-        change["status"] = status
-    if notes is not None:
-        change["notes"] = notes
-    return changed_step(plan, change)
+    change: dict[str, Any] = {"step": index, "status": status, "notes": notes}
+    return changed_step(plan, {k: v for k, v in change.items() if v is not None})
 
 
-def changed_step(plan: Plan, change: StepChange) -> Plan:
+def changed_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     """The plan with one step changed."""
-    index, count = change["step"], len(plan["steps"])
-    if not 0 <= index < count:
-        raise PlanError(f"There is no step {index}: {_range(count)}.")
-    new = {**plan["steps"][index], **{k: v for k, v in change.items() if k != "step"}}
-    if "executor" not in change and (tags := tags_of(change.get("text", ""))):
+    index, steps = change["step"], [*plan.get("steps", [])]
+    if not isinstance(index, int) or not 0 <= index < len(steps):
+        raise PlanError(f"There is no step {index}: {_range(len(steps))}.")
+    new = {**steps[index], **{k: v for k, v in change.items() if k != "step"}}
+    if "executor" not in change and (tags := tags_of(str(change.get("text", "")))):
         new["executor"] = tags[0]  # another text that names who is to do it
-    steps = [*plan["steps"]]
-    steps[index] = cast(Step, new)
+    steps[index] = _typed(new, index)
     return checked({**plan, "steps": steps})
 
 
@@ -138,7 +116,7 @@ def checked(plan: Plan) -> Plan:
     """The plan itself, if it is one.
 
     Raises:
-        PlanError: it has no steps or too many, an empty one, or an unknown status.
+        PlanError: it has no steps or too many, or an empty one.
         DependencyError: steps depend on what is not there, or on each other.
     """
     count = len(plan["steps"])
@@ -151,9 +129,6 @@ def checked(plan: Plan) -> Plan:
     for index, step in enumerate(plan["steps"]):
         if not step["text"].strip():
             raise PlanError(f"Step {index} is empty; say what is to be done in it.")
-        if step["status"] not in MARKS:
-            known = ", ".join(MARKS)
-            raise PlanError(f"`{step['status']}` is not a status of a step; use one of: {known}.")
         for before in step["depends_on"]:
             if not 0 <= before < count:
                 raise DependencyError(
@@ -172,120 +147,79 @@ def _range(count: int) -> str:
     return f"the plan has the steps 0 to {count - 1}" if count > 1 else "the plan has only step 0"
 
 
-def _steps(wanted: Sequence[NewStep], old: Sequence[Step]) -> list[Step]:
-    """Steps as asked for; of the old ones what belongs to an unchanged text is kept."""
-    places: dict[str, list[int]] = {}
-    for index, step in enumerate(old):
-        places.setdefault(step["text"], []).append(index)
-    texts = [new["text"].strip() for new in wanted]
-    source = [queue.pop(0) if (queue := places.get(text)) else None for text in texts]
-    target = {before: now for now, before in enumerate(source) if before is not None}
-    made: list[Step] = []
-    for index, (new, text, before) in enumerate(zip(wanted, texts, source, strict=True)):
-        kept = None if before is None else old[before]
-        step = _fresh(text) if kept is None else kept.copy()
-        if executor := new.get("executor"):
-            step["executor"] = executor
-        default = _default(made, index)
-        given = new.get("depends_on")
-        if given is not None:
-            step["depends_on"] = sorted(set(given))
-        elif kept is None or before is None:
-            step["depends_on"] = default
-        else:
-            step["depends_on"] = _carried(kept, (before, index), old, target, default)
-        made.append(step)
-    return made
+@cache
+def _step_type() -> TypeAdapter[Step]:
+    return TypeAdapter(Step)
 
 
-def _fresh(text: str) -> Step:
-    tags = tags_of(text)
-    return Step(
-        text=text,
-        executor=tags[0] if tags else "",
-        status="not_started",
-        notes="",
-        depends_on=[],
-        result=None,
-    )
-
-
-def _default(earlier: Sequence[Step], index: int) -> list[int]:
-    """The step before; a blocked one is passed over, since nothing could begin behind it."""
-    before = (i for i in range(index - 1, -1, -1) if earlier[i]["status"] != "blocked")
-    return [next(before)] if any(step["status"] != "blocked" for step in earlier) else []
-
-
-def _carried(
-    kept: Step,
-    place: tuple[int, int],
-    old: Sequence[Step],
-    target: Mapping[int, int],
-    default: list[int],
-) -> list[int]:
-    """What a kept step depends on now: the same steps, as far as they still come before it.
-
-    It depends on the one before it if it did so before, or in place of what is gone. `place`: where
-    it was, and where it is.
-    """
-    was, now = place
-    if kept["depends_on"] in ([was - 1] if was else [], _default(old[:was], was)):
-        return default
-    still = [new for before in kept["depends_on"] if (new := target.get(before, now)) < now]
-    return sorted({*still, *(default if len(still) < len(kept["depends_on"]) else [])})
+def _typed(step: Mapping[str, Any], index: int) -> Step:
+    """The step itself, if what it holds is of the right kinds; a person may have written it."""
+    try:
+        _step_type().validate_python(step, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise PlanError(f"Step {index} does not fit: `{place}`: {first['msg']}.") from None
+    return cast(Step, step)
 
 
 def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
     """Fold writes into the plan; the reducer of the `plan` channel.
 
-    A write is a whole plan, as a person may send it back changed (steps may be given in full or
-    as texts; what is left out is taken from the step of the same text), a `StepChange`, or a list
-    of these.
+    A write is a whole plan, as a person may send it back changed, a `StepChange`, or a list of
+    these.
     """
     for write in writes:
         if isinstance(write, list):
             plan = fold_plan(plan, write)
         elif write:
-            plan = changed_step(plan, write) if "step" in write else as_edited(plan, write)
+            is_step = isinstance(write, Mapping) and "step" in write
+            plan = changed_step(plan, write) if is_step else as_edited(plan, write)
     return plan
 
 
-def as_edited(plan: Plan, given: Mapping[str, Any]) -> Plan:
+def as_edited(plan: Plan, given: Any) -> Plan:
     """The plan that a person sends, with what it leaves out filled in.
+
+    Steps may be whole or just texts. A step is known by its id, else by its text. What was sent
+    back as it had been read says nothing: a step whose text names another executor goes to that
+    one, and what steps depend on moves with them.
 
     Raises:
         PlanError: it is not a plan.
     """
-    steps = given.get("steps")
-    if not isinstance(steps, list) or not all(isinstance(s, str | dict) for s in steps):
-        raise PlanError("A plan is an object with `steps`: a list of texts, or of steps.")
+    steps = given.get("steps") if isinstance(given, Mapping) else None
+    if not isinstance(steps, list) or not all(isinstance(s, str | Mapping) for s in steps):
+        raise PlanError(_NO_PLAN)
     if given.get("id") not in (None, plan.get("id")):
         plan = cast(Plan, {})  # another plan, which has nothing from this one
-    old = plan.get("steps", [])
-    asked = [NewStep(text=s) if isinstance(s, str) else _asked(s) for s in steps]
-    made = _steps(asked, old)
-    for step, given_step in zip(made, steps, strict=True):
-        if isinstance(given_step, dict):
-            said = {k: given_step[k] for k in _SETTABLE if given_step.get(k) is not None}
-            if "result" in given_step:
-                said["result"] = given_step["result"]
-            step.update(cast(Any, said))
-    edited: Plan = {
-        **plan,
-        "id": str(given.get("id") or plan.get("id") or "plan"),
-        "title": str(given.get("title") or plan.get("title") or "Plan"),
-        "steps": made,
-    }
+    old = {step.get("id", ""): step for step in plan.get("steps", [])}
+    said = [{"text": s} if isinstance(s, str) else _said(s, old, i) for i, s in enumerate(steps)]
+    base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
+    made = steps_of(cast(Any, said), base)
+    for index, (step, new) in enumerate(zip(made, said, strict=True)):
+        kept = {k: v for k, v in new.items() if k not in ("id", "text", "executor", "depends_on")}
+        made[index] = _typed({**step, **kept}, index)
+    edited: Plan = {**base, "steps": made}
+    edited["id"] = str(given.get("id") or base["id"])
+    edited["title"] = str(given.get("title") or base["title"])
     if given.get("dropped"):
         edited["dropped"] = given["dropped"]
     return checked(edited)
 
 
-_SETTABLE = ("executor", "status", "notes", "space")
-
-
-def _asked(step: Mapping[str, Any]) -> NewStep:
-    return NewStep(text=str(step.get("text", "")), depends_on=step.get("depends_on"))
+def _said(given: Mapping[str, Any], old: Mapping[str, Step], index: int) -> dict[str, Any]:
+    """What a step that was sent says, without what it repeats."""
+    known = old.get(str(given.get("id")))
+    fields = {**Step.__annotations__}
+    said = {k: v for k, v in given.items() if k in fields and (v is not None or k == "result")}
+    if known is not None:
+        for name in ("executor", "depends_on"):
+            if said.get(name) == known[name]:  # type: ignore[literal-required]
+                del said[name]
+    text = said.setdefault("text", known["text"] if known is not None else "")
+    _typed({**fresh_step(), **said, "text": text}, index)
+    return said
 
 
 def fold_plans(plans: dict[str, Plan], writes: Sequence[Any]) -> dict[str, Plan]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, StepStatus, as_text, plans_as_list
+from manus.state.plan import Plan, StepStatus, as_text, count_of, flat
 from manus.state.plan_changes import NewStep, create, mark, update
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import Resource
@@ -97,18 +97,17 @@ class PlanningArgs(Arguments):
         """The steps that the call asks for; None if it says nothing of steps."""
         if self.steps is None:
             return None
-        if self.depends_on is not None and len(self.depends_on) != len(self.steps):
+        others = self.depends_on or [None] * len(self.steps)
+        if len(others) != len(self.steps):
             raise PlanError(
-                f"`depends_on` has {len(self.depends_on)} entries for {len(self.steps)} steps; "
+                f"`depends_on` has {len(others)} entries for {len(self.steps)} steps; "
                 "give one list for each step, or leave it out."
             )
         wanted = []
-        for index, step in enumerate(self.steps):
+        for step, depends_on in zip(self.steps, others, strict=True):
             said = StepArgs(text=step) if isinstance(step, str) else step
-            new = NewStep(text=said.text, executor=said.executor, depends_on=said.depends_on)
-            if self.depends_on is not None and new["depends_on"] is None:
-                new["depends_on"] = self.depends_on[index]
-            wanted.append(new)
+            before = depends_on if said.depends_on is None else said.depends_on
+            wanted.append(NewStep(text=said.text, executor=said.executor, depends_on=before))
         return wanted
 
 
@@ -162,21 +161,23 @@ def _create(args: PlanningArgs, shelf: Shelf) -> Change:
             f"There is a plan `{plan_id}` already; change it with `update`, or create one with "
             "another `plan_id`."
         )
-    plan = create(plan_id, title, args.wanted() or [])
-    return Change(f"Plan created.\n\n{as_text(plan)}", {plan_id: plan}, plan_id)
+    return _changed("Plan created.", create(plan_id, title, args.wanted() or []), plan_id)
 
 
 def _update(args: PlanningArgs, shelf: Shelf) -> Change:
     plan = _named(args, shelf)
     if not args.title and args.steps is None:
         raise PlanError("`update` needs a `title`, `steps`, or both.")
-    plan = update(plan, args.title, args.wanted())
-    return Change(f"Plan updated.\n\n{as_text(plan)}", {plan["id"]: plan}, shelf.active)
+    return _changed("Plan updated.", update(plan, args.title, args.wanted()), shelf.active)
 
 
 def _list(_: PlanningArgs, shelf: Shelf) -> Change:
-    said = "\n".join(plans_as_list(shelf.plans, shelf.active)) or _NO_PLANS
-    return Change(said, {}, shelf.active)
+    lines = []
+    for plan_id, plan in shelf.plans.items():
+        mark = " (active)" if plan_id == shelf.active else ""
+        done, total = count_of(plan)["completed"], len(plan["steps"])
+        lines.append(f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)")
+    return Change("\n".join(lines) or _NO_PLANS, {}, shelf.active)
 
 
 def _get(args: PlanningArgs, shelf: Shelf) -> Change:
@@ -184,8 +185,7 @@ def _get(args: PlanningArgs, shelf: Shelf) -> Change:
 
 
 def _set_active(args: PlanningArgs, shelf: Shelf) -> Change:
-    _require_id(args, shelf)
-    plan = _named(args, shelf)
+    plan = _named(args, shelf, by_id=True)
     return Change(f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}", {}, plan["id"])
 
 
@@ -196,13 +196,11 @@ def _mark_step(args: PlanningArgs, shelf: Shelf) -> Change:
     if args.step_status is None and args.step_notes is None:
         raise PlanError("`mark_step` needs a `step_status`, `step_notes`, or both.")
     plan = mark(plan, args.step_index, args.step_status, args.step_notes)
-    said = f"Step {args.step_index} changed.\n\n{as_text(plan)}"
-    return Change(said, {plan["id"]: plan}, shelf.active)
+    return _changed(f"Step {args.step_index} changed.", plan, shelf.active)
 
 
 def _delete(args: PlanningArgs, shelf: Shelf) -> Change:
-    _require_id(args, shelf)
-    plan_id = _named(args, shelf)["id"]
+    plan_id = _named(args, shelf, by_id=True)["id"]
     active = None if shelf.active == plan_id else shelf.active
     return Change(f"Plan `{plan_id}` deleted.", {plan_id: None}, active)
 
@@ -218,22 +216,21 @@ _COMMANDS: dict[Command, Callable[[PlanningArgs, Shelf], Change]] = {
 }
 
 
-def _require_id(args: PlanningArgs, shelf: Shelf) -> None:
-    if not args.plan_id:
-        raise PlanError(f"`{args.command}` needs a `plan_id`. {_known(shelf)}")
+def _changed(said: str, plan: Plan, active: str | None) -> Change:
+    return Change(f"{said}\n\n{as_text(plan)}", {plan["id"]: plan}, active)
 
 
-def _named(args: PlanningArgs, shelf: Shelf) -> Plan:
-    plan_id = args.plan_id or shelf.active
+def _named(args: PlanningArgs, shelf: Shelf, *, by_id: bool = False) -> Plan:
+    """The plan that a call names, or else the active one."""
+    plan_id = args.plan_id or (None if by_id else shelf.active)
+    known = f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
+    if plan_id is None and by_id:
+        raise PlanError(f"`{args.command}` needs a `plan_id`. {known}")
     if plan_id is None:
-        raise PlanError(f"No plan is active: name one with `plan_id`. {_known(shelf)}")
+        raise PlanError(f"No plan is active: name one with `plan_id`. {known}")
     if plan_id not in shelf.plans:
-        raise PlanError(f"There is no plan `{plan_id}`. {_known(shelf)}")
+        raise PlanError(f"There is no plan `{plan_id}`. {known}")
     return shelf.plans[plan_id]
-
-
-def _known(shelf: Shelf) -> str:
-    return f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
 
 
 def with_plans(tasks: Iterable[ToolTask], shelf: Shelf) -> list[ToolTask]:

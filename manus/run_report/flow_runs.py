@@ -166,7 +166,7 @@ def _planner_title(superstep: Superstep, before: Any) -> str:
     known = superstep.values.get("run") or {}
     if not before or written.get("id") != known.get("id"):
         return "Plan"
-    if written.get("replans", 0) > known.get("replans", 0):
+    if written.get("replans_left", 0) < known.get("replans_left", 0):
         return REVISED
     return "Approved" if written.get("approval") == "given" else "Plan, once more"
 

@@ -49,7 +49,7 @@ def _is_flow(trail: Trail) -> bool:
 
 
 def _is_flows(superstep: Superstep) -> bool:
-    return superstep.metadata.get("graph") == "flow" or bool(superstep.written("batch"))
+    return superstep.metadata.get("graph") == "flow" or bool(superstep.written("plan"))
 
 
 def _waits(trail: Trail) -> bool:

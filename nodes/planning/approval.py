@@ -8,17 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import interrupt
+
+from manus.nodes.active_run import Running
+from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
-from manus.state.plan import Plan
-from manus.state.plan_changes import StepChange, as_edited, changed_step
-from manus.state.plan_edits import as_meant
+from manus.state.plan import Plan, as_text
+from manus.state.plan_changes import as_edited, changed_step
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
-_APPROVE = frozenset({"approve", "approved", "accept", "yes", "y", "ok", "okay", "go", "true", ""})
-_CANCEL = frozenset({"cancel", "stop", "abort", "quit", "ignore"})
-_REJECT = frozenset({"reject", "no", "n", "response", "respond", "revise", "false"})
-_EDIT = frozenset({"edit", "change", "update"})
+_WORDS: dict[Kind, frozenset[str]] = {
+    "approve": frozenset(("approve", "approved", "accept", "yes", "y", "ok", "go", "true", "")),
+    "cancel": frozenset(("cancel", "stop", "abort", "quit", "ignore")),
+    "reject": frozenset(("reject", "no", "n", "response", "respond", "false")),
+    "edit": frozenset(("edit", "change", "update")),
+}
 _EDIT_LINE = re.compile(r"^\s*(?:edit|change)\s+(?:step\s+)?(\d+)\s*[:=]\s*(.+)$", re.I | re.S)
 _REJECT_LINE = re.compile(r"^\s*(?:reject|no)\b[\s:,.!-]*(.*)$", re.I | re.S)
 
@@ -32,80 +38,94 @@ class Decision:
     reason: str = ""
 
 
+def ask_for_approval(present: Plan, running: Running) -> Decision:
+    """The person's decision; asked again while the answer cannot be understood."""
+    question = prompts.approve(as_text(present))
+    while True:
+        try:
+            answer = interrupt(_question(question, present))
+        except GraphBubbleUp:
+            running.session.waiting = True
+            raise
+        try:
+            return read_decision(answer, present)
+        except PlanError as error:
+            question = f"{error}\n\n{prompts.approve(as_text(present))}"
+
+
+def _question(question: str, plan: Plan) -> dict[str, Any]:
+    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    action = {"name": "plan", "args": plan, "description": question}
+    allowed = {"action_name": "plan", "allowed_decisions": ["approve", "edit", "reject"]}
+    return {
+        "kind": "plan",
+        "question": question,
+        "plan": plan,
+        "action_requests": [action],
+        "review_configs": [allowed],
+    }
+
+
 def read_decision(answer: Any, plan: Plan) -> Decision:
     """The decision in an answer.
 
     In words: `yes`; `edit 1: new text`; `cancel`; anything else rejects the plan, with these words
     as the reason. As data: `{"action": "approve"}`, `{"action": "edit", "plan": {…}}` or
     `"steps": […]` or `"step": 1, "text": "…"`, `{"action": "reject", "reason": "…"}`,
-    `{"action": "cancel"}`.
+    `{"action": "cancel"}`, or `{"decisions": […]}` as LangChain's middleware takes them.
 
     Raises:
-        PlanError: the change that it asks for does not fit the plan.
+        PlanError: it is none of these, or the change that it asks for does not fit the plan.
     """
     if isinstance(answer, bool):
         return Decision("approve" if answer else "reject", plan)
-    if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], Mapping):
-        answer = answer[0]  # as Studio's inbox sends it
+    if isinstance(answer, str):
+        answer = _of_words(answer.strip())
     if isinstance(answer, Mapping):
-        return _of_mapping(answer, plan)
-    if isinstance(answer, list):
-        return Decision("edit", as_edited(plan, as_meant({"steps": answer}, plan)))
-    return _of_words(str(answer), plan)
+        answer = answer.get("decisions") or answer
+    if isinstance(answer, list):  # one decision, as chat UIs send it, or the steps
+        first = answer[0] if len(answer) == 1 and isinstance(answer[0], Mapping) else {}
+        answer = first if "type" in first else {"action": "edit", "steps": answer}
+    said = answer if isinstance(answer, Mapping) else {}
+    given = said.get("action") or said.get("type")
+    if given is None and any(name in said for name in ("plan", "steps", "step")):
+        given = "edit"
+    kind = next((k for k, words in _WORDS.items() if str(given or "?").lower() in words), None)
+    if kind is None:
+        raise PlanError(
+            "An answer to a plan has an `action`: `approve`, `edit` (with `plan`, `steps`, or "
+            "`step` and `text`), `reject` (with a `reason`) or `cancel`."
+        )
+    if kind == "edit":
+        return Decision(kind, _edited(said, plan))
+    reason = said.get("reason") or said.get("message") or said.get("args") or ""
+    return Decision(kind, plan, str(reason) if kind == "reject" else "")
 
 
-def _of_words(text: str, plan: Plan) -> Decision:
-    said = text.strip()
+def _of_words(said: str) -> Any:
+    """An answer in words, as data."""
     if said.startswith("{"):
         try:
-            answer = json.loads(said)
+            return json.loads(said)
         except ValueError as error:
             raise PlanError(f"The answer begins like JSON and is none: {error}.") from None
-        return _of_mapping(answer, plan)
     word = said.lower().rstrip(".!")
-    if word in _APPROVE:
-        return Decision("approve", plan)
-    if word in _CANCEL:
-        return Decision("cancel", plan)
+    if word in _WORDS["approve"] or word in _WORDS["cancel"]:
+        return {"action": word or "yes"}
     if match := _EDIT_LINE.match(said):
-        change = StepChange(step=int(match[1]), text=match[2].strip())
-        return Decision("edit", changed_step(plan, change))
+        return {"action": "edit", "step": int(match[1]), "text": match[2].strip()}
     rejected = _REJECT_LINE.match(said)
-    return Decision("reject", plan, rejected[1].strip() if rejected else said)
-
-
-def _of_mapping(answer: Mapping[str, Any], plan: Plan) -> Decision:
-    given = answer.get("action") or answer.get("type") or answer.get("decision")
-    action = str(given or ("edit" if _has_change(answer) else "")).lower()
-    if action in _EDIT:
-        return Decision("edit", _edited(answer, plan))
-    if action in _APPROVE and given:
-        return Decision("approve", plan)
-    if action in _CANCEL:
-        return Decision("cancel", plan)
-    if action in _REJECT:
-        reason = answer.get("reason") or answer.get("args") or answer.get("message") or ""
-        return Decision("reject", plan, str(reason))
-    raise PlanError(
-        "An answer to a plan has an `action`: `approve`, `edit` (with `plan`, `steps`, or `step` "
-        "and `text`), `reject` (with a `reason`) or `cancel`."
-    )
-
-
-def _has_change(answer: Mapping[str, Any]) -> bool:
-    return any(name in answer for name in ("plan", "steps", "step", "step_index"))
+    return {"action": "reject", "reason": rejected[1].strip() if rejected else said}
 
 
 def _edited(answer: Mapping[str, Any], plan: Plan) -> Plan:
-    inner = answer.get("plan") or answer.get("args")
-    given: Mapping[str, Any] = inner if isinstance(inner, Mapping) else answer
-    if isinstance(given.get("steps"), list):
-        kept = {name: given[name] for name in ("id", "title", "steps") if name in given}
-        return as_edited(plan, {**as_meant(kept, plan), "id": plan["id"]})
-    place = given.get("step", given.get("step_index"))
-    if not isinstance(place, int):
-        raise PlanError("An edit needs the whole `plan`, all `steps`, or a `step` and its `text`.")
-    fields = ("text", "executor", "status", "notes", "depends_on")
-    change: Any = {name: given[name] for name in fields if name in given}
-    change["step"] = place
-    return changed_step(plan, change)
+    inner = answer.get("edited_action") or answer.get("plan") or answer.get("args")
+    given = inner if isinstance(inner, Mapping) else answer
+    if isinstance(given.get("args"), Mapping):
+        given = given["args"]
+    if "steps" in given:
+        return as_edited(plan, {**given, "id": plan["id"]})
+    if "step" in given:
+        fields = ("step", "text", "executor", "status", "notes", "depends_on")
+        return changed_step(plan, {name: given[name] for name in fields if name in given})
+    raise PlanError("An edit needs the whole `plan`, all `steps`, or a `step` and its `text`.")

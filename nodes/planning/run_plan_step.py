@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
@@ -15,16 +14,15 @@ from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import SHARE, Running
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned
-from manus.nodes.turn.stop_conditions import most_used
+from manus.nodes.turn.stop_conditions import limits_of
 from manus.state.agent import Usage, no_usage
 from manus.state.budget import Budget
 from manus.state.context import Context
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
-from manus.state.plan import StepResult, StepStatus, shortened
+from manus.state.plan import StepResult, shortened
 from manus.state.plan_changes import StepChange
-from manus.state.spending import RoleUsage
-from manus.state.usage import calls_of_models, nothing_used, spent_so_far, summed, tokens_of
+from manus.state.usage import calls_of_models, spent_so_far, summed, tokens_of
 
 log = logging.getLogger("manus")
 
@@ -34,64 +32,18 @@ MOST_REASON = 400
 """Characters of the reason why a step was blocked."""
 
 _REASONS = {
+    "terminated": "the executor gave up",
     "max_steps": "the executor ran out of steps",
     "stuck": "the executor was stuck in a loop",
+    "budget": "the run's budget is used up",
     "error": "the model could not be asked",
 }
+_LEAST = {"tokens": 1, "model_calls": 1, "cost": 1e-9, "tool_calls": 0, "seconds": 0.001}
 
 Update = dict[str, Any]
 
 
-@dataclass(slots=True)
-class Ended:
-    """How an executor's run ended, as far as it came."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
-    """What broke it off from outside."""
-    share: Budget = field(default_factory=lambda: Budget())
-    """What it might use."""
-    out_of_time: bool = False
-    known: Usage | None = None
-    """Of a step that was broken off: what it used, by the calls that were under way too."""
-
-    @property
-    def usage(self) -> Usage:
-        """What it used."""
-        told = cast(Usage, self.values.get("usage") or no_usage())
-        return told if self.known is None else calls_of_models(self.known, told)
-
-    @property
-    def stop_reason(self) -> str:
-        """Why it ended, in the words of an agent's run; empty if it did not end by itself."""
-        return "budget" if self.out_of_time else str(self.values.get("stop_reason") or "")
-
-    @property
-    def status(self) -> StepStatus:
-        """`completed` only if the executor says that it succeeded."""
-        done = self.values.get("status") == "finished" and self.values.get("success")
-        return "completed" if done and not self.problem else "blocked"
-
-    @property
-    def notes(self) -> str:
-        """Why the step is blocked; empty if it is completed."""
-        if self.status == "completed":
-            return ""
-        reason = self.stop_reason
-        said = " ".join(str(self.values.get("output") or "").split())
-        if self.problem:
-            return shortened(self.problem, MOST_REASON)
-        if reason == "budget":
-            over = most_used(self.share, self.usage) or "the run's"
-            said = said.rpartition("Terminated: ")[0].strip() or "nothing was said"
-            return shortened(f"its share of the budget is used up, {over}: {said}", MOST_REASON)
-        if reason == "terminated":
-            return shortened(f"the executor gave up: {said or 'it did not say why'}", MOST_REASON)
-        why = _REASONS.get(reason, "the executor did not come to an end")
-        return shortened(f"{why}: {said}" if said else why, MOST_REASON)
-
-
-async def carry_out(
+async def run_plan_step(
     task: StepTask,
     running: Running,
     executor: Any,
@@ -104,71 +56,79 @@ async def carry_out(
         GraphBubbleUp: its executor asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    ended = await _run(task, running, executor, runtime, config)
-    usage = ended.usage
-    spent = summed([task.get("spent", nothing_used()), spent_so_far(usage)])
-    files = await asyncio.to_thread(_files, task, running, ended)
-    result = _result(ended, files, spent)
-    running.purse.close(str(task["step"]), usage)
+    values: dict[str, Any] = {}
+    problem, who = "", str(task["step"])
+    left = budget_left(running.budget, running.purse.used)
+    try:
+        async with asyncio.timeout(left.seconds) as clock:
+            await _stream(task, running, executor, runtime, config, left, values)
+    except GraphBubbleUp:
+        running.session.waiting = True
+        raise
+    except TimeoutError as error:
+        problem = "the run's time is used up" if clock.expired() else _said(error)
+        values["stop_reason"] = "budget" if clock.expired() else ""
+    except Exception as error:
+        # a step that breaks must not take the plan with it; the log keeps the traceback
+        log.info("step %s of the plan broke off", who, exc_info=error)
+        problem = _said(error)
+    usage = cast(Usage, values.get("usage") or no_usage())
+    if problem and (known := running.purse.used_by(who)) is not None:
+        usage = calls_of_models(known, usage)  # with the calls that were under way
+    running.purse.close(who, usage)
+    files = await asyncio.to_thread(_files, task, running, values)
+    return _ended(task, values, problem, usage, files, runtime.stream_writer, config)
+
+
+def _ended(
+    task: StepTask,
+    values: dict[str, Any],
+    problem: str,
+    usage: Usage,
+    files: list[str],
+    emit: Any,
+    config: RunnableConfig,
+) -> Update:
+    """What a step that has ended writes: `completed` only if its executor says it succeeded."""
+    done = not problem and values.get("status") == "finished" and bool(values.get("success"))
+    spent = summed([task["spent"], spent_so_far(usage)])
+    notes = "" if done else shortened(problem or _reason(values), MOST_REASON)
     change = StepChange(
         step=task["step"],
-        status=ended.status,
-        notes=ended.notes,
-        result=result,
+        status="completed" if done else "blocked",
+        notes=notes,
+        result=StepResult(
+            text=shortened(str(values.get("output") or "").strip(), MOST_TEXT),
+            files=files,
+            tokens=tokens_of(usage),
+            usage=spent,
+            stop_reason=str(values.get("stop_reason") or ""),
+        ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
     told = PlanStepEvent(
         type="plan_step",
         step=task["step"],
-        status=ended.status,
-        notes=ended.notes,
+        status=change["status"],
+        notes=notes,
         executor=task["executor"],
         spent=spent,
     )
-    runtime.stream_writer(told)
+    emit(told)
     # seconds are the flow's own: steps side by side would count the same time more than once
     # and what each step of the executor used is in its own state, by its own numbers
     counted = {name: value for name, value in usage.items() if name != "steps"}
     return {"plan": change, "usage": {**counted, "seconds": 0.0}}
 
 
-def _result(ended: Ended, files: list[str], spent: RoleUsage) -> StepResult:
-    return StepResult(
-        text=shortened(str(ended.values.get("output") or "").strip(), MOST_TEXT),
-        files=files,
-        tokens=tokens_of(ended.usage),
-        usage=spent,
-        stop_reason=ended.stop_reason,
-    )
-
-
-async def _run(
-    task: StepTask,
-    running: Running,
-    executor: Any,
-    runtime: Runtime[Context],
-    config: RunnableConfig,
-) -> Ended:
-    if "account" in task:
-        running.purse.open(task["account"], task["began"])
-    ended = Ended(share=Budget(**task["budget"]))
-    clock = asyncio.timeout(task["budget"].get("seconds"))
-    try:
-        async with clock:
-            await _stream(task, running, executor, runtime, config, ended)
-    except GraphBubbleUp:
-        running.session.waiting = True
-        raise
-    except TimeoutError as error:
-        ended.out_of_time = clock.expired()
-        ended.problem = "the run's time is used up" if clock.expired() else _said(error)
-    except Exception as error:
-        # a step that breaks must not take the plan with it; the log keeps the traceback
-        log.info("step %d of the plan broke off", task["step"], exc_info=error)
-        ended.problem = _said(error)
-    if ended.problem:
-        ended.known = running.purse.used_by(str(task["step"]))
-    return ended
+def _reason(values: dict[str, Any]) -> str:
+    """Why a step is blocked."""
+    reason = str(values.get("stop_reason") or "")
+    said = " ".join(str(values.get("output") or "").split())
+    if reason == "budget":
+        said = said.replace("Terminated: Budget used up: ", "")
+    why = _REASONS.get(reason, "the executor did not come to an end")
+    return f"{why}: {said}" if said else why
 
 
 async def _stream(
@@ -177,23 +137,28 @@ async def _stream(
     executor: Any,
     runtime: Runtime[Context],
     config: RunnableConfig,
-    ended: Ended,
+    budget: Budget,
+    values: dict[str, Any],
 ) -> None:
-    configurable = {**config.get("configurable", {}), SHARE: str(task["step"])}
+    """Run the executor's graph; `values` holds its state as far as it came."""
+    chosen = {
+        "workspace": str(running.session.workspace.root),
+        "budget": budget,
+        "approve_plan": False,
+    }
     stream = executor.astream(
         {"messages": [_request(task)]},
-        {**config, "configurable": configurable},
-        context=context_for(task, running),
+        {**config, "configurable": {**config.get("configurable", {}), SHARE: str(task["step"])}},
+        context=running.context.model_copy(update=chosen),
         stream_mode=["values", "custom"],
     )
     async with aclosing(stream) as parts:
         async for mode, data in parts:
             if mode == "values":
-                ended.values = data
+                values.update(data)
             else:
-                runtime.stream_writer(
-                    PlanActionEvent(type="plan_action", step=task["step"], event=data)
-                )
+                told = PlanActionEvent(type="plan_action", step=task["step"], event=data)
+                runtime.stream_writer(told)
 
 
 def _request(task: StepTask) -> HumanMessage:
@@ -202,21 +167,20 @@ def _request(task: StepTask) -> HumanMessage:
     return HumanMessage(content)
 
 
-def context_for(task: StepTask, running: Running) -> Context:
-    """The context of a step's run: the flow's, with its own share of the budget."""
-    return running.context.model_copy(
-        update={
-            "workspace": str(running.session.workspace.root),
-            "budget": Budget(**task["budget"]),
-            "approve_plan": False,
-        }
-    )
+def budget_left(budget: Budget, usage: Usage) -> Budget:
+    """What is left of a budget, as the budget of a step."""
+    left = {}
+    for name, used, limit in limits_of(budget, usage):
+        kind = name.replace(" ", "_")
+        if limit is not None:
+            left[kind] = max(limit - used, _LEAST[kind])
+    return Budget(**cast(Any, left))
 
 
-def _files(task: StepTask, running: Running, ended: Ended) -> list[str]:
+def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str]:
     files = changed_since(running.session.workspace.root, task["began"])
     if not task["alone"]:
-        files = mentioned(files, ended.values.get("messages") or [])
+        files = mentioned(files, values.get("messages") or [])
     return sorted(files[:MOST_FILES])
 
 

@@ -1,4 +1,4 @@
-"""Which steps go to work together, and what each may use."""
+"""Which steps go to work together."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _same_file(one: str, other: str) -> bool:
     return posixpath.basename(one) == posixpath.basename(other)
 
 
-def choose_batch(plan: Plan, most: int, exclusive: Collection[str] = ()) -> list[int]:
+def choose_steps(plan: Plan, most: int, exclusive: Collection[str] = ()) -> list[int]:
     """Places of the steps that go to work now, in order, at most so many."""
     chosen: list[int] = []
     for index in ready_steps(plan):
         step = plan["steps"][index]
+        if len(chosen) >= most:
+            break
         if any(collide(step, plan["steps"][other], exclusive) for other in chosen):
             continue
         chosen.append(index)
-        if len(chosen) == most:
-            break
     return chosen

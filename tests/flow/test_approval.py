@@ -153,16 +153,13 @@ async def test_a_rejected_plan_is_made_anew_with_the_reason(flow: ScriptedFlow) 
     assert flow.asked(is_step("fly")) == []
 
 
-async def test_rejections_are_bounded_and_do_not_count_as_replans(flow: ScriptedFlow) -> None:
+async def test_rejections_do_not_count_as_replans(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     flow.plans().always(revises("alpha"))
     await flow.run(approve_plan=True)
-    for _ in range(5):
+    for _ in range(4):
         outcome = await flow.invoke(Command(resume="no"), approve_plan=True)
         assert outcome.stop_reason == "interrupted"
-    outcome = await flow.invoke(Command(resume="no"), approve_plan=True)
-    assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
-    assert "rejected too often" in outcome.output
     assert (await flow.values())["run"]["replans_left"] == 2
 
 

@@ -173,28 +173,28 @@ async def test_a_budget_holds_for_the_whole_run(
     flow.step("alpha", calls(succeeds().calls[0], usage=used))
     outcome = await flow.run(budget=budget)
     assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
-    assert await flow.statuses() == ["completed", "blocked"]
+    assert await flow.statuses() == ["completed", "not_started"]
     assert f"Terminated: Budget used up: {named}" in outcome.output
-    assert "1. beta (blocked: not begun, because the budget is used up: " in outcome.output
+    assert "1. beta (not begun)" in outcome.output
 
 
-async def test_steps_side_by_side_share_what_is_left(flow: ScriptedFlow) -> None:
+async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
-    flow.step("alpha").always(call("poll"))
-    flow.step("beta").always(call("poll"))
-    flow.sums_up(text("Not much."))
-    outcome = await flow.run(budget={"model_calls": 7}, max_replans=0)
-    assert outcome.usage["model_calls"] == 7
-    assert [len(flow.asked(is_step(name))) for name in ("alpha", "beta")] == [2, 3]
-    assert await flow.statuses() == ["blocked", "blocked"]
-    assert outcome.output.startswith("Not much."), "a call is kept for the summary"
+    flow.server.when(is_step("a")).always(call("poll"))
+    outcome = await flow.run(budget={"model_calls": 8}, max_replans=0)
+    # checked before a call, booked after it: the one that was under way beside the last may be more
+    assert outcome.usage["model_calls"] in (8, 9)
+    assert (outcome.stop_reason, await flow.statuses()) == ("budget", ["blocked", "blocked"])
 
 
 async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
-    flow.step("alpha", call("hold", path="held", line="begun"))
+    flow.step("alpha", call("ask_human", inquire="Now?"), call("hold", path="held", line="begun"))
     flow.sums_up().always(text("Nothing."))  # if there is time for it
-    outcome = await flow.run(budget={"seconds": 2.0}, max_replans=0)
+    flow.server.allow_unused()
+    await flow.run(max_replans=0)
+    used = (await flow.values())["usage"]["seconds"]
+    chosen: dict[str, Any] = {"budget": {"seconds": used + 2.0}, "max_replans": 0}
+    outcome = await flow.invoke(Command(resume="yes"), **chosen)
     assert outcome.stop_reason == "budget"
     assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"
-    assert flow.lines("held") == ["begun"]

@@ -10,8 +10,9 @@ from langchain_core.messages import HumanMessage
 from syrupy.assertion import SnapshotAssertion
 
 from manus.graph import build_flow
-from manus.graph.routing import route_after_execute_step, route_after_plan
+from manus.graph.flow_routing import route_after_execute_step, route_after_plan
 from manus.state.errors import SettingsError, UsageError
+from manus.state.plan_changes import fold_plan
 from tests.flow.test_plan import plan_of
 
 
@@ -31,26 +32,33 @@ def test_after_plan(stop_reason: Any, approval: Any, label: str) -> None:
     assert route_after_plan(state) == label
 
 
+AT_WORK = {"s0": "in_progress"}
+BLOCKED = {"s0": "blocked"}
+ENDED = {"s0": "blocked", "s1": "completed"}
+
+
 @pytest.mark.parametrize(
-    ("batch", "statuses", "replans_left", "label"),
+    ("statuses", "run", "label"),
     [
-        ({"steps": [0, 1], "failed": []}, {"s0": "in_progress", "s1": "in_progress"}, 2, [0, 1]),
-        ({"steps": [0, 1], "failed": []}, {"s0": "completed", "s1": "in_progress"}, 2, "ended"),
-        ({"steps": [0], "failed": []}, {"s0": "blocked"}, 2, "ended"),
-        ({"steps": [9], "failed": []}, {}, 2, "ended"),
-        ({"steps": [], "failed": [0]}, {"s0": "blocked"}, 2, "blocked"),
-        ({"steps": [], "failed": [0]}, {"s0": "blocked"}, 0, "complete"),
-        ({"steps": [], "failed": [0], "over": "tokens"}, {"s0": "blocked"}, 2, "complete"),
-        ({"steps": [], "failed": []}, {}, 2, "complete"),
+        ({}, {}, "ready_steps"),
+        ({**AT_WORK, "s1": "in_progress"}, {}, [0, 1]),
+        ({**AT_WORK, "s1": "completed"}, {}, "ended"),
+        ({**AT_WORK, "s1": "blocked"}, {}, "ended"),
+        (BLOCKED, {}, "blocked"),
+        (BLOCKED, {"revised": ["s1"]}, "ready_steps"),
+        (BLOCKED, {"replans_left": 0}, "ready_steps"),
+        (ENDED, {"replans_left": 0}, "complete"),
+        (ENDED, {"revised": ["s1"]}, "complete"),
+        ({}, {"over": "tokens"}, "complete"),
+        (BLOCKED, {"over": "tokens"}, "complete"),
+        ({"s0": "completed", "s1": "completed"}, {}, "complete"),
     ],
 )
-def test_after_execute_step(
-    batch: dict[str, Any], statuses: dict[str, str], replans_left: int, label: Any
-) -> None:
+def test_after_execute_step(statuses: dict[str, str], run: dict[str, Any], label: Any) -> None:
+    plan = plan_of(("a", []), ("b", []), **statuses)
     state: Any = {
-        "batch": {"began": 0, **batch},
-        "plan": plan_of(("a", []), ("b", [])[:2], **statuses),
-        "run": {"replans_left": replans_left, "executors": ["manus"]},
+        "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
+        "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
         "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
     }
     chosen = route_after_execute_step(state)

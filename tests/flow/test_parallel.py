@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.types import Command, StateSnapshot
 
 from manus.graph.outcome import question_of
+from manus.state.plan import at_work
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import call, text
@@ -39,7 +40,7 @@ async def test_no_more_at_once_than_allowed(flow: ScriptedFlow) -> None:
     for i in range(5):
         flow.step(f"part{i}", succeeds())
     flow.sums_up(text("All."))
-    batches: list[list[int]] = []
+    together: list[list[int]] = []
     stream = flow.graph.astream(
         {"request": "Do it."},
         thread_config("t"),
@@ -47,10 +48,10 @@ async def test_no_more_at_once_than_allowed(flow: ScriptedFlow) -> None:
         stream_mode="values",
     )
     async for values in stream:
-        steps = values.get("batch", {}).get("steps", [])
-        if steps and (not batches or batches[-1] != steps):
-            batches.append(steps)
-    assert batches == [[0, 1], [2, 3], [4]]
+        steps = at_work(values["plan"]) if values.get("plan") else []
+        if steps and (not together or together[-1] != steps):
+            together.append(steps)
+    assert together == [[0, 1], [2, 3], [4]]
 
 
 async def test_two_steps_that_name_one_file_take_turns(flow: ScriptedFlow) -> None:

@@ -149,8 +149,7 @@ def test_what_earlier_revisions_dropped_stays_known() -> None:
         (lambda: mark(plan_of("a"), -1, "completed"), "the plan has only step 0"),
         (
             lambda: mark(plan_of("a"), 0, "done"),  # type: ignore[arg-type]
-            "`done` is not a status of a step; use one of: not_started, in_progress, completed, "
-            "blocked",
+            "'not_started', 'in_progress', 'completed' or 'blocked'",
         ),
         (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
         (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),

@@ -1,4 +1,4 @@
-"""Which steps go to work together, and what each may use."""
+"""Which steps go to work together, and which files they changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from manus.nodes.planning.changed_files import changed_since, mark_now, mentioned
-from manus.nodes.planning.scheduling import choose_batch, collide, files_named
+from manus.nodes.planning.changed_files import changed_since, mentioned
+from manus.nodes.planning.scheduling import choose_steps, collide, files_named
 from tests.flow.test_plan import plan_of
 
 
@@ -54,23 +54,24 @@ def test_steps_that_take_turns(one: str, other: str, apart: bool) -> None:
         (["a", "b"], 3, [0]),
     ],
 )
-def test_a_batch(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert choose_batch(plan_of(*steps), most) == chosen
+def test_steps_that_go_to_work_together(steps: list[Any], most: int, chosen: list[int]) -> None:
+    assert choose_steps(plan_of(*steps), most) == chosen
 
 
 def test_files_made(tmp_path: Path) -> None:
-    for folder in ("sub", ".hidden", ".private"):
+    for folder in ("sub", ".hidden"):
         (tmp_path / folder).mkdir()
     (tmp_path / "before.txt").touch()
     (tmp_path / "changed.txt").touch()
-    began = mark_now(tmp_path / ".private")
+    began = (tmp_path / "changed.txt").stat().st_ctime_ns + 1
     (tmp_path / "sub" / "new.txt").touch()
-    (tmp_path / "changed.txt").write_text("more")
+    while (tmp_path / "changed.txt").stat().st_ctime_ns < began:  # the clock has ticks
+        (tmp_path / "changed.txt").write_text("more")
+        (tmp_path / "sub" / "new.txt").write_text("more")
     (tmp_path / ".hidden" / "x").touch()
     (tmp_path / "link").symlink_to(tmp_path / "sub")
     os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
-    assert changed_since(tmp_path, mark_now(tmp_path / ".private")) == []
     assert changed_since(tmp_path / "not there", began) == []
 
 

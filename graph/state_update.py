@@ -1,0 +1,74 @@
+"""What a person writes into a flow's state, checked before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast, get_type_hints
+
+from langgraph.types import Overwrite
+from pydantic import TypeAdapter, ValidationError
+
+from manus.state.errors import UsageError
+from manus.state.flow import FlowState
+from manus.state.messages import append_messages
+from manus.state.plan import Plan
+from manus.state.plan_changes import as_edited, fold_plan, fold_plans
+
+
+def checked_update(values: Any, present: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as they are to be written; a whole plan as the person meant it.
+
+    Raises:
+        UsageError: they do not fit the state.
+        PlanError: the plan does not.
+    """
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f"A change of the state is an object such as {{'plan': …}}, not {values!r}."
+        )
+    checked = dict(values)
+    types = _types()
+    for name, value in values.items():
+        if name not in types:
+            known = ", ".join(types)
+            raise UsageError(f"The state of a flow has no `{name}`; it has: {known}.")
+        if name == "plan":
+            checked[name] = _plan(value, cast(Plan, present.get("plan") or {}))
+        elif not isinstance(value, Overwrite):
+            _check(name, value, types[name])
+    return checked
+
+
+def _plan(value: Any, present: Plan) -> Any:
+    if isinstance(value, Overwrite):
+        return Overwrite(as_edited(cast(Plan, {}), value.value))
+    if isinstance(value, Mapping) and "step" not in value:
+        return Overwrite(as_edited(present, value))
+    fold_plan(present, [value])
+    return value
+
+
+def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:
+    try:
+        if name == "messages":
+            append_messages([], [value])
+        elif name == "plans":
+            kind.validate_python(value)
+            fold_plans({}, [value])
+        else:
+            kind.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join([name, *map(str, first["loc"])])
+        raise UsageError(f"`{place}` does not fit the state: {first['msg']}.") from None
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise UsageError(f"`{name}` does not fit the state: {error}.") from None
+
+
+@cache
+def _types() -> dict[str, TypeAdapter[Any]]:
+    """What each channel holds; a plan of the thread can be deleted by None."""
+    hints = get_type_hints(FlowState)
+    hints["plans"] = dict[str, dict[str, Any] | None]
+    return {name: TypeAdapter(kind) for name, kind in hints.items()}
