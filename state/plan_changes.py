@@ -215,7 +215,7 @@ def _said(given: Mapping[str, Any], old: Mapping[str, Step], index: int) -> dict
     said = {k: v for k, v in given.items() if k in fields and (v is not None or k == "result")}
     if known is not None:
         for name in ("executor", "depends_on"):
-            if said.get(name) == known[name]:  # type: ignore[literal-required]
+            if said.get(name) == known[name]:
                 del said[name]
     text = said.setdefault("text", known["text"] if known is not None else "")
     _typed({**fresh_step(), **said, "text": text}, index)

@@ -14,7 +14,8 @@ from typing_extensions import override
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, as_text, count_of, flat
-from manus.state.plan_changes import NewStep, create, mark, update
+from manus.state.plan_changes import create, mark, update
+from manus.state.plan_steps import NewStep
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
