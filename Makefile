@@ -34,7 +34,8 @@ run: ## do a task: make run TASK="..." (without a model: play the bundled record
 
 test: ## run the whole test suite: make test ARGS="-k bash"
 	$(SETUP) browser
-	$(ALONE) unset TASK; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+	# each process that a test starts would else compile everything anew
+	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: ## lint, formatting, types, direction of imports
 	$(SETUP) dev
