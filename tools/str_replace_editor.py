@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError
@@ -71,8 +71,6 @@ class StrReplaceEditor(AgentTool):
         "undoes the last edit of a file. Line numbers are not part of the file."
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
-    # two names of one file (a link and its target) have locks of their own, but one history
-    _writing: asyncio.Lock = PrivateAttr(default_factory=asyncio.Lock)
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -87,15 +85,16 @@ class StrReplaceEditor(AgentTool):
     async def observe(self, **arguments: Any) -> Observation:
         wanted = StrReplaceEditorArgs.model_validate(arguments)
         _check(wanted)
-        if wanted.command == "view":
-            return await asyncio.to_thread(self._carry_out, wanted)
-        async with self._writing:
-            return await asyncio.to_thread(self._carry_out, wanted)
+        return await asyncio.to_thread(self._carry_out, wanted)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
-        editor = Editor(self.session.workspace, self._room())
+        workspace = self.session.workspace
+        editor = Editor(workspace, self._room())
         try:
-            return _run(editor, wanted)
+            if wanted.command == "view":
+                return editor.view(wanted.path, wanted.view_range)
+            with workspace.exclusive(workspace.writable(wanted.path)):
+                return _edit(editor, wanted)
         except OSError as error:
             raise ToolError(
                 f"{wanted.path} cannot be {'read' if wanted.command == 'view' else 'changed'}: "
@@ -109,17 +108,15 @@ class StrReplaceEditor(AgentTool):
         return max(limit - _TITLE, 200)
 
 
-def _run(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
+def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
     match wanted.command:
-        case "view":
-            return editor.view(wanted.path, wanted.view_range)
         case "create":
             return editor.create(wanted.path, wanted.file_text or "")
         case "str_replace":
             return editor.replace(wanted.path, wanted.old_str or "", wanted.new_str or "")
         case "insert":
             return editor.insert(wanted.path, wanted.insert_line or 0, wanted.new_str or "")
-        case "undo_edit":
+        case _:
             return editor.undo(wanted.path)
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from manus.state.errors import ToolError, UsageError
@@ -32,7 +36,8 @@ class Workspace:
             UsageError: it cannot be made or written to.
         """
         try:
-            self.private.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.private.mkdir(mode=0o700, exist_ok=True)  # what it holds is nobody else's
             ignore = self.private / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
@@ -76,6 +81,23 @@ class Workspace:
                 f"choose a path outside {PRIVATE}."
             )
         return real
+
+    @contextmanager
+    def exclusive(self, real: Path) -> Iterator[None]:
+        """Keep a file for oneself, against every run and process that edits in this workspace.
+
+        Held while it is read and written, by its real path, so that two edits of one file come
+        one after the other. Blocking.
+
+        Raises:
+            OSError: the lock's own file cannot be made.
+        """
+        name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
+        folder = self.private / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / name).open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            yield
 
     def resource(self, path: str) -> str:
         """What a call on that path touches: `workspace/<relative path>`. Asks no file system.

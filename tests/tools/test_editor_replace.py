@@ -60,7 +60,8 @@ async def test_tabs_and_spaces_stay_what_they_are(edit: Edit, root: Path) -> Non
         (b"a\nb", "b", "c", b"a\nc"),
         (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
         (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
-        (b"\x81\xe9\n", "\xe9", "\xe8", b"\x81\xe8\n"),
+        ("Привет, мир.\n".encode("cp1251"), "мир", "дом", "Привет, дом.\n".encode("cp1251")),
+        ("你好，世界。\n".encode("gb18030"), "世界", "大家", "你好，大家。\n".encode("gb18030")),
         ("\ufeffa\r\n".encode("utf-16-le"), "a", "\xe9→", "\ufeff\xe9→\r\n".encode("utf-16-le")),
         ("\ufeffa\n".encode("utf-16-be"), "a", "b", "\ufeffb\n".encode("utf-16-be")),
         (b"a\x0cb\x1cc\xc2\x85d\xe2\x80\xa8e\n", "b", "x", b"a\x0cx\x1cc\xc2\x85d\xe2\x80\xa8e\n"),
@@ -79,7 +80,7 @@ async def test_line_ends_encoding_and_marks_are_kept(
 async def test_what_an_old_encoding_cannot_hold_isrefused(edit: Edit, root: Path) -> None:
     (root / "f").write_bytes(b"caf\xe9\n")
     assert await refused(edit("str_replace", "f", old_str="caf", new_str="→")) == (
-        "f is in Windows-1252, which has no place for '→' (U+2192); leave the character out, or "
+        "f is in cp1252, which has no place for '→' (U+2192); leave the character out, or "
         "convert the file to UTF-8 first."
     )
     assert (root / "f").read_bytes() == b"caf\xe9\n"

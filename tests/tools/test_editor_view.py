@@ -149,10 +149,14 @@ async def test_a_picture_too_large_isrefused(edit: Edit, root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "kind"),
     [
-        ("x.sqlite", b"SQLite format 3\0rest", "SQLite database"),
-        ("x.pdf", b"%PDF-1.7\nall of it looks like text\n", "PDF document"),
-        ("x.docx", b"PK\x03\x04\0\0", "Word document"),
-        ("x.zip", b"PK\x03\x04\0\0", "ZIP archive"),
+        ("x.sqlite", b"SQLite format 3\0rest", "application/vnd.sqlite3"),
+        ("x.pdf", b"%PDF-1.7\nall of it looks like text\n", "application/pdf"),
+        (
+            "x.docx",
+            b"PK\x03\x04\0\0",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ),
+        ("x.zip", b"PK\x03\x04\0\0", "application/zip"),
         ("x.mp4", b"\0\0\0\x18ftypmp42", "video/mp4"),
         ("x", bytes(range(256)), "unknown type"),
         ("x", b"\xff\xfe\x00\xd8", "unknown type"),

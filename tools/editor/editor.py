@@ -17,8 +17,7 @@ from manus.tools.editor.editing import (
     replaced,
     split_lines,
 )
-from manus.tools.editor.file_kind import image_type
-from manus.tools.editor.file_view import picture, text_of, text_view
+from manus.tools.editor.file_view import image_type, picture, text_of, text_view
 from manus.tools.editor.files import make_folders, read_file, remove_folders, replace_file
 from manus.tools.editor.folder_view import folder_view, near_names
 from manus.tools.editor.numbered import around, numbered

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import base64
+import mimetypes
 
 from manus.state.errors import ToolError
 from manus.tools.editor.editing import line_end, split_lines
-from manus.tools.editor.file_kind import image_type, is_pdf, kind_of
 from manus.tools.editor.numbered import numbered
 from manus.tools.editor.text_file import TextFile, decode
 from manus.tools.result import Image, Observation
 
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 MAX_IMAGE = 5 * 2**20
 """Size of the largest picture that is shown, in bytes."""
+
+
+def image_type(data: bytes) -> str | None:
+    """The media type of a picture that models can be shown: png, jpeg, gif or webp; else None."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGES if data.startswith(start)), None)
 
 
 def text_of(shown: str, data: bytes) -> TextFile:
@@ -22,10 +35,12 @@ def text_of(shown: str, data: bytes) -> TextFile:
         ToolError: it is binary; says what it is and how large.
     """
     mime = image_type(data)
-    file = None if mime or is_pdf(data) else decode(data)
+    # a PDF may look like text at its beginning
+    file = None if mime or data.startswith(b"%PDF-") else decode(data)
     if file is None:
+        kind = mime or mimetypes.guess_type(shown)[0] or "unknown type"
         raise ToolError(
-            f"{shown} is a binary file ({mime or kind_of(data, shown)}, {len(data):,} bytes), "
+            f"{shown} is a binary file ({kind}, {len(data):,} bytes), "
             "which cannot be shown or edited as text; use a program that knows its format."
         )
     return file

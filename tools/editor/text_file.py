@@ -12,11 +12,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# One byte a character, each with a place of its own: what was read is written back as it was.
-_OLD = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
-_CONTROL = bytes(set(range(32)) - set(b"\b\t\n\f\r\x1b")) + b"\x7f"
-_MOST_CONTROL = 0.03
-"""Share of control characters above which bytes that are no UTF-8 are no text either."""
+
+_OLD = (
+    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1256", "koi8_r", "latin_1"),
+    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
+)
+"""What files that are no Unicode are written in, the commonest first."""
 
 
 class TextFile(NamedTuple):
@@ -37,38 +38,35 @@ class TextFile(NamedTuple):
 
     def form(self) -> str:
         """The encoding in words; empty for plain UTF-8."""
-        name = _OLD.get(self.encoding, self.encoding.upper())
         if self.mark:
-            return f"{name} with a byte order mark"
-        return "" if self.encoding == "utf-8" else name
+            return f"{self.encoding.upper()} with a byte order mark"
+        return "" if self.encoding == "utf-8" else self.encoding
 
 
 def decode(data: bytes) -> TextFile | None:
     """The text that the bytes are, or None if they are no text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _marked(data, mark, encoding)
+            return _exactly(data, encoding, mark)
     if b"\0" in data:
         return None
-    try:
-        return TextFile(data.decode())
-    except UnicodeDecodeError:
-        return _old(data)
+    return _exactly(data, "utf-8") or _guessed(data)
 
 
-def _marked(data: bytes, mark: bytes, encoding: str) -> TextFile | None:
-    try:
-        text = data.removeprefix(mark).decode(encoding)
-    except UnicodeDecodeError:
+def _guessed(data: bytes) -> TextFile | None:
+    from charset_normalizer import from_bytes  # most files need none
+
+    best = from_bytes(data, cp_isolation=list(_OLD)).best()
+    if best is None:
         return None
-    return None if "\0" in text else TextFile(text, encoding, mark)
+    # several may read the same text from it; the first of ours has the commonest letters
+    return _exactly(data, min(best.could_be_from_charset, key=_OLD.index))
 
 
-def _old(data: bytes) -> TextFile | None:
-    controls = len(data) - len(data.translate(None, _CONTROL))
-    if controls > len(data) * _MOST_CONTROL:
-        return None
+def _exactly(data: bytes, encoding: str, mark: bytes = b"") -> TextFile | None:
+    """The text, if it leads back to the same bytes."""
     try:
-        return TextFile(data.decode("cp1252"), "cp1252")
-    except UnicodeDecodeError:
-        return TextFile(data.decode("latin-1"), "latin-1")
+        file = TextFile(data.removeprefix(mark).decode(encoding), encoding, mark)
+        return file if "\0" not in file.text and file.encoded(file.text) == data else None
+    except UnicodeError:
+        return None

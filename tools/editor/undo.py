@@ -7,17 +7,15 @@ of one path share a folder and are numbered. All of it is blocking.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-KEEP_EACH = 50
+from manus.state.files import write_atomically
+
+KEEP = 20
 """Edits of one file that can be undone."""
-KEEP_ALL = 1_000
-KEEP_BYTES = 64 * 2**20
-"""Number and size of all records together."""
 
 
 def digest(data: bytes | None) -> str | None:
@@ -45,24 +43,21 @@ class UndoStore:
         self._folder = folder
 
     def push(self, path: str, record: Record) -> Path:
-        """Keep what a file is before it is edited; the oldest records make room.
+        """Keep what a file is before it is edited.
 
         Returns the file of the record, for an edit that then fails.
 
         Raises:
             OSError: it cannot be written.
         """
-        folder = self._of(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        last = max((int(file.stem) for file in self._newest(path)), default=0)
-        head = record._replace(before=None)._asdict() | {
-            "path": path,
-            "existed": record.before is not None,
-        }
-        fresh = folder / f"{last + 1:06}.tmp"
-        fresh.write_bytes(json.dumps(head).encode() + b"\n" + (record.before or b""))
-        kept = fresh.replace(fresh.with_suffix(".undo"))
-        self._make_room(path)
+        known = self._newest(path)
+        for file in known[KEEP - 1 :]:
+            file.unlink(missing_ok=True)
+        number = int(known[0].stem) + 1 if known else 1
+        kept = self._of(path) / f"{number:06}.undo"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        head = record._replace(before=None)._asdict() | {"existed": record.before is not None}
+        write_atomically(kept, json.dumps(head).encode() + b"\n" + (record.before or b""), 0o600)
         return kept
 
     def last(self, path: str) -> Record | None:
@@ -71,20 +66,15 @@ class UndoStore:
             try:
                 head, _, before = file.read_bytes().partition(b"\n")
                 about = json.loads(head)
-                return Record(
-                    about["command"],
-                    before if about["existed"] else None,
-                    about["after"],
-                    about["mode"],
-                    tuple(about["folders"]),
-                )
-            except (ValueError, KeyError, TypeError):
+                held = before if about.pop("existed") else None
+                return Record(**{**about, "before": held, "folders": tuple(about["folders"])})
+            except (ValueError, LookupError, TypeError, AttributeError):
                 file.unlink(missing_ok=True)  # damaged from outside: of no use to anybody
         return None
 
     def drop(self, path: str) -> None:
         """Forget the newest record of a file."""
-        for file in itertools.islice(self._newest(path), 1):
+        for file in self._newest(path)[:1]:
             file.unlink(missing_ok=True)
 
     def _of(self, path: str) -> Path:
@@ -93,14 +83,3 @@ class UndoStore:
     def _newest(self, path: str) -> list[Path]:
         files = (file for file in self._of(path).glob("*.undo") if file.stem.isdecimal())
         return sorted(files, reverse=True)
-
-    def _make_room(self, path: str) -> None:
-        for file in self._newest(path)[KEEP_EACH:]:
-            file.unlink(missing_ok=True)
-        every = [(file.stat(), file) for file in self._folder.glob("*/*.undo")]
-        every.sort(key=lambda pair: pair[0].st_mtime_ns, reverse=True)
-        room = KEEP_BYTES
-        for place, (about, file) in enumerate(every):
-            room -= about.st_size
-            if room < 0 or place >= KEEP_ALL:
-                file.unlink(missing_ok=True)

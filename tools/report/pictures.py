@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from manus.state.errors import ToolError
-from manus.tools.editor.file_kind import image_type
+from manus.tools.editor.file_view import image_type
 from manus.tools.editor.files import read_file
 from manus.tools.workspace import Workspace
 
