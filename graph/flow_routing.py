@@ -15,14 +15,17 @@ AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "complete"]
 
 
 def route_after_plan(state: FlowState) -> AfterPlan:
-    """To the first steps; before them to the person who approves, or back for another plan."""
+    """To the first steps; before them to the person who approves, or back for another plan.
+
+    A plan that could not be made is made again in a run that goes on.
+    """
     reason = state.get("stop_reason")
     if reason is not None:
         return "error" if reason == "error" else "cancelled"
     approval = state["run"]["approval"]
-    if approval == "wanted":
-        return "to_approve"
-    return "rejected" if approval == "rejected" else "ready"
+    if not state.get("plan") or approval == "rejected":
+        return "rejected"
+    return "to_approve" if approval == "wanted" else "ready"
 
 
 def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:

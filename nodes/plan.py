@@ -40,11 +40,11 @@ async def plan(
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
     running, emit = running_of(config), runtime.stream_writer
-    new = is_new(state)
+    new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
         return _approved(state, running, emit)
     with metered(running, runtime) as meter:
-        if new or not state.get("plan"):
+        if new:
             return await _make(state, running, executors, meter, emit)
         return await _revise(state, running, executors, meter, emit)
 

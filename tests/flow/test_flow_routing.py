@@ -28,7 +28,7 @@ from tests.flow.test_plan import plan_of
     ],
 )
 def test_after_plan(stop_reason: Any, approval: Any, label: str) -> None:
-    state: Any = {"stop_reason": stop_reason, "run": {"approval": approval}}
+    state: Any = {"stop_reason": stop_reason, "run": {"approval": approval}, "plan": plan_of("a")}
     assert route_after_plan(state) == label
 
 

@@ -1,0 +1,94 @@
+"""A run that has ended without success goes on where it stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.types import Command
+
+from manus.graph.outcome import Outcome
+from manus.graph.reopen import reopen
+from tests.flow.helpers import ScriptedFlow, gives_up, is_planner, is_step, makes, succeeds
+from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.server import call, calls, fail, text, tokens
+
+T = thread_config("t")
+
+
+async def go_on(flow: ScriptedFlow, **chosen: Any) -> Outcome:
+    assert await reopen(flow.graph, T)
+    return await flow.invoke(None, **chosen)
+
+
+async def test_a_blocked_step_is_tried_again_and_what_was_done_is_kept(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "gamma"))
+    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha is 42."))
+    flow.step("beta", gives_up("No ladder."), succeeds("By the stairs."))
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("Some."), text("All."))
+    first = await flow.run(max_replans=0)
+    assert (first.stop_reason, first.output.startswith("Some.")) == ("plan_incomplete", True)
+    outcome = await go_on(flow, max_replans=0)
+    assert (outcome.status, outcome.stop_reason, outcome.output) == (
+        "finished",
+        "completed",
+        "All.",
+    )
+    assert flow.lines("a") == ["1"]
+    assert len(flow.asked(is_planner)) == 1
+    assert "No ladder." in flow.asked(is_step("beta"))[1].text, "it knows why it failed before"
+    assert outcome.usage["model_calls"] == 1 + 2 + 2 + 1 + 2
+    assert [str(m.text) for m in await flow.messages()] == ["Do it.", "All."]
+    assert not await reopen(flow.graph, T)
+
+
+async def test_a_larger_budget_lets_the_rest_be_done(flow: ScriptedFlow) -> None:
+    used = tokens(900, 200)
+    flow.plans(calls(makes("alpha", "beta"), usage=used))
+    flow.step("alpha", calls(succeeds().calls[0], usage=used))
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    first = await flow.run(budget={"tokens": 2_000})
+    assert first.stop_reason == "budget"
+    again = await go_on(flow, budget={"tokens": 2_000})
+    assert again.stop_reason == "budget"
+    outcome = await go_on(flow, budget={"tokens": 20_000})
+    assert outcome.stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 1
+
+
+async def test_an_executor_that_ran_out_of_steps_has_more(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    flow.step("alpha", call("poll"), call("poll"), succeeds())
+    flow.sums_up(text("Half."), text("All."))
+    assert (await flow.run(max_steps=1, max_replans=0)).stop_reason == "plan_incomplete"
+    assert (await go_on(flow, max_steps=5)).stop_reason == "completed"
+
+
+async def test_a_plan_that_could_not_be_made_is_made(flow: ScriptedFlow) -> None:
+    flow.plans(fail(401), makes("alpha"))
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.run(approve_plan=True)).stop_reason == "error"
+    assert (await go_on(flow, approve_plan=True)).stop_reason == "interrupted"
+    outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
+    assert outcome.stop_reason == "completed"
+
+
+async def test_a_plan_that_was_left_is_asked_about_again(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    await flow.run(approve_plan=True)
+    left = await flow.invoke(Command(resume="cancel"), approve_plan=True)
+    assert left.stop_reason == "plan_incomplete"
+    outcome = await go_on(flow, approve_plan=True)
+    assert outcome.stop_reason == "interrupted"
+
+
+async def test_an_agent_has_more_steps(agent: ScriptedAgent) -> None:
+    first = await agent.run(call("poll"), call("poll"), max_steps=2)
+    assert first.stop_reason == "max_steps"
+    assert await reopen(agent.graph, T)
+    outcome = await agent.invoke(None, call("poll"), text("Done."), max_steps=5)
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
+    assert len(outcome.results) == 4
+    assert outcome.usage["model_calls"] == 4
