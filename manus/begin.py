@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
-from manus.first_look import FirstLook
+from manus.configuration import (
+    check_model,
+    check_workspace,
+    main_model,
+    read_context,
+    read_settings,
+)
 from manus.logs import set_up_logging
 from manus.models.model_names import REPLAY, is_configured
-from manus.options import read_context, read_settings
-from manus.preflight import check_model, main_model
+from manus.options import RunOptions
 from manus.request import read_request
 from manus.traces import sending_traces
 
@@ -18,20 +23,18 @@ if TYPE_CHECKING:
     from manus.state.settings import Settings
 
 
-def begin(kind: str, args: argparse.Namespace) -> int:
+def begin(kind: str, args: RunOptions) -> int:
     """Work on a request until the run ends, waits for a person or is stopped; the exit code."""
-    import asyncio
-
     settings = read_settings()
     request = read_request(args.prompt)
     set_up_logging()
     _choose_recording(settings, args)
-    look = _first_look(settings, args)
+    check_model(main_model(settings, args.model))
     with sending_traces():
-        return asyncio.run(_begin(kind, args, settings, request, look))
+        return asyncio.run(_begin(kind, args, settings, request))
 
 
-def _choose_recording(settings: Settings, args: argparse.Namespace) -> None:
+def _choose_recording(settings: Settings, args: RunOptions) -> None:
     """Take the recording of `--or-replay` for the model, where none is configured."""
     if args.or_replay is None or is_configured(main_model(settings, args.model)):
         return
@@ -44,27 +47,12 @@ def _choose_recording(settings: Settings, args: argparse.Namespace) -> None:
     args.model = f"{REPLAY}{args.or_replay}"
 
 
-def _first_look(settings: Settings, args: argparse.Namespace) -> FirstLook:
-    """A look at the main model, begun. With `--json` a server's refusal is the run's outcome."""
-    look = FirstLook(main_model(settings, args.model))
-    if not args.json:
-        look.begin()
-        look.tell()
-    return look
-
-
-async def _begin(
-    kind: str, args: argparse.Namespace, settings: Settings, request: str, look: FirstLook
-) -> int:
-    import asyncio
-
+async def _begin(kind: str, args: RunOptions, settings: Settings, request: str) -> int:
     from manus.checkpoint import Store
     from manus.conduct import Conductor, Job
     from manus.graphs import build
-    from manus.preflight import check_workspace
     from manus.threads import read_thread
 
-    look.tell(wait=0)
     thread_id = args.thread or secrets.token_hex(5)
 
     async def prepare(store: Store) -> Job:
@@ -72,10 +60,8 @@ async def _begin(
         profile = args.profile or (known and known.profile) or settings.profile
         context = read_context(args, **({"workspace": known.workspace} if known else {}))
         graph = build(kind, profile, store.saver)
-        check_model(main_model(settings, args.model))
         place = await asyncio.to_thread(check_workspace, settings, context)
         context = context.model_copy(update={"workspace": str(place)})
-        look.tell(wait=0)
         given = {"request": request}
         return Job(thread_id, kind, profile, context, request, graph, given)
 

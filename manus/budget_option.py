@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterable, Mapping
+
+import click
 
 _THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
 _TIMES = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600}
@@ -23,23 +24,30 @@ _WANTED = {
 Limits = dict[str, float]
 
 
-def add_budget(parser: argparse.ArgumentParser) -> None:
-    """The option, which can be given more than once: the last word on a limit counts."""
-    parser.add_argument(
-        "--budget",
-        metavar="LIMITS",
-        type=limits,
-        action="append",
-        default=[],
-        help="limits: tokens=200k,cost=0.50 (also seconds, model_calls, tool_calls)",
-    )
+class BudgetType(click.ParamType):
+    """Limits by kind. The option can be given more than once: the last word on a limit counts."""
+
+    name = "limits"
+
+    def convert(
+        self, value: str | Limits, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Limits:
+        """Read them."""
+        try:
+            return value if isinstance(value, dict) else limits(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 def limits(text: str) -> Limits:
-    """The limits that a text names, by kind."""
+    """The limits that a text names, by kind.
+
+    Raises:
+        ValueError: it names none, or one that does not fit.
+    """
     found = dict(_limit(part.strip()) for part in text.split(",") if part.strip())
     if not found:
-        raise argparse.ArgumentTypeError("it names no limit; write it as tokens=200k")
+        raise ValueError("it names no limit; write it as tokens=200k")
     return found
 
 
@@ -47,20 +55,13 @@ def _limit(part: str) -> tuple[str, float]:
     name, equals, value = (word.strip().lower() for word in part.partition("="))
     kind = name.replace("-", "_")
     if kind not in KINDS:
-        raise argparse.ArgumentTypeError(f"there is no limit {part!r}{_like(kind)}")
+        raise ValueError(f"there is no limit {part!r}; known are {', '.join(KINDS)}")
     if not equals:
-        raise argparse.ArgumentTypeError(f"{kind} has no amount; write it as {kind}=100")
+        raise ValueError(f"{kind} has no amount; write it as {kind}=100")
     amount = _amount(kind, value)
     if amount is None:
-        raise argparse.ArgumentTypeError(f"{kind} takes {_WANTED[kind]}, not {value!r}")
+        raise ValueError(f"{kind} takes {_WANTED[kind]}, not {value!r}")
     return kind, amount
-
-
-def _like(kind: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(kind, KINDS, n=1)
-    return f" (did you mean {near[0]}?)" if near else f"; known are {', '.join(KINDS)}"
 
 
 def _amount(kind: str, text: str) -> float | None:

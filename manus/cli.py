@@ -1,124 +1,105 @@
-"""The command `manus`. Nothing slow is imported before the command that needs it is known."""
+"""The command `manus`. Ctrl-C is seen to first of all, so almost nothing is imported up here."""
 
 from __future__ import annotations
 
-import argparse
 import os
+import signal
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
 
-from manus import __version__
-from manus.commands import COMMANDS
-from manus.state.errors import ManusError, UsageError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-DESCRIPTION = "A general agent: it thinks, acts and plans, step by step, until a task is done."
-EPILOG = (
-    "Exit codes: 0 finished with success, 1 not, 2 wrong usage or configuration, 130 after Ctrl-C."
-)
+    import click
 
-
-class Parser(argparse.ArgumentParser):
-    """Tells of wrong usage as of every other error: one sentence, exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise a `UsageError`, which `main` tells."""
-        raise UsageError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is used.")
-
-    def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Tell of arguments that the command does not know, and of an option that is like one."""
-        name = unknown[0].partition("=")[0]
-        meant = _like(name, self._option_string_actions) if name.startswith("-") else ""
-        self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """As ever; but a command that is not there is answered with the one that was meant."""
-        choices = action.choices
-        if action.nargs == argparse.PARSER and choices is not None and value not in choices:
-            self.error(f"There is no command `{value}`{_like(value, choices)}")
-        super()._check_value(action, value)
-
-
-def _like(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
-
-
-def build_parser() -> Parser:
-    """The parser of all commands."""
-    parser = Parser(prog="manus", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"manus {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        if command.is_available():
-            summary = command.SUMMARY
-            sub = commands.add_parser(
-                name, help=summary, description=f"{summary}.", allow_abbrev=False
-            )
-            command.add_arguments(sub)
-            sub.set_defaults(execute=command.execute, parser=sub)
-    return parser
+_RUNS = ("run", "flow", "resume")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
+    end_at_signal()
     _open_what_is_closed()
     _survive_any_text()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    code = 130
     try:
-        return _left(_flushed(_execute(arguments)))
+        code = _flushed(_execute(given))
     except BrokenPipeError:
         # Whoever read stdout has gone: nothing is left to be said, also not by Python's exit.
         from manus.screen import discard
 
         discard(sys.stdout)
-        return 1
+        code = 1
     except KeyboardInterrupt:
-        return 130
+        code = 130
+    finally:
+        end_at_signal()
+        if given[:1] and given[0] in _RUNS:
+            _discard_typed()
+    return _left(code)
 
 
-def _execute(arguments: Sequence[str] | None) -> int:
+def end_at_signal() -> None:
+    """Let Ctrl-C end the process at once, until a run takes it over to stop cleanly.
+
+    An exception instead could come anywhere while modules are imported, and be lost there.
+    """
+    # What is ignored stays so: shells ask for it for what runs in the background.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, _: os._exit(128 + number))
+
+
+def _execute(given: list[str]) -> int:
+    # `help run` is taken for `run --help`
+    spelled = [*given[1:2], "--help"] if given[:1] == ["help"] else given or ["--help"]
     try:
-        parser = build_parser()
-        args, unknown = parser.parse_known_args(_spelled(arguments))
-        if unknown:
-            getattr(args, "parser", parser).refuse(unknown)
-        if not hasattr(args, "execute"):
-            parser.print_help()
-            return 0
-        code: int = args.execute(args)
+        from manus.commands import program
+
+        code: int = program.main(spelled, "manus", standalone_mode=False)
         return code
-    except ManusError as error:
-        _tell(str(error))
-        return 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
-        return _tell_unexpected(error)
+        return _fail(given, error)
 
 
-def _spelled(arguments: Sequence[str] | None) -> list[str]:
-    """The arguments; `help` and `help run` are taken for `--help` and `run --help`."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    return [*given[1:2], "--help"] if given[:1] == ["help"] else given
+def _fail(given: list[str], error: Exception) -> int:
+    """Tell what went wrong; with `--json` as the outcome of a run too. The exit code."""
+    import click
+
+    from manus.report import ReportedError, print_failure
+    from manus.state.errors import ManusError, UsageError
+
+    if isinstance(error, click.Abort):
+        return 130
+    is_reported = isinstance(error, ReportedError)
+    cause = error.__cause__ if is_reported else error
+    if isinstance(cause, click.UsageError):
+        said = _wrong_usage(cause)
+    else:
+        said = str(cause) if isinstance(cause, ManusError) else _unexpected(cause)
+    _tell(said)
+    options = given[: given.index("--")] if "--" in given else given
+    if given[:1] and given[0] in _RUNS and "--json" in options and not is_reported:
+        print_failure(said)
+    return 2 if isinstance(cause, (UsageError, click.UsageError)) else 1
+
+
+def _wrong_usage(error: click.UsageError) -> str:
+    near = getattr(error, "possibilities", None)
+    said = error.message if near else error.format_message()
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    path = error.ctx.command_path if error.ctx else "manus"
+    return f"{said.rstrip('.')}{meant}; `{path} --help` shows how it is used."
 
 
 def _tell(sentence: str) -> None:
-    from manus.screen import columns_of, discard
-    from manus.text import clean
-    from manus.wrap import wrapped
+    from manus.screen import Screen
 
-    said = f"manus: {clean(sentence)}"
-    try:
-        said = wrapped(said, columns_of(sys.stderr)) if sys.stderr.isatty() else said
-        sys.stderr.write(f"{said}\n")
-        sys.stderr.flush()
-    except OSError:
-        discard(sys.stderr)
+    Screen().paragraph(f"manus: {sentence}", always=True)
 
 
-def _tell_unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException | None) -> str:
     import logging
 
     from manus.logs import is_debug, log_file, set_up_logging
@@ -130,14 +111,9 @@ def _tell_unexpected(error: Exception) -> int:
 
         traceback.print_exception(error)
     place = log_file()
-    where = (
-        f"its traceback is in {place} (MANUS_DEBUG=1 shows it)"
-        if place
-        else "MANUS_DEBUG=1 shows where"
-    )
+    where = f"its traceback is in {place} (MANUS_DEBUG=1 shows it)" if place else "see MANUS_DEBUG=1"
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    _tell(f"Something unexpected went wrong ({said}); {where}.")
-    return 1
+    return f"Something unexpected went wrong ({said}); {where}."
 
 
 def _flushed(code: int) -> int:
@@ -152,6 +128,17 @@ def _flushed(code: int) -> int:
         _tell(unwritable(error))
         return 1
     return code
+
+
+def _discard_typed() -> None:
+    """Drop what was typed or pasted and not read, lest the shell runs it."""
+    try:
+        if sys.stdin.isatty():
+            import termios
+
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    except (OSError, ValueError, ImportError):  # closed, gone, or no terminal of this kind
+        return
 
 
 def _left(code: int) -> int:

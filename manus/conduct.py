@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,13 +13,15 @@ from typing import Any
 from manus.budget_option import in_words
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
+from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all
 from manus.report import (
+    ReportedError,
     exit_code,
     how_to_go_on,
+    print_answer,
     print_json,
-    print_output,
     print_summary,
     summary_of,
 )
@@ -94,7 +95,7 @@ Prepare = Callable[[Store], Awaitable[Job | Nothing]]
 class Conductor:
     """Works on one thread for one call of the program."""
 
-    def __init__(self, args: argparse.Namespace, settings: Settings, thread_id: str) -> None:
+    def __init__(self, args: RunOptions, settings: Settings, thread_id: str) -> None:
         self._args = args
         self._settings = settings
         self._thread_id = thread_id
@@ -115,13 +116,15 @@ class Conductor:
             except Exception as error:
                 if self._progress.has_begun:
                     self._report_failure(str(error))
+                    raise ReportedError(str(error)) from error
                 raise
+            self._progress.end(outcome.output)
             if self._args.json:
                 print_json(outcome.as_json())
             else:
                 self._set_off()
                 if outcome.output.strip():
-                    print_output(outcome.output)
+                    print_answer(outcome.output)
                     self._set_off()
             steps = max(len(outcome.results), self._progress.steps)
             took = summary_of(steps, outcome.usage, self._settings.currency)
@@ -135,6 +138,7 @@ class Conductor:
                 self._workspace = found.workspace
                 return found.outcome
             self._workspace = str(found.context.workspace)
+            self._screen.paragraph(f"Working in {self._workspace}", "dim")
             async with _closing_what_waits():
                 return await self._conduct(found)
 
@@ -170,7 +174,6 @@ class Conductor:
             given, config, context=context, stream_mode=modes, subgraphs=True, durability="sync"
         ):
             self._progress.show(mode, data)
-        self._screen.end_text()
 
     def _set_off(self) -> None:
         """An empty line between progress and results, where both are seen together."""
@@ -178,7 +181,7 @@ class Conductor:
             self._screen.paragraph("")
 
     def _announce_stop(self) -> None:
-        self._screen.end_text()
+        self._screen.end_live()
         self._screen.paragraph("\nStopping (once more ends it at once) …", always=True)
 
     def _report_failure(self, said: str) -> None:
@@ -187,7 +190,7 @@ class Conductor:
         outcome = Outcome(self._thread_id, "error", "error", False, said, [], usage)
         if self._args.json:
             print_json(outcome.as_json())
-        self._screen.end_text()
+        self._progress.end()
         pending = Outcome(self._thread_id, "error", None, False, said, [], usage)
         self._screen.paragraph(how_to_go_on(pending), always=True)
 

@@ -1,96 +1,110 @@
-"""Options that commands share, and the settings and the context that they lead to."""
+"""Options that commands share, and what a command line chose with them."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from manus.budget_option import add_budget, merged
+import click
 
-if TYPE_CHECKING:
-    from manus.state.context import Context
-    from manus.state.settings import Settings
+from manus.budget_option import BudgetType, Limits
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 _LONGEST_ID = 200
+LAST_PORT = 65_535
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `run`, `flow` and `resume`."""
-    parser.add_argument(
-        "--workspace", metavar="DIR", help="the directory to work in (default ./workspace)"
-    )
-    parser.add_argument(
-        "--max-steps", metavar="N", type=positive, help="step budget (default: the profile's)"
-    )
-    add_budget(parser)
-    parser.add_argument("--profile", metavar="NAME", help="kind of agent (default manus)")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use, or replay:FILE")
-    parser.add_argument("--record", metavar="FILE", help="record the model's turns to a file")
-    add_output_options(parser)
+@dataclass(slots=True)
+class RunOptions:
+    """What a person chose for a run, as `run`, `flow` and `resume` take it."""
+
+    prompt: tuple[str, ...] = ()
+    thread: str | None = None
+    workspace: str | None = None
+    max_steps: int | None = None
+    budget: tuple[Limits, ...] = ()
+    profile: str | None = None
+    model: str | None = None
+    record: str | None = None
+    or_replay: str | None = None
+    approve_plan: bool = False
+    answer: tuple[str, ...] = ()
+    json: bool = False
+    quiet: bool = False
 
 
-def add_new_run_options(parser: argparse.ArgumentParser) -> None:
-    """What `run` and `flow` take besides: the request and its thread."""
-    parser.add_argument(
-        "prompt", nargs="*", metavar="PROMPT", help="what to do; read from stdin if missing"
-    )
-    parser.add_argument(
-        "--thread", metavar="ID", type=thread_id, help="go on with a thread, or name a new one"
-    )
-    parser.add_argument(
-        "--or-replay", metavar="FILE", help="play this recording where no model is configured"
-    )
-    add_run_options(parser)
-
-
-def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """How the outcome is told."""
-    parser.add_argument("--json", action="store_true", help="the outcome as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def thread_id(text: str) -> str:
+class ThreadId(click.ParamType):
     """A thread's id: short, printable, without spaces at its ends."""
-    if not text or text != text.strip() or len(text) > _LONGEST_ID or not text.isprintable():
-        raise argparse.ArgumentTypeError(
-            f"{text[:40]!r} cannot be a thread's id: 1 to {_LONGEST_ID} printable characters"
-        )
-    return text
+
+    name = "id"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check it."""
+        fits = value and value == value.strip() and len(value) <= _LONGEST_ID
+        if not (fits and value.isprintable()):
+            self.fail(
+                f"{value[:40]!r} cannot be a thread's id: 1 to {_LONGEST_ID} printable characters",
+                param,
+                ctx,
+            )
+        return value
 
 
-def read_settings() -> Settings:
-    """The settings of the environment, a `.env` file here, and `manus.toml`.
+THREAD_ID = ThreadId()
+COUNT = click.IntRange(min=1)
+PORT = click.IntRange(0, LAST_PORT)
 
-    Raises:
-        SettingsError: one does not fit.
-    """
-    from manus.state.settings import load_settings
+thread_argument = click.argument("thread", metavar="THREAD", type=THREAD_ID)
+workspace_option = click.option(
+    "--workspace",
+    metavar="DIR",
+    help="Directory to work in (default: this folder inside a project, else ./workspace).",
+)
+json_array = click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
+json_object = click.option("--json", is_flag=True, help="Print one JSON object on stdout.")
 
-    if os.path.exists(".env"):  # noqa: PTH110 - pathlib costs more than the question
-        from dotenv import load_dotenv
+_OF_RUN = (
+    workspace_option,
+    click.option("--max-steps", metavar="N", type=COUNT, help="Step budget (the profile's)."),
+    click.option(
+        "--budget",
+        metavar="LIMITS",
+        type=BudgetType(),
+        multiple=True,
+        help="Limits: tokens=200k,cost=0.50 (also seconds, model_calls, tool_calls).",
+    ),
+    click.option("--profile", metavar="NAME", help="Kind of agent (manus)."),
+    click.option("--model", metavar="PROVIDER:NAME", help="Model to use, or replay:FILE."),
+    click.option("--record", metavar="FILE", help="Record the model's turns to a file."),
+    click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
+    click.option("--quiet", is_flag=True, help="No progress on stderr."),
+)
+_OF_NEW_RUN = (
+    click.argument("prompt", nargs=-1, metavar="[PROMPT]..."),
+    click.option(
+        "--thread",
+        metavar="ID",
+        type=THREAD_ID,
+        help="Go on with a thread, or name a new one.",
+    ),
+    click.option(
+        "--or-replay", metavar="FILE", help="Play this recording where no model is configured."
+    ),
+)
 
-        load_dotenv(".env", override=False)
-    return load_settings(os.environ)
+
+def run_options(command: Command) -> Command:
+    """The options of `run`, `flow` and `resume`."""
+    return _with(command, _OF_RUN)
 
 
-def read_context(args: argparse.Namespace, **known: Any) -> Context:
-    """What the flags choose for a run, over what is known of it; of a budget in words."""
-    from manus.state.context import Context
+def new_run_options(command: Command) -> Command:
+    """Those and what `run` and `flow` take besides: the request and its thread."""
+    return _with(command, (*_OF_NEW_RUN, *_OF_RUN))
 
-    chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
-    if getattr(args, "approve_plan", False):
-        chosen["approve_plan"] = True
-    given = {name: value for name, value in chosen.items() if value is not None}
-    if limits := merged(known.pop("budget", ""), args.budget):
-        given["budget"] = limits
-    interactive = sys.stdin is not None and sys.stdin.isatty()
-    return Context(**{**known, **given, "interactive": interactive})
+
+def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -14,6 +14,8 @@ from manus.text import count, first_line, fit, flat, main_argument
 
 _ROOM = 3
 """Lines of the terminal that are left free."""
+_HEAD = 7
+"""Lines of a plan before its first step."""
 
 
 class PlanView:
@@ -39,10 +41,12 @@ class PlanView:
 
     def on_plan(self, event: dict[str, Any]) -> None:
         """There is a plan, or another one than before."""
-        self._plan = event["plan"]
-        self._spending.begin(self._plan, event.get("spent"))
-        if not self._draw():
-            plan: Plan = event["plan"]
+        plan: Plan = event["plan"]
+        self._plan = plan
+        self._spending.begin(plan, event.get("spent"))
+        if self.is_drawn:
+            self._screen.pin(self._lines)
+        else:
             steps = count(len(plan["steps"]), "step")
             self._line("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
 
@@ -55,8 +59,12 @@ class PlanView:
             self._began[index] = now
             self._actions.pop(index, None)
         self._spending.on_step(index, status, event.get("spent"))
-        self._change(index, status, event["notes"])
-        if not self._draw():
+        if self._plan is not None and index < len(self._plan["steps"]):
+            changed: Any = {"step": index, "status": status, "notes": event["notes"]}
+            self._plan = changed_step(self._plan, changed)
+        if self.is_drawn:
+            self._screen.pin(self._lines)
+        else:
             self._line(f"step {index}", self._said(event, seconds))
 
     def on_action(self, event: dict[str, Any]) -> None:
@@ -76,12 +84,6 @@ class PlanView:
         else:
             return
         self._actions[index] = said
-        self._draw()
-
-    def _change(self, index: int, status: Any, notes: str) -> None:
-        if self._plan is not None and index < len(self._plan["steps"]):
-            changed: Any = {"step": index, "status": status, "notes": notes}
-            self._plan = changed_step(self._plan, changed)
 
     def _said(self, event: dict[str, Any], seconds: float) -> str:
         steps = self._plan["steps"] if self._plan is not None else []
@@ -96,33 +98,29 @@ class PlanView:
     def _line(self, label: str, text: str) -> None:
         self._screen.line(f"{label:<8}{text}")
 
-    def _draw(self) -> bool:
-        """Draw the plan anew, where the screen can do that; whether it could."""
-        if self._plan is None or not self._screen.can_redraw:
-            return False
-        self._screen.redraw(self._lines(self._plan))
-        return True
-
-    def _lines(self, plan: Plan) -> list[str]:
+    def _lines(self) -> list[str]:
         """The plan's text, with what is being done below each step at work."""
-        now, index, at_work = time.monotonic(), -1, 0
+        if self._plan is None:
+            return []
+        text = as_text(self._plan).splitlines()
+        head, rest = text[:_HEAD], iter(text[_HEAD:])
+        if spent := in_words(self._spending.total, self._currency):
+            head[3] = f"{head[3]}, {spent}"
         lines: list[str] = []
-        steps = False
-        for line in as_text(plan).splitlines():
-            lines.append(line)
-            if line.startswith("Progress: ") and not steps:
-                spent = in_words(self._spending.total, self._currency)
-                lines[-1] = f"{line}, {spent}" if spent else line
-            steps = steps or line == "Steps:"
-            if not steps or not line.startswith(f"{index + 1}. "):
-                continue
-            index += 1
-            lines[-1] = self._with_spent(line, self._spending.of_step(index))
-            if plan["steps"][index]["status"] == "in_progress":
+        at_work = 0
+        for index, step in enumerate(self._plan["steps"]):
+            lines.append(self._with_spent(next(rest), self._spending.of_step(index)))
+            if step["notes"]:
+                lines.append(next(rest))
+            if step["status"] == "in_progress":
+                now = time.monotonic()
                 seconds = now - self._began.get(index, now)
                 lines.append(f"   {self._actions.get(index, 'thinking')} ({seconds:.0f} s)")
                 at_work = at_work or len(lines)
-        return _window(lines, at_work, self._screen.height - _ROOM)
+        # what has scrolled away cannot be redrawn: as many steps as fit, around those at work
+        room = max(self._screen.height - _ROOM - len(head), 1)
+        first = max(0, min(at_work - room // 2, len(lines) - room))
+        return [*head, *lines[first : first + room]]
 
     def _with_spent(self, line: str, used: Any) -> str:
         """A line and what was used, which stays whole when the line has to be cut."""
@@ -130,12 +128,3 @@ class PlanView:
         if not spent:
             return line
         return f"{fit(flat(line), self._screen.width - len(spent) - 3)} ({spent})"
-
-
-def _window(lines: list[str], place: int, height: int) -> list[str]:
-    """So many of the lines as fit, around a place: what has scrolled away cannot be redrawn."""
-    if len(lines) <= height:
-        return lines
-    head = lines[:5]
-    first = min(max(place - height // 2, 5), len(lines) - (height - len(head)))
-    return [*head, *lines[first : first + height - len(head)]]

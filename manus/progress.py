@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
-from manus.draft import Draft, draft_line
 from manus.formatting import cache_in_words, in_words
+from manus.live_text import LiveText
 from manus.plan_view import PlanView
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.text import first_line, flat, main_argument
+from manus.text import clean, first_line, flat, main_argument
 
 _LABEL = 8
 """Columns of the word that begins a line."""
-
+_SHOWN = 5
+"""Lines that are shown of what a failed call printed."""
+_END = "terminate"
+"""The tool whose call carries the answer, which is printed when the run has ended."""
+_EXIT = re.compile(r"\[(exit code \d+|killed by \w+)")
 _MEASURES = {
     "hint": "the model is told",
     "refuse": "that call is refused now",
@@ -27,10 +32,11 @@ class Progress:
     def __init__(self, screen: Screen, *, live: bool = True, currency: str = "$") -> None:
         self._screen = screen
         self._currency = currency
-        self._live = live and screen.is_terminal
-        self._draft = Draft()
+        self._live = live and screen.can_redraw
+        self._text = LiveText()
         self._labels: dict[str, str] = {}
-        self._streamed = False
+        self._held = ""
+        """What the model said last: printed before what follows it, unless it is the answer."""
         self.plan = PlanView(screen, currency)
         self.steps = 0
         """Steps of the run so far, those before it was resumed included."""
@@ -54,54 +60,81 @@ class Progress:
             if handler is not None:
                 handler(data)
 
+    def end(self, answer: str = "") -> None:
+        """The run stands still; what was said last is not shown if it is the answer."""
+        self._screen.end_live()
+        self._screen.release()
+        if flat(self._held) not in flat(answer):
+            self._say_held()
+        self._held = ""
+
     def _token(self, message: Any, metadata: dict[str, Any]) -> None:
         node = metadata.get("langgraph_node")
-        if node not in ("think", "plan") or message.type != "AIMessageChunk":
-            return
-        # A plan is redrawn in its place: what its steps say goes on one line below it.
-        below = node == "plan" or self.plan.is_drawn
-        if not below and (text := str(message.text)):
-            self._screen.piece(text, "dim")
-            self._streamed = self._streamed or bool(text.strip())
-        if shown := self._draft.feed(message, with_text=below):
-            self._screen.live(draft_line(*shown, self._screen.width - 1, _LABEL))
+        if node in ("think", "plan") and message.type == "AIMessageChunk":
+            # A plan is redrawn in its place: what its steps say goes on one line below it.
+            below = node == "plan" or self.plan.is_drawn
+            if shown := self._text.feed(message, on_a_line=below):
+                self._screen.live(*shown)
 
     def _on_step(self, event: dict[str, Any]) -> None:
+        self._say_held()
         self.steps = event["step"]
         self._labels.clear()
-        self._streamed = False
         spent = in_words(event.get("spent", {}), self._currency)
         so_far = f", {spent} so far" if spent else ""
         self._screen.line(f"Step {event['step']}/{event['max_steps']}{so_far}", "bold")
 
     def _on_thought(self, event: dict[str, Any]) -> None:
         self._count(event)
-        self._screen.end_text()
-        if not self._streamed and (text := flat(event["text"])):
-            self._tell("thought", text)
+        self._screen.end_live()
+        self._held = event["text"]
+        if any(call["name"] != _END for call in event["calls"]):
+            self._say_held()
         given = f"{event['input_tokens']:,} tokens in{cache_in_words(event)}"
         tokens = f"{given}, {event['output_tokens']:,} out"
         self._tell("model", f"{event['seconds']:.1f} s, {tokens}", "dim")
 
+    def _say_held(self) -> None:
+        said, self._held = clean(self._held).strip(), ""
+        if said and self._live:
+            self._screen.paragraph(said, "dim", indent=2)
+        elif said:
+            self._tell("thought", flat(said))
+
     def _on_call(self, event: dict[str, Any]) -> None:
-        self._labels[event["id"]] = argument = main_argument(event["args"])
+        args = event["args"]
+        if event["name"] == _END and isinstance(args, dict):
+            args = {name: value for name, value in args.items() if name == "status"}
+        self._labels[event["id"]] = argument = main_argument(args)
         self._tell("call", f"{event['name']}: {argument}" if argument else event["name"], CALL)
 
     def _on_observation(self, event: dict[str, Any]) -> None:
         self._count(event)
-        label = "failed" if event["is_error"] else "done"
         # Only where calls run side by side does it take more than the name to tell which it was.
-        which = f" {self._labels[event['id']][:24]}" if self._is_one_of_many(event["id"]) else ""
-        seconds = f"{event['seconds']:.1f} s"
-        style = FAILED if event["is_error"] else DONE
-        self._tell(label, f"{event['name']}{which}, {seconds}: {first_line(event['text'])}", style)
+        one_of_many = len(self._labels) > 1 and bool(self._labels.get(event["id"]))
+        which = f" {self._labels[event['id']][:24]}" if one_of_many else ""
+        head = f"{event['name']}{which}, {event['seconds']:.1f} s"
+        if event["is_error"]:
+            self._tell_failed(head, event["text"])
+        else:
+            self._tell("done", f"{head}: {first_line(event['text'])}", DONE)
 
-    def _is_one_of_many(self, call_id: str) -> bool:
-        return len(self._labels) > 1 and bool(self._labels.get(call_id))
+    def _tell_failed(self, head: str, text: str) -> None:
+        """How a call failed: the exit code, and the last lines of what was printed."""
+        lines = [line.rstrip() for line in clean(text).splitlines() if line.strip()]
+        exits = _EXIT.match(lines[-1].strip()) if lines else None
+        if exits is not None:
+            lines.pop()
+            head = f"{head}, {exits[1]}"
+        if len(lines) == 1:
+            self._tell("failed", f"{head}: {lines[0].strip()}", FAILED)
+            return
+        self._tell("failed", head, FAILED)
+        for line in lines[-_SHOWN:]:
+            self._tell("", line, FAILED)
 
     def _on_retry(self, event: dict[str, Any]) -> None:
-        self._screen.end_text()
-        self._streamed = False
+        self._screen.end_live()
         wait = f"attempt {event['attempt'] + 1} in {event['wait']:.1f} s"
         self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
@@ -114,6 +147,7 @@ class Progress:
         self._tell("context", f"Older turns were summed up: about {sizes}", WARNING)
 
     def _on_plan(self, event: dict[str, Any]) -> None:
+        self._screen.end_live()
         self.plan.on_plan(event)
 
     def _on_plan_step(self, event: dict[str, Any]) -> None:
@@ -121,10 +155,12 @@ class Progress:
 
     def _on_plan_action(self, event: dict[str, Any]) -> None:
         self._count(event["event"])
+        if event["event"]["type"] == "thought":
+            self._screen.end_live()
         self.plan.on_action(event)
 
     def _count(self, event: dict[str, Any]) -> None:
-        """Keep count of what a step of a plan uses."""
+        """Keep count of what is used."""
         if event["type"] == "thought":
             self.usage["input_tokens"] += event["input_tokens"]
             self.usage["output_tokens"] += event["output_tokens"]

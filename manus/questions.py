@@ -1,31 +1,61 @@
-"""Questions that a run waits with, and the person's answers."""
+"""What a person is asked at the terminal: the request, questions of a run, and yes or no.
+
+Each is read by prompt_toolkit, which takes what is pasted as one text, line breaks and all.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manus.screen import Screen
 from manus.state.errors import UsageError
 
 if TYPE_CHECKING:
     from langgraph.types import Interrupt
+    from prompt_toolkit import PromptSession
 
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
 _SHORTEST_ID = 6
 _LIKE_AN_ID = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}=")
 """How an answer with an id begins: of no open question it is a slip, and no text for another."""
-_LARGEST_LINE = 1 << 16
 
 
 def someone_is_there() -> bool:
     """Whether a person sits at stdin to be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask_request() -> str:
+    """The request, typed at the terminal; empty at the end of input."""
+    try:
+        return _session().prompt("What is to be done? ").strip()
+    except EOFError:
+        return ""
+
+
+def ask_yes(question: str, *, default: bool) -> bool:
+    """A person's yes or no; the end of input is a no."""
+    try:
+        said = _session().prompt(f"{question} [{'Y/n' if default else 'y/N'}] ")
+    except EOFError:
+        return False
+    return _is_yes(said, default=default)
+
+
+async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
+    """Whether a run that used up its steps shall have so many more."""
+    screen.release()
+    try:
+        said = await _session().prompt_async(f"{steps} more steps? [Y/n] ", handle_sigint=False)
+    except EOFError:
+        return False
+    return _is_yes(said, default=True)
 
 
 async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answers, bool]:
@@ -35,48 +65,57 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
     """
     from manus.graph.outcome import question_of
 
+    screen.release()
     answers: Answers = {}
+    session = _session()
     for question in questions:
         screen.paragraph(f"\nThe agent asks: {question_of(question)}", "bold", always=True)
-        answer = await _answer(screen)
-        if answer is None:
-            return answers, False
+        answer = ""
+        while not answer:
+            try:
+                answer = await session.prompt_async(
+                    "Your answer (Ctrl-D to answer later): ", handle_sigint=False
+                )
+            except EOFError:
+                return answers, False
+            answer = answer.strip()
         answers[question.id] = answer
     return answers, True
 
 
-async def _answer(screen: Screen) -> str | None:
-    while True:
-        screen.prompt("Your answer (Ctrl-D to answer later): ")
-        line = await read_line()
-        if line is None:
-            screen.paragraph("", always=True)
-            return None
-        if line:
-            return line
+def _is_yes(said: str, *, default: bool) -> bool:
+    return said.strip().lower() in ("y", "yes") or (default and not said.strip())
 
 
-async def read_line() -> str | None:
-    """A line from the terminal, stripped; None at the end of input.
+def _session() -> PromptSession[str]:
+    """Reads a text of any number of lines; Enter ends it, Alt-Enter breaks a line."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import create_output
+    from prompt_toolkit.output.vt100 import Vt100_Output
 
-    Read from the descriptor when there is something, so that a signal can interrupt the waiting;
-    a thread that reads could not be stopped.
-    """
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    handle = sys.stdin.fileno()
-    loop.add_reader(handle, _set, ready)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(handle)
-    line = os.read(handle, _LARGEST_LINE)
-    return line.decode("utf-8", "replace").strip() if line else None
+    keys = KeyBindings()
 
+    @keys.add("enter")
+    def _(event: Any) -> None:
+        # More that came along with it was pasted, by a terminal that does not mark what is.
+        if event.key_processor.input_queue:
+            event.current_buffer.newline(copy_margin=False)
+        else:
+            event.current_buffer.validate_and_handle()
 
-def _set(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+    @keys.add("escape", "enter")
+    def _(event: Any) -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    @keys.add("c-c")
+    def _(event: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False  # the terminal's answer could come when nobody reads it
+    return PromptSession(key_bindings=keys, output=output)
 
 
 def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_id: str) -> Answers:

@@ -9,23 +9,48 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import ending_of, in_words
-from manus.screen import Screen, columns_of, discard, unwritable
+from manus.screen import Screen, console_of, discard, unwritable
 from manus.state.errors import ManusError
 from manus.text import clean, count
-from manus.wrap import wrapped
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
     from manus.state.agent import Usage
 
 
+class ReportedError(ManusError):
+    """A run broke off, and its outcome has been printed."""
+
+
 def print_output(text: str) -> None:
-    """Results to stdout, fit for a terminal: there, prose is broken between words."""
+    """Text to stdout, fit for a terminal: there, it is broken between words."""
     if text.strip():
-        shown = clean(text).rstrip("\n")
-        if sys.stdout.isatty():
-            shown = wrapped(shown, columns_of(sys.stdout))
-        _put(shown + "\n")
+        _print(clean(text).rstrip("\n"), markdown=False)
+
+
+def print_answer(text: str) -> None:
+    """What a run found to stdout: Markdown, drawn on a terminal and as it is elsewhere."""
+    if text.strip():
+        _print(clean(text).rstrip("\n"), markdown=True)
+
+
+def _print(text: str, *, markdown: bool) -> None:
+    if not sys.stdout.isatty():
+        _put(text + "\n")
+        return
+    from rich.markdown import Markdown
+    from rich.text import Text
+
+    shown: Markdown | Text = Text(text, overflow="ignore")
+    if markdown and not os.environ.get("NO_COLOR"):
+        shown = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
+        for token in shown.parsed:  # who writes a line break means one
+            for inner in token.children or ():
+                inner.type = "hardbreak" if inner.type == "softbreak" else inner.type
+    console = console_of(sys.stdout)
+    with console.capture() as drawn:
+        console.print(shown, crop=False)
+    _put("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 
 def print_json(data: Any) -> None:
@@ -42,6 +67,14 @@ def _put(text: str) -> None:
     except OSError as error:
         discard(sys.stdout)
         raise ManusError(unwritable(error)) from None
+
+
+def print_failure(said: str, thread_id: str = "") -> None:
+    """The outcome of a run that could not begin, as JSON."""
+    from manus.graph.outcome import Outcome
+    from manus.state.agent import no_usage
+
+    print_json(Outcome(thread_id, "error", "error", False, said, [], no_usage()).as_json())
 
 
 def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:

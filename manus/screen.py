@@ -1,24 +1,25 @@
-"""The stderr of the program: lines, and text that comes piece by piece."""
+"""The stderr of the program: lines, and below them what is redrawn while a run works."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Sequence
+from typing import TextIO
 
-from manus.text import Cleaner, clean, fit
-from manus.wrap import WordWrap, wrapped
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+from manus.text import clean, flat
 
 PLAIN_WIDTH = 80
 """Columns of a line where there is no terminal to ask and COLUMNS is not set."""
-
-NARROWEST = 20
+_TAIL = 6
+"""Lines that are shown of a text while it is written."""
+_KEPT = 2_000
+"""Characters of it that can be among them."""
 
 # Middle tones of the 256 colours: at least 3:1 on white, black and what is between, measured. The
 # eight named ones are the terminal's own, and its cyan and yellow are often unreadable on white.
@@ -27,8 +28,16 @@ DONE = "color(64)"
 FAILED = "color(196)"
 WARNING = "color(136)"
 
-_ERASE = "\r\x1b[2K"
-"""To the beginning of the line, and nothing left on it."""
+Lines = Callable[[], Sequence[str]]
+
+
+def console_of(stream: TextIO) -> Console:
+    """What writes to a stream, as wide as its terminal, else 80 columns or COLUMNS."""
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() else None
+    if width is None and not stream.isatty():
+        width = PLAIN_WIDTH
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
 
 
 class Screen:
@@ -41,126 +50,130 @@ class Screen:
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
         self._stream = stream or sys.stderr
         self._quiet = quiet
-        self._open = False
-        self._cleaner = Cleaner()
-        self._wrap: WordWrap | None = None
-        self._style = ""
-        self._drawn = 0
-        self._is_live = False
         self.is_terminal = not quiet and self._stream.isatty()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
-        self._console = _console(self._stream) if self.is_terminal and not plain else None
+        self.can_redraw = self.is_terminal and not plain
+        """Whether lines can be written over: on a terminal that knows control codes."""
+        self._console = console_of(self._stream)
+        self._live: Live | None = None
+        self._pinned: Lines | None = None
+        self._draft: tuple[str, str] = ("", "")
 
     @property
     def width(self) -> int:
         """Columns of a line."""
-        return columns_of(self._stream if self.is_terminal else None)
+        return self._console.width
 
     @property
     def height(self) -> int:
         """Rows of the terminal."""
-        from shutil import get_terminal_size
-
-        return max(get_terminal_size((PLAIN_WIDTH, 24)).lines, 8)
-
-    @property
-    def can_redraw(self) -> bool:
-        """Whether lines can be written over: on a terminal that knows control codes."""
-        return self._console is not None
-
-    def redraw(self, lines: Sequence[str]) -> None:
-        """Lines in place of those of the last call, if nothing has been written since."""
-        self._end_piece()
-        over = f"\x1b[{self._drawn}F\x1b[J" if self._drawn else ""
-        width = self.width
-        text = "\n".join(fit(" ".join(clean(line).splitlines()), width) for line in lines)
-        self._write(over + text, "", "\n")
-        self._drawn = len(lines)
+        return max(self._console.height, 8)
 
     def line(self, text: str, style: str = "") -> None:
         """One line; what does not fit is cut."""
         if not self._quiet:
-            self._end_piece()
-            self._write(fit(" ".join(clean(text).splitlines()), self.width), style, "\n")
+            self._print(_one_line(" ".join(clean(text).splitlines()), style, self.width))
 
-    def paragraph(self, text: str, style: str = "", *, always: bool = False) -> None:
+    def paragraph(
+        self, text: str, style: str = "", *, indent: int = 0, always: bool = False
+    ) -> None:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
-            self._end_piece()
-            shown = clean(text)
-            self._write(wrapped(shown, self.width) if self.is_terminal else shown, style, "\n")
+            shown = Text(clean(text), style, overflow="ignore")
+            self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
 
-    def live(self, text: str) -> None:
-        """A line that holds until anything else is written; only where lines can be redrawn."""
+    def pin(self, lines: Lines) -> None:
+        """Have these lines below all others, asked for and drawn anew until `release`."""
         if self.can_redraw:
-            drawn = self._drawn
-            self._end_piece()
-            line = fit(" ".join(clean(text).splitlines()), self.width - 1)
-            self._write(f"\x1b[2m{line}\x1b[22m", "", "")
-            self._is_live = True
-            self._drawn = drawn
+            self._pinned = lines
+            self._begin_live()
+
+    def live(self, head: str, text: str = "") -> None:
+        """Have the end of a text that is being written at the bottom, until `end_live`."""
+        if self.can_redraw:
+            self._draft = " ".join(clean(head).splitlines()), text[-_KEPT:]
+            self._begin_live()
 
     def end_live(self) -> None:
-        """Erase the line that is written over."""
-        if self._is_live:
-            drawn = self._drawn
-            self._write("", "", "")
-            self._drawn = drawn
+        """Erase the text that was being written."""
+        self._draft = "", ""
+        if self._live is not None and self._pinned is None:
+            self.release()
 
-    def prompt(self, text: str) -> None:
-        """Words before a line that the person types; even when the screen is quiet."""
-        self._end_piece()
-        self._write(clean(text), "", "")
+    def release(self) -> None:
+        """Leave the pinned lines as they are and redraw nothing any more."""
+        live, self._live = self._live, None
+        if live is not None:
+            self._draft = "", ""
+            live.transient = self._pinned is None
+            self._guarded(live.stop)
+        self._pinned = None
 
-    def piece(self, text: str, style: str = "") -> None:
-        """A piece of a text that goes on; only on a terminal."""
-        come = self._cleaner.feed(text) if self.is_terminal else ""
-        if not self._open:
-            come = come.lstrip()
-        if not come:
-            return
-        if self._wrap is None:
-            self._wrap = WordWrap(self.width)
-        self._style, self._open = style, True
-        self._write(self._wrap.feed(come), style, "")
+    def _begin_live(self) -> None:
+        if self._live is None:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._picture,
+                refresh_per_second=10,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._guarded(self._live.start)
 
-    def end_text(self) -> bool:
-        """End a text that came in pieces; whether there was one."""
-        was_open = self._open
-        self.end_live()
-        self._end_piece()
-        self._cleaner = Cleaner()
-        return was_open
+    def _picture(self) -> RenderableType:
+        lines = self._pinned() if self._pinned is not None else ()
+        shown = [_one_line(_with_margin(line), "", self.width) for line in lines]
+        head, text = self._draft
+        if head and text:
+            room = max(self.width - len(head) - 1, 1)
+            shown.append(_one_line(head + _end_of(flat(text), room), "dim", self.width - 1))
+        elif text:
+            broken = Text("  " + clean(text).strip()).wrap(self._console, self.width - 1)
+            shown += [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
+        return Group(*shown)
 
-    def _end_piece(self) -> None:
-        if self._open and self._wrap is not None:
-            self._write(self._wrap.end(), self._style, "\n")
-            self._open, self._wrap = False, None
+    def _print(self, shown: RenderableType) -> None:
+        if self.can_redraw:
+            self._guarded(lambda: self._console.print(shown, crop=False))
+        else:
+            text = shown if isinstance(shown, Text) else getattr(shown, "renderable", shown)
+            self._guarded(lambda: self._write_plain(str(text)))
 
-    def _write(self, text: str, style: str, end: str) -> None:
-        self._drawn = 0
-        try:
-            if self._is_live:
-                self._is_live = False
-                self._stream.write(_ERASE)
-            if style and text and self._console is not None:
-                self._console.print(_styled(text, style), end=end, soft_wrap=True)
-            else:
-                self._stream.write(text + end)
+    def _write_plain(self, text: str) -> None:
+        if self.is_terminal:
+            self._console.print(Text(text, overflow="ignore"), crop=False)
+        else:
+            self._stream.write(f"{text}\n")
             self._stream.flush()
+
+    def _guarded(self, write: Callable[[], object]) -> None:
+        try:
+            write()
         except OSError:
-            self._quiet, self.is_terminal = True, False
+            self._quiet, self.is_terminal, self.can_redraw = True, False, False
             discard(self._stream)
 
 
-def columns_of(stream: TextIO | None) -> int:
-    """Columns of a line: what COLUMNS says, else the terminal, else 80; at least 20."""
-    columns = os.environ.get("COLUMNS", "")
-    wanted = int(columns) if columns.isdigit() else 0
-    if not wanted and stream is not None:
-        with contextlib.suppress(OSError):
-            wanted = os.get_terminal_size(stream.fileno()).columns
-    return max(wanted, NARROWEST) if wanted else PLAIN_WIDTH
+def _one_line(text: str, style: str, width: int) -> Text:
+    line = Text(text, style, no_wrap=True, end="")
+    line.truncate(width, overflow="ellipsis")
+    line.end = "\n"
+    return line
+
+
+def _with_margin(line: str) -> str:
+    """A line without control characters, with the blanks that it begins with."""
+    return " " * (len(line) - len(line.lstrip(" "))) + flat(line)
+
+
+def _end_of(text: str, width: int) -> str:
+    """The end of a text, behind an ellipsis, in a width in cells of the terminal."""
+    from rich.cells import cell_len, chop_cells
+
+    if cell_len(text) <= width:
+        return text
+    backwards = chop_cells(text[::-1], max(width - 1, 1))[0]
+    return "…" + backwards[::-1]
 
 
 def discard(stream: TextIO) -> None:
@@ -179,15 +192,3 @@ def unwritable(error: OSError) -> str:
         f"stdout cannot be written to ({error.strerror}), so not all was printed; what a run found "
         "is kept: `manus threads` lists the threads, `manus show THREAD` tells it again."
     )
-
-
-def _console(stream: TextIO) -> Console:
-    from rich.console import Console
-
-    return Console(file=stream, force_terminal=True, highlight=False)
-
-
-def _styled(text: str, style: str) -> Text:
-    from rich.text import Text
-
-    return Text(text, style)

@@ -17,14 +17,6 @@ _ESCAPE = re.compile(
     """,
     re.VERBOSE,
 )
-_UNFINISHED = re.compile(
-    r"""(?:
-    (?:\x1b\[|\x9b)[0-?]*[ -/]*
-    | (?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]{0,200}\x1b?
-    | \x1b[ -/]*
-    )\Z""",
-    re.VERBOSE,
-)
 # What is left of control characters, the marks that turn the direction of writing (they make a
 # line read differently from what it is), and halves of characters, which cannot be encoded.
 _DROPPED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -37,21 +29,6 @@ def clean(text: str) -> str:
     return _HALVES.sub("\ufffd", _DROPPED.sub("", text))
 
 
-class Cleaner:
-    """`clean` for a text that comes in pieces: a sequence may begin in one and end in the next."""
-
-    def __init__(self) -> None:
-        self._held = ""
-
-    def feed(self, piece: str) -> str:
-        """What can be shown of the text so far and was not yet."""
-        text = self._held + piece
-        unfinished = _UNFINISHED.search(text)
-        cut = unfinished.start() if unfinished else len(text) - text.endswith("\r")
-        self._held = text[cut:]
-        return clean(text[:cut])
-
-
 def flat(text: str) -> str:
     """The text on one line."""
     return " ".join(clean(text).split())
@@ -61,19 +38,7 @@ def fit(line: str, width: int) -> str:
     """The line, cut with an ellipsis to a width in cells of the terminal."""
     if cell_len(line) <= width:
         return line
-    cut = set_cell_size(line, max(width - 1, 0)).rstrip()
-    return line[: len(cut)].rstrip() + "…"
-
-
-def fit_end(line: str, width: int) -> str:
-    """The end of the line, behind an ellipsis, in a width in cells of the terminal."""
-    if cell_len(line) <= width:
-        return line
-    end = len(line)
-    room = width - 1
-    while end > 0 and (room := room - cell_len(line[end - 1])) >= 0:
-        end -= 1
-    return ("…" + line[end:].lstrip()) if width > 0 else ""
+    return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
 
 
 def first_line(text: str) -> str:

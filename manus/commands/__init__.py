@@ -1,55 +1,55 @@
-"""The commands by name. Each is a module with these four names; only its `execute` imports much."""
+"""The commands, one a module. Only the body of a command imports what is slow."""
 
 from __future__ import annotations
 
-import argparse
-from typing import Protocol, cast
+import click
 
-from manus.commands import (
-    doctor,
-    flow,
-    graph,
-    import_config,
-    mcp,
-    profiles,
-    report,
-    resume,
-    run,
-    show,
-    threads,
-    watch,
+from manus import __version__
+from manus.commands.doctor import doctor
+from manus.commands.graph import graph
+from manus.commands.import_config import import_config
+from manus.commands.mcp import mcp
+from manus.commands.profiles import profiles
+from manus.commands.report import report
+from manus.commands.resume import resume
+from manus.commands.run import flow, run
+from manus.commands.show import show
+from manus.commands.threads import threads
+from manus.commands.watch import watch
+
+EXIT_CODES = (
+    "Exit codes: 0 finished with success, 1 not, 2 wrong usage or configuration, 130 after Ctrl-C."
 )
 
 
-class Command(Protocol):
-    """One command."""
+class InOrder(click.Group):
+    """Lists its commands in the order in which they were added."""
 
-    SUMMARY: str
-
-    @staticmethod
-    def is_available() -> bool:
-        """Whether it can be used here; else it is not shown."""
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Declare its arguments."""
-
-    @staticmethod
-    def execute(args: argparse.Namespace) -> int:
-        """Carry it out and give the exit code."""
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        return list(self.commands)
 
 
-COMMANDS = {
-    "run": cast(Command, run),
-    "flow": cast(Command, flow),
-    "resume": cast(Command, resume),
-    "threads": cast(Command, threads),
-    "show": cast(Command, show),
-    "report": cast(Command, report),
-    "watch": cast(Command, watch),
-    "profiles": cast(Command, profiles),
-    "graph": cast(Command, graph),
-    "mcp": cast(Command, mcp),
-    "import-config": cast(Command, import_config),
-    "doctor": cast(Command, doctor),
-}
+@click.group(
+    cls=InOrder, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, message="manus %(version)s")
+def program() -> None:
+    """A general agent: it thinks, acts and plans, step by step, until a task is done."""
+
+
+for command in (
+    run,
+    flow,
+    resume,
+    threads,
+    show,
+    report,
+    watch,
+    profiles,
+    graph,
+    mcp,
+    import_config,
+    doctor,
+):
+    program.add_command(command)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
-SUMMARY = "Check what is there and what is missing"
-
-
-def is_available() -> bool:
-    """Always."""
-    return True
+from manus.options import json_array
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None but the common ones."""
-    parser.add_argument("--json", action="store_true", help="a JSON array on stdout")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """Check everything; 0 if a run can be begun."""
+@click.command()
+@json_array
+def doctor(json: bool) -> int:
+    """Check what is there and what is missing."""
     from manus.doctor import examine, print_findings
     from manus.report import print_json
 
     findings = examine()
-    if args.json:
+    if json:
         print_json([finding.as_json() for finding in findings])
     else:
         print_findings(findings)

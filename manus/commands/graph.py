@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-
-from manus.graphs import kinds
-
-SUMMARY = "Print a graph as Mermaid"
+import click
 
 
-def is_available() -> bool:
-    """Always."""
-    return True
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which graph."""
-    parser.add_argument("kind", nargs="?", choices=kinds(), default="agent", help="(agent)")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """Print the drawing on stdout."""
+@click.command()
+@click.argument("kind", default="agent", type=click.Choice(["agent", "flow"]))
+def graph(kind: str) -> int:
+    """Print a graph as Mermaid."""
     from manus.graphs import build
     from manus.report import print_output
 
-    print_output(build(args.kind, "manus").get_graph().draw_mermaid())
+    print_output(build(kind, "manus").get_graph().draw_mermaid())
     return 0

@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-SUMMARY = "Take over the configuration of OpenManus (config.toml, mcp.json)"
+import click
+
+from manus.options import json_object
 
 
-def is_available() -> bool:
-    """Always."""
-    return True
+@click.command("import-config")
+@click.argument("path", default=".", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    metavar="FILE",
+    default="manus.toml",
+    type=click.Path(path_type=Path),
+    help="The file to write (manus.toml).",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@json_object
+def import_config(path: Path, output: Path, force: bool, json: bool) -> int:
+    """Take over the configuration of OpenManus: config.toml, mcp.json.
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """From where, and to where."""
-    parser.add_argument(
-        "path",
-        nargs="?",
-        default=".",
-        metavar="PATH",
-        help="config.toml, mcp.json, or a folder with them or their config/ in it (default: here)",
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", default="manus.toml", help="the file to write (manus.toml)"
-    )
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
-    parser.add_argument("--json", action="store_true", help="the account as one JSON object")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """Write ours, and give an account of every setting."""
-    from manus.openmanus.account import as_json, as_text
-    from manus.openmanus.files import read_configuration
-    from manus.openmanus.translate import translate
-    from manus.openmanus.write import write_settings
+    PATH is one of them, or a folder with them or their config/ in it (default: here).
+    """
+    from manus.import_config import as_text, read_configuration, translate, write_settings
     from manus.report import print_json, print_output
 
-    found = read_configuration(Path(args.path))
-    done = translate(found.config, found.servers)
-    output = Path(args.output)
-    write_settings(done, found.files, output, replace=args.force)
-    if args.json:
-        print_json(as_json(done, found.files, output))
+    config, servers, files = read_configuration(path)
+    done = translate(config, servers)
+    write_settings(done, files, output, replace=force)
+    if json:
+        taken = [{"from": theirs, "to": ours} for theirs, ours in done.taken]
+        left = [{"from": theirs, "why": why} for theirs, why in done.left]
+        print_json({"files": list(map(str, files)), "output": str(output), "taken": taken, "left": left})
     else:
-        print_output(as_text(done, found.files, output, _columns()))
+        print_output(as_text(done, files, output))
     return 0
-
-
-def _columns() -> int | None:
-    """As wide as the terminal; whole lines where there is none."""
-    import shutil
-    import sys
-
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -2,63 +2,66 @@
 
 from __future__ import annotations
 
-import argparse
+import asyncio
+from typing import TYPE_CHECKING
 
-from manus.options import positive, read_settings
-from manus.state.errors import UsageError
+import click
 
-SUMMARY = "List the MCP servers and their tools, or be such a server"
+from manus.options import PORT, json_array, workspace_option
+
+if TYPE_CHECKING:
+    from manus.state.settings import Settings
+
 _PORT = 8765
 
 
-def is_available() -> bool:
-    """Always."""
-    return True
+@click.group()
+def mcp() -> None:
+    """List the MCP servers and their tools, or be such a server."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to do."""
-    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    listing = what.add_parser("list", help="connect the configured servers and list their tools")
-    listing.add_argument("--json", action="store_true", help="a JSON array on stdout")
-    serving = what.add_parser(
-        "serve", help="offer our tools, `agent` and `flow` over stdin and stdout, or HTTP"
-    )
-    serving.add_argument("--http", action="store_true", help="streamable HTTP, at /mcp")
-    serving.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
-    serving.add_argument("--port", metavar="N", type=_port, default=_PORT, help=f"({_PORT})")
-    serving.add_argument("--profile", metavar="NAME", help="whose tools are offered (manus)")
-    serving.add_argument(
-        "--workspace", metavar="DIR", help="the directory to work in (default ./workspace)"
-    )
+@mcp.command("list")
+@json_array
+def list_(json: bool) -> int:
+    """Connect the configured servers and list their tools."""
+    settings = _settings()
+    from manus.mcp.listing import list_servers
+
+    return asyncio.run(list_servers(settings, as_json=json))
 
 
-def _port(text: str) -> int:
-    return 0 if text == "0" else positive(text)
+@mcp.command("serve")
+@click.option("--http", is_flag=True, help="Streamable HTTP, at /mcp.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
+@click.option("--port", metavar="N", type=PORT, default=_PORT, help=f"({_PORT})")
+@click.option("--profile", metavar="NAME", help="Whose tools are offered (manus).")
+@workspace_option
+def serve(http: bool, host: str, port: int, profile: str | None, workspace: str | None) -> int:
+    """Offer our tools, `agent` and `flow` over stdin and stdout, or HTTP."""
+    settings = _settings()
+    from manus.mcp.serve import serve as serve_tools
+    from manus.configuration import workspace_of
+    from manus.traces import sending_traces
+
+    place = workspace_of(settings, workspace)
+    address = (host, port) if http else None
+    with sending_traces():
+        return asyncio.run(serve_tools(settings, profile or settings.profile, place, address))
 
 
-def execute(args: argparse.Namespace) -> int:
-    """Do it.
+def _settings() -> Settings:
+    """The settings, once it is known that there is the package for MCP.
 
     Raises:
-        UsageError: the package for MCP is not installed.
+        UsageError: it is not installed.
     """
-    import asyncio
-
+    from manus.configuration import is_installed, read_settings
     from manus.logs import set_up_logging
-    from manus.preflight import is_installed
+    from manus.state.errors import UsageError
     from manus.tools.load_mcp_tools import NOT_INSTALLED
 
     if not is_installed("mcp"):
         raise UsageError(NOT_INSTALLED.replace("MCP servers are configured, but the", "The"))
     settings = read_settings()
     set_up_logging()
-    if args.what == "list":
-        from manus.mcp.listing import list_servers
-
-        return asyncio.run(list_servers(settings, as_json=args.json))
-    from manus.mcp.serve import serve
-    from manus.traces import sending_traces
-
-    with sending_traces():
-        return asyncio.run(serve(settings, args))
+    return settings

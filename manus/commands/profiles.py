@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Any
+
+import click
+
+from manus.options import json_array
 
 if TYPE_CHECKING:
     from manus.state.profile import Profile
 
-SUMMARY = "List the agent profiles"
 
-
-def is_available() -> bool:
-    """Always."""
-    return True
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How to print them."""
-    parser.add_argument("--json", action="store_true", help="a JSON array on stdout")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """List them."""
+@click.command()
+@json_array
+def profiles(json: bool) -> int:
+    """List the agent profiles."""
+    from manus.configuration import read_settings
     from manus.graph.profiles import PROFILES, all_profiles
-    from manus.options import read_settings
     from manus.report import print_json
 
     read_settings()  # before the profiles: what the file says wrong elsewhere is told first
-    profiles = all_profiles()
-    if args.json:
-        print_json([_as_json(p, own=name not in PROFILES) for name, p in profiles.items()])
+    found = all_profiles()
+    if json:
+        print_json([_as_json(p, own=name not in PROFILES) for name, p in found.items()])
     else:
-        for name, profile in profiles.items():
+        for name, profile in found.items():
             _print(profile, own=name not in PROFILES)
     return 0
 
@@ -51,18 +44,15 @@ def _as_json(profile: Profile, *, own: bool) -> dict[str, Any]:
 
 
 def _print(profile: Profile, *, own: bool) -> None:
-    """One profile, as wide as the terminal."""
-    import shutil
+    from rich.padding import Padding
 
+    from manus.screen import console_of
     from manus.text import clean, count, flat
-    from manus.wrap import WordWrap
 
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
     origin = ", from manus.toml" if own else ""
     sys.stdout.write(f"{clean(profile.name)} ({count(profile.max_steps, 'step')}{origin})\n")
     for line in (flat(profile.description), f"tools: {', '.join(_tool_names(profile))}"):
-        wrap = WordWrap(columns)
-        sys.stdout.write(f"{wrap.feed(line)}{wrap.end()}\n")
+        console_of(sys.stdout).print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
 def _tool_names(profile: Profile) -> list[str]:

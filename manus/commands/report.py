@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manus.options import read_settings, thread_id
+import click
+
+from manus.options import thread_argument
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from manus.state.settings import Settings
 
-SUMMARY = "Write a thread as one HTML page"
 
+@click.command()
+@thread_argument
+@click.option(
+    "-o", "--output", metavar="FILE", help="The page (default THREAD.html); - for stdout."
+)
+@click.option("--open", "show", is_flag=True, help="Show it in the browser.")
+def report(thread: str, output: str | None, show: bool) -> int:
+    """Write a thread as one HTML page."""
+    from manus.configuration import read_settings
 
-def is_available() -> bool:
-    """Always."""
-    return True
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The thread, and where the page goes."""
-    parser.add_argument("thread", metavar="THREAD", type=thread_id, help="the thread's id")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the page (default THREAD.html); - for stdout"
-    )
-    parser.add_argument("--open", action="store_true", help="show it in the browser")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """Write the page."""
-    import asyncio
-    from pathlib import Path
-
-    html = asyncio.run(_page(args.thread, read_settings()))
-    if args.output == "-":
-        sys.stdout.buffer.write(html.encode("utf-8", "replace"))
+    html = asyncio.run(_page(thread, read_settings())).encode("utf-8", "replace")
+    if output == "-":
+        sys.stdout.buffer.write(html)
         sys.stdout.buffer.flush()
         return 0
-    path = Path(args.output) if args.output else Path(_file_name(args.thread))
+    path = Path(output or _file_name(thread))
     _write(path, html)
-    sys.stderr.write(f"The report on the thread {args.thread} is in {path}.\n")
-    if args.open:
+    sys.stderr.write(f"The report on the thread {thread} is in {path}.\n")
+    if show:
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())
@@ -70,7 +60,7 @@ def _file_name(thread: str) -> str:
     return f"{kept[:80] or 'thread'}.html"
 
 
-def _write(path: Path, html: str) -> None:
+def _write(path: Path, html: bytes) -> None:
     """Put the page in its place, whole or not at all.
 
     Raises:
@@ -83,9 +73,9 @@ def _write(path: Path, html: str) -> None:
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
         if path.exists() and not path.is_file():  # such as /dev/stdout: nothing to be replaced
-            path.write_text(html, "utf-8", "replace")
+            path.write_bytes(html)
             return
-        write_atomically(path, html.encode("utf-8", "replace"))
+        write_atomically(path, html)
     except OSError as error:
         raise UsageError(
             f"The report cannot be written to {path} ({error.strerror}); choose another file "

@@ -1,26 +1,30 @@
-"""`manus run`: a request, worked on until it ends."""
+"""`manus run` and `manus flow`: a request, worked on until it ends."""
 
 from __future__ import annotations
 
-import argparse
+from typing import Any
 
-from manus.options import add_new_run_options
+import click
 
-SUMMARY = "Work on a request"
-
-
-def is_available() -> bool:
-    """Always."""
-    return True
+from manus.options import RunOptions, new_run_options
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The request, its thread, and the options of a run."""
-    add_new_run_options(parser)
-
-
-def execute(args: argparse.Namespace) -> int:
-    """Begin a run of the agent graph."""
+@click.command()
+@new_run_options
+def run(**chosen: Any) -> int:
+    """Work on a request."""
     from manus.begin import begin
 
-    return begin("agent", args)
+    return begin("agent", RunOptions(**chosen))
+
+
+@click.command()
+@new_run_options
+@click.option(
+    "--approve-plan", is_flag=True, help="Show each plan and wait until you approve it."
+)
+def flow(**chosen: Any) -> int:
+    """Plan a request first, then work on the plan step by step."""
+    from manus.begin import begin
+
+    return begin("flow", RunOptions(**chosen))

@@ -1,64 +1,57 @@
-"""`manus threads`: list threads, or delete some."""
+"""`manus threads`: what has been worked on, and deleting of it."""
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from manus.options import positive, read_settings, thread_id
-from manus.state.errors import StorageError
+import click
+
+from manus.options import COUNT, THREAD_ID, json_array
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
     from manus.state.settings import Settings
     from manus.threads import Thread
 
-SUMMARY = "List threads, the newest first, or delete some"
-_HEAD = ("THREAD", "STATUS", "STEPS", "AGE", "REQUEST")
+_WIDE = 10_000
+"""Columns of the table where nobody looks at it."""
 
 
-def is_available() -> bool:
-    """Always."""
-    return True
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How many to list, and which to delete."""
-    parser.add_argument("--limit", metavar="N", type=positive, default=20, help="how many (20)")
-    parser.add_argument(
-        "--delete",
-        metavar="ID",
-        type=thread_id,
-        action="append",
-        default=[],
-        help="delete this thread with its journal and archive; what it did to files stays",
-    )
-    parser.add_argument("--json", action="store_true", help="a JSON array on stdout")
-
-
-def execute(args: argparse.Namespace) -> int:
-    """List or delete."""
-    import asyncio
+@click.command()
+@click.option("--limit", metavar="N", type=COUNT, default=20, help="How many (20).")
+@click.option(
+    "--delete",
+    metavar="ID",
+    type=THREAD_ID,
+    multiple=True,
+    help="Delete this thread with its journal and archive; what it did to files stays.",
+)
+@json_array
+def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
+    """List threads, the newest first, or delete some."""
+    from manus.configuration import read_settings
 
     settings = read_settings()
-    if args.delete:
-        return asyncio.run(_delete(settings, args.delete))
-    return asyncio.run(_list(settings, args))
+    if delete:
+        return asyncio.run(_delete(settings, delete))
+    return asyncio.run(_list(settings, limit, as_json=json))
 
 
-async def _list(settings: Settings, args: argparse.Namespace) -> int:
+async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
     from manus.checkpoint import open_store
     from manus.report import print_json
 
     async with open_store(settings) as store:
-        threads = [t for i in await store.recent(args.limit) if (t := await _look_up(store, i))]
+        found = [t for i in await store.recent(limit) if (t := await _look_up(store, i))]
         place = store.place
-    if args.json:
-        print_json([thread.as_json() for thread in threads])
-    elif threads:
-        print_table(threads)
+    if as_json:
+        print_json([thread.as_json() for thread in found])
+    elif found:
+        _print_table(found)
     else:
         sys.stderr.write(f"There are no threads yet in {place}.\n")
     return 0
@@ -67,6 +60,7 @@ async def _list(settings: Settings, args: argparse.Namespace) -> int:
 async def _look_up(store: Store, found: str) -> Thread | None:
     from dataclasses import replace
 
+    from manus.state.errors import StorageError
     from manus.threads import is_being_worked_on, read_thread
 
     try:
@@ -81,32 +75,37 @@ async def _look_up(store: Store, found: str) -> Thread | None:
     return thread
 
 
-def print_table(threads: list[Thread]) -> None:
+def _print_table(threads: list[Thread]) -> None:
     """One line a thread; as wide as the terminal, and whole where there is none."""
-    import shutil
+    from rich.table import Table
+    from rich.text import Text
 
-    from manus.text import fit, flat
+    from manus.screen import console_of
+    from manus.text import clean, flat
     from manus.threads import age
 
     now = datetime.now(UTC)
-    rows = [_HEAD] + [
-        (t.thread_id, t.status, str(t.steps), age(t.updated, now), flat(t.request)) for t in threads
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
-    most = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        sys.stdout.write(fit("  ".join([*cells, row[-1]]).rstrip(), most) + "\n")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
+    for head in ("THREAD", "STATUS", "STEPS", "AGE", "REQUEST"):
+        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == "REQUEST" else "fold")
+    for t in threads:
+        row = (t.thread_id, t.status, str(t.steps), age(t.updated, now), flat(t.request))
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    console = console_of(sys.stdout)
+    if not sys.stdout.isatty():
+        console.width = _WIDE
+    for line in console.render_lines(table, pad=False):
+        sys.stdout.write("".join(segment.text for segment in line).rstrip() + "\n")
 
 
-async def _delete(settings: Settings, ids: list[str]) -> int:
+async def _delete(settings: Settings, ids: Sequence[str]) -> int:
     from manus.checkpoint import open_store
     from manus.records import delete_records
     from manus.threads import get_thread
 
     async with open_store(settings) as store:
-        threads = [await get_thread(store, given) for given in ids]
-        for thread in threads:
+        found = [await get_thread(store, given) for given in ids]
+        for thread in found:
             async with store.hold(thread.thread_id):
                 # first, so that the command can be given again if it is stopped in between
                 left = await delete_records(store, thread)

@@ -1,0 +1,135 @@
+"""The settings and the context that a command works with, and what is checked before a run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from manus.state.errors import SettingsError
+
+if TYPE_CHECKING:
+    from manus.options import RunOptions
+    from manus.state.context import Context
+    from manus.state.model_settings import ModelSettings
+    from manus.state.settings import Settings
+
+_NOT_FILES_OF_A_USER = {"manus.toml", "workspace"}
+
+
+def read_settings() -> Settings:
+    """The settings of the environment, a `.env` file here, and `manus.toml`.
+
+    Raises:
+        SettingsError: one does not fit.
+    """
+    from manus.state.settings import load_settings
+
+    if os.path.exists(".env"):  # noqa: PTH110 - pathlib costs more than the question
+        from dotenv import load_dotenv
+
+        load_dotenv(".env", override=False)
+    return load_settings(os.environ)
+
+
+def read_context(args: RunOptions, **known: Any) -> Context:
+    """What the flags choose for a run, over what is known of it; of a budget in words."""
+    from manus.budget_option import merged
+    from manus.state.context import Context
+
+    chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
+    if args.approve_plan:
+        chosen["approve_plan"] = True
+    given = {name: value for name, value in chosen.items() if value is not None}
+    if limits := merged(known.pop("budget", ""), args.budget):
+        given["budget"] = limits
+    interactive = sys.stdin is not None and sys.stdin.isatty()
+    return Context(**{**known, **given, "interactive": interactive})
+
+
+def main_model(settings: Settings, model: str | None = None) -> ModelSettings:
+    """The endpoint of the main role, with the model that was chosen for the run."""
+    return settings.for_role("main").at(model, None)
+
+
+def check_model(endpoint: ModelSettings) -> None:
+    """Check that a model can be asked at all; nothing is sent.
+
+    Raises:
+        SettingsError: none is configured, its address is none, or there is no such recording.
+    """
+    from manus.models.model_names import NOT_CONFIGURED, REPLAY, is_configured
+
+    if not is_configured(endpoint):
+        raise SettingsError(NOT_CONFIGURED)
+    spec = endpoint.model or ""
+    if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
+        raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
+    if endpoint.base_url is not None:
+        check_address(endpoint.base_url)
+
+
+def check_address(text: str) -> None:
+    """Check the address of a model's server.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    from manus.models.model_names import shown_address
+
+    try:
+        address = urlsplit(text)
+        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise SettingsError(
+            f"The model server at {shown_address(text)} cannot be asked, since this is not an "
+            "address; MANUS_BASE_URL must look like http://localhost:11434/v1."
+        )
+
+
+def workspace_of(settings: Settings, chosen: str | None = None) -> str:
+    """The workspace: what was chosen or set; else this folder in a project, else ./workspace."""
+    if chosen is not None:
+        return chosen
+    if "workspace" in settings.model_fields_set or not is_project(Path.cwd()):
+        return settings.workspace
+    return "."
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder is part of a git repository or holds files of the user's.
+
+    A home folder holds files of all kinds and is no project.
+    """
+    if folder in (Path.home(), Path(folder.anchor)):
+        return False
+    if any((place / ".git").exists() for place in (folder, *folder.parents)):
+        return True
+    names = (entry.name for entry in folder.iterdir())
+    return any(name[0] != "." and name not in _NOT_FILES_OF_A_USER for name in names)
+
+
+def check_workspace(settings: Settings, context: Context) -> Path:
+    """Make the workspace, and give its place. Blocking.
+
+    Raises:
+        UsageError: it cannot be made or written to.
+    """
+    from manus.tools.workspace import Workspace
+
+    workspace = Workspace(workspace_of(settings, context.workspace))
+    workspace.prepare()
+    return workspace.root
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module could be imported; a top-level one is not imported to find out."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
