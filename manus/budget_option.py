@@ -24,19 +24,12 @@ _WANTED = {
 Limits = dict[str, float]
 
 
-class BudgetType(click.ParamType):
-    """Limits by kind. The option can be given more than once: the last word on a limit counts."""
-
-    name = "limits"
-
-    def convert(
-        self, value: str | Limits, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Limits:
-        """Read them."""
-        try:
-            return value if isinstance(value, dict) else limits(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def limits_option(text: str) -> Limits:
+    """`limits` for an option, which can be given more than once: the last word on one counts."""
+    try:
+        return limits(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def limits(text: str) -> Limits:

@@ -111,7 +111,8 @@ def _unexpected(error: BaseException | None) -> str:
 
         traceback.print_exception(error)
     place = log_file()
-    where = f"its traceback is in {place} (MANUS_DEBUG=1 shows it)" if place else "see MANUS_DEBUG=1"
+    kept = f"its traceback is in {place} " if place else "no log can be written "
+    where = f"{kept}(MANUS_DEBUG=1 shows it)"
     said = f"{type(error).__name__}: {error}".rstrip(": ")
     return f"Something unexpected went wrong ({said}); {where}."
 

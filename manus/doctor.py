@@ -12,17 +12,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from manus.model_check import check_endpoint
-from manus.options import read_settings
-from manus.preflight import is_installed
-from manus.screen import NARROWEST, columns_of
+from manus.configuration import check_model, is_installed, read_settings, workspace_of
+from manus.models.errors import KEYS
+from manus.models.model_names import DEFAULT_MODEL, REPLAY, shown_address, split_spec
+from manus.screen import console_of
 from manus.state.errors import ManusError, SettingsError
 from manus.state.mcp_settings import McpServer
+from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings
 from manus.text import clean
-from manus.wrap import wrapped
+
+if TYPE_CHECKING:
+    import httpx
 
 _PACKAGES = ("langgraph", "langchain-openai", "langgraph-checkpoint-sqlite")
 _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
@@ -30,7 +33,10 @@ _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
 """What few machines can draw by themselves, and how the font list names it."""
 _WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
-_MARGIN = " " * 18
+_MARGIN = 18
+_TIMEOUT = 3.0
+"""Seconds that the model's server has to answer."""
+_OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,26 @@ class Finding:
 def print_findings(findings: list[Finding]) -> None:
     """One line each on stdout, and a verdict."""
     for finding in findings:
-        sys.stdout.write(f"{_WORD[finding.state]} {finding.name:<10}{_indented(finding.text)}\n")
+        _print(f"{_WORD[finding.state]} {finding.name}", finding.text)
         if finding.remedy:
-            sys.stdout.write(f"{_MARGIN}{_indented(finding.remedy)}\n")
+            _print("", finding.remedy)
     missing = [finding.name for finding in findings if finding.state == "missing"]
     verdict = f"Not ready: {', '.join(missing)}." if missing else "Ready."
     sys.stdout.write(f"\n{verdict}\n")
 
 
-def _indented(text: str) -> str:
-    """The text in its column; on a terminal, broken between words."""
-    text = clean(text)
+def _print(label: str, text: str) -> None:
+    """A text in its column; on a terminal, broken between words."""
+    from rich.text import Text
+
+    lines = clean(text).splitlines()
     if sys.stdout.isatty():
-        text = wrapped(text, max(columns_of(sys.stdout) - len(_MARGIN), NARROWEST))
-    return text.replace("\n", f"\n{_MARGIN}")
+        console = console_of(sys.stdout)
+        broken = Text(clean(text)).wrap(console, console.width - _MARGIN)
+        lines = [line.plain.rstrip() for line in broken]
+    for line in lines:
+        sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
+        label = ""
 
 
 def examine() -> list[Finding]:
@@ -102,38 +114,107 @@ def _packages() -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    state, text, remedy = check_endpoint(settings.for_role("main"))
-    yield Finding("model", state, text, remedy)
+    endpoint = settings.for_role("main")
+    try:
+        check_model(endpoint)
+    except SettingsError as error:
+        text, _, remedy = str(error).partition(": ")
+        yield Finding("model", "missing", text, remedy[:1].upper() + remedy[1:])
+        return
+    spec = endpoint.model or DEFAULT_MODEL
+    provider, name = split_spec(spec)
+    if spec.startswith(REPLAY):
+        yield Finding("model", "ok", f"plays the recording {spec.removeprefix(REPLAY)}")
+    elif provider != "openai":
+        yield Finding("model", "ok", f"{spec} (not asked: only compatible servers are)")
+    elif endpoint.api_key is None and endpoint.base_url is None:
+        remedy = "Set OPENAI_API_KEY or MANUS_API_KEY."
+        yield Finding("model", "missing", f"{spec} has no key", remedy)
+    else:
+        yield _asked(endpoint, name)
+
+
+def _asked(endpoint: ModelSettings, name: str) -> Finding:
+    """What the model's server says when it is asked for its models."""
+    import httpx
+
+    base = (endpoint.base_url or _OPENAI).rstrip("/")
+    key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
+    fields = {"Authorization": f"Bearer {key}"}
+    address = shown_address(base)
+    try:
+        reply = httpx.get(f"{base}/models", headers=fields, timeout=_TIMEOUT)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        said = (str(error) or type(error).__name__).replace(key, "…")
+        remedy = "Start the server, or check MANUS_BASE_URL and the network."
+        return Finding("model", "missing", f"{name}: {address} cannot be reached ({said})", remedy)
+    status = reply.status_code
+    if status in (401, 403):
+        said = f"{name}: {address} refuses the key ({status})"
+        return Finding("model", "missing", said, f"Check {KEYS['openai']}.")
+    if status >= 500:
+        said = f"{name}: {address} answers {status}"
+        return Finding("model", "warning", said, "Try again later.")
+    names = _names(reply)
+    if not names or name in names or f"{name}:latest" in names:
+        return Finding("model", "ok", f"{name} at {address}")
+    some = ", ".join(names[:5])
+    remedy = f"It lists {len(names)}, among them {some}. Set MANUS_MODEL to one of them."
+    return Finding("model", "warning", f"{name} is not in the list of {address}", remedy)
+
+
+def _names(reply: httpx.Response) -> list[str]:
+    """The names of a list of models; none of what is no list."""
+    try:
+        return [str(model["id"]) for model in reply.json()["data"]]
+    except (KeyError, TypeError, ValueError):
+        return []
 
 
 def _threads(settings: Settings) -> Iterator[Finding]:
-    async def open_it() -> str:
-        from manus.checkpoint import open_store
+    from manus.checkpoint import default_file, open_store
 
+    async def open_it() -> str:
         async with open_store(settings) as store:
             await store.recent(1)
             return store.place
 
+    file = Path(settings.checkpoint or default_file())
     try:
-        yield Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
+        if "://" not in str(settings.checkpoint) and not file.exists():
+            _check_writable(file.parent)
+            yield Finding("threads", "ok", f"kept in {file} (made by the first run)")
+        else:
+            yield Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
     except ManusError as error:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
         yield Finding("threads", "missing", str(error), remedy)
 
 
+def _check_writable(place: Path) -> None:
+    nearest = _nearest(place.absolute())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        raise SettingsError(f"{place} cannot be written to")
+
+
 def _workspace(settings: Settings) -> Iterator[Finding]:
-    place = Path(os.path.realpath(Path(settings.workspace).expanduser()))
-    nearest = _nearest(place)
-    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
-        will = "" if place == nearest else " (made by the first run)"
-        yield Finding("workspace", "ok", f"{place}{will}")
+    place = _workspace_place(settings)
+    try:
+        _check_writable(place)
+    except SettingsError as error:
+        remedy = "Choose another with --workspace or MANUS_WORKSPACE."
+        yield Finding("workspace", "missing", str(error), remedy)
         return
-    remedy = "Choose another with --workspace or MANUS_WORKSPACE."
-    yield Finding("workspace", "missing", f"{place} cannot be written to", remedy)
+    will = "" if place.is_dir() else " (made by the first run)"
+    yield Finding("workspace", "ok", f"{place}{will}")
+
+
+def _workspace_place(settings: Settings) -> Path:
+    return Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
 
 
 def _disk(settings: Settings) -> Iterator[Finding]:
-    place = _nearest(Path(os.path.realpath(Path(settings.workspace).expanduser())))
+    place = _nearest(_workspace_place(settings))
     free = shutil.disk_usage(place).free
     found = f"{free / 1e9:.1f} GB free at {place}"
     state: Literal["ok", "warning", "missing"] = (

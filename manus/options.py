@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from manus.budget_option import BudgetType, Limits
+from manus.budget_option import Limits, limits_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LONGEST_ID = 200
@@ -34,28 +34,19 @@ class RunOptions:
     quiet: bool = False
 
 
-class ThreadId(click.ParamType):
+def thread_id(text: str) -> str:
     """A thread's id: short, printable, without spaces at its ends."""
-
-    name = "id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check it."""
-        fits = value and value == value.strip() and len(value) <= _LONGEST_ID
-        if not (fits and value.isprintable()):
-            self.fail(
-                f"{value[:40]!r} cannot be a thread's id: 1 to {_LONGEST_ID} printable characters",
-                param,
-                ctx,
-            )
-        return value
+    if not text or text != text.strip() or len(text) > _LONGEST_ID or not text.isprintable():
+        raise click.BadParameter(
+            f"{text[:40]!r} cannot be a thread's id: 1 to {_LONGEST_ID} printable characters"
+        )
+    return text
 
 
-THREAD_ID = ThreadId()
 COUNT = click.IntRange(min=1)
 PORT = click.IntRange(0, LAST_PORT)
 
-thread_argument = click.argument("thread", metavar="THREAD", type=THREAD_ID)
+thread_argument = click.argument("thread", metavar="THREAD", type=thread_id)
 workspace_option = click.option(
     "--workspace",
     metavar="DIR",
@@ -70,7 +61,7 @@ _OF_RUN = (
     click.option(
         "--budget",
         metavar="LIMITS",
-        type=BudgetType(),
+        type=limits_option,
         multiple=True,
         help="Limits: tokens=200k,cost=0.50 (also seconds, model_calls, tool_calls).",
     ),
@@ -85,7 +76,7 @@ _OF_NEW_RUN = (
     click.option(
         "--thread",
         metavar="ID",
-        type=THREAD_ID,
+        type=thread_id,
         help="Go on with a thread, or name a new one.",
     ),
     click.option(

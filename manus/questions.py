@@ -109,7 +109,7 @@ def _session() -> PromptSession[str]:
         event.current_buffer.newline(copy_margin=False)
 
     @keys.add("c-c")
-    def _(event: Any) -> None:
+    def _(_: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import ending_of, in_words
-from manus.screen import Screen, console_of, discard, unwritable
+from manus.screen import Screen, console_of, discard, print_whole, unwritable
 from manus.state.errors import ManusError
 from manus.text import clean, count
 
@@ -41,7 +41,7 @@ def _print(text: str, *, markdown: bool) -> None:
     from rich.markdown import Markdown
     from rich.text import Text
 
-    shown: Markdown | Text = Text(text, overflow="ignore")
+    shown: Markdown | Text = Text(text)
     if markdown and not os.environ.get("NO_COLOR"):
         shown = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
         for token in shown.parsed:  # who writes a line break means one
@@ -49,7 +49,7 @@ def _print(text: str, *, markdown: bool) -> None:
                 inner.type = "hardbreak" if inner.type == "softbreak" else inner.type
     console = console_of(sys.stdout)
     with console.capture() as drawn:
-        console.print(shown, crop=False)
+        print_whole(console, shown)
     _put("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 

@@ -40,6 +40,12 @@ def console_of(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
 
 
+def print_whole(console: Console, shown: RenderableType) -> None:
+    """Print text broken between words; as it stands where a word, such as a path, is too long."""
+    words = shown.plain.split() if isinstance(shown, Text) else ()
+    console.print(shown, soft_wrap=any(len(word) > console.width for word in words))
+
+
 class Screen:
     """Writes for a person.
 
@@ -79,7 +85,7 @@ class Screen:
     ) -> None:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
-            shown = Text(clean(text), style, overflow="ignore")
+            shown = Text(clean(text), style)
             self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
 
     def pin(self, lines: Lines) -> None:
@@ -134,14 +140,14 @@ class Screen:
 
     def _print(self, shown: RenderableType) -> None:
         if self.can_redraw:
-            self._guarded(lambda: self._console.print(shown, crop=False))
+            self._guarded(lambda: print_whole(self._console, shown))
         else:
             text = shown if isinstance(shown, Text) else getattr(shown, "renderable", shown)
             self._guarded(lambda: self._write_plain(str(text)))
 
     def _write_plain(self, text: str) -> None:
         if self.is_terminal:
-            self._console.print(Text(text, overflow="ignore"), crop=False)
+            print_whole(self._console, Text(text))
         else:
             self._stream.write(f"{text}\n")
             self._stream.flush()

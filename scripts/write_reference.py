@@ -6,7 +6,6 @@ python scripts/write_reference.py --check   # 1, naming the pages, if one is not
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import click
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -32,7 +32,7 @@ def docstrings(kind: type) -> dict[str, str]:
     """The texts below a class's attributes, those of its bases included."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
-        if one.__module__.partition(".")[0] not in ("state", "tools", "graph"):
+        if one.__module__.partition(".")[0] != "manus":
             continue
         try:
             body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0]
@@ -158,46 +158,36 @@ def variable_rows() -> Iterator[str]:
 
 def commands_page() -> Iterator[str]:
     """`commands.md`."""
-    from manus.cli import EPILOG, build_parser
+    from manus.commands import EXIT_CODES, program
 
     yield "# Commands\n"
-    yield f"{EPILOG}\n"
-    parser = build_parser()
-    # argparse keeps its sub-parsers and options in attributes that have no public name
-    [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    for name, command in commands.choices.items():
+    yield f"{EXIT_CODES}\n"
+    for name, command in program.commands.items():
         yield from command_section(name, command)
 
 
-def command_section(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
+def command_section(name: str, command: click.Command) -> Iterator[str]:
     """What a command does, and what it takes."""
-    inner = [a for a in command._actions if isinstance(a, argparse._SubParsersAction)]
     yield f"\n## `manus {name}`\n"
-    yield f"{command.description}\n"
-    for action in inner:
-        for word, sub in action.choices.items():
+    yield f"{inspect.cleandoc(command.help or '')}\n"
+    if isinstance(command, click.Group):
+        for word, sub in command.commands.items():
             yield from command_section(f"{name} {word}", sub)
-    if inner:
         return
     yield "| | |\n| --- | --- |"
-    for action in command._actions:
-        if action.help != argparse.SUPPRESS and "--help" not in action.option_strings:
-            yield f"| `{shown_option(action)}` | {cell(help_of(action))} |"
+    for parameter in command.params:
+        said = parameter.help or "" if isinstance(parameter, click.Option) else ""
+        yield f"| `{shown_parameter(parameter)}` | {cell(said)} |"
 
 
-def shown_option(action: argparse.Action) -> str:
+def shown_parameter(parameter: click.Parameter) -> str:
     """An option or argument as it is typed."""
-    value = action.metavar or (" or ".join(action.choices) if action.choices else action.dest)
-    value = value if isinstance(value, str) else " ".join(value)
-    if not action.option_strings:
-        return value
-    return ", ".join(action.option_strings) + ("" if action.nargs == 0 else f" {value.upper()}")
-
-
-def help_of(action: argparse.Action) -> str:
-    """An option's help with its default in it."""
-    values = {**vars(action), "prog": "manus"}
-    return (action.help or "") % values
+    if isinstance(parameter, click.Argument):
+        context = click.Context(click.Command(""))
+        return parameter.make_metavar(context)
+    names = ", ".join(parameter.opts)
+    is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+    return names if is_flag else f"{names} {parameter.metavar or ''}".rstrip()
 
 
 def tools_page() -> Iterator[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from manus.cli import build_parser
+from manus.commands import program
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES
-from manus.openmanus import names
+from manus.import_config import OF_A_MODEL, TABLE
 from manus.state.settings import Settings
 from manus.tools.catalog import BUILT_IN
 
@@ -57,15 +57,15 @@ def test_our_tools_are_tools() -> None:
 
 def test_each_of_their_settings_is_on_the_page() -> None:
     text = section("Settings")
-    missing = [name for name in (*names.SAME, *names.WITHOUT) if f"`{name}`" not in text]
-    missing += [name for name in names.OF_A_MODEL if f"`llm.{name}`" not in text]
+    missing = [name for name in TABLE if f"`{name}`" not in text]
+    missing += [name for name in OF_A_MODEL if f"`llm.{name}`" not in text]
     assert missing == []
-    for theirs, ours in names.SAME.items():
+    for theirs, ours in TABLE.items():
         row = next(row for row in rows("Settings") if f"`{theirs}`" in row[0])
         assert f"`{ours}`" in row[1]
 
 
-@pytest.mark.parametrize("ours", [*names.SAME.values(), *names.OF_A_MODEL.values()])
+@pytest.mark.parametrize("ours", [*TABLE.values(), *OF_A_MODEL])
 def test_each_of_ours_is_a_setting(ours: str) -> None:
     schema: object = Settings
     for name in ours.split("."):
@@ -75,12 +75,12 @@ def test_each_of_ours_is_a_setting(ours: str) -> None:
 
 
 def test_our_commands_are_commands() -> None:
-    parser = build_parser()
     named = [word for word in code(section("Commands")) if word.startswith("manus ")]
     typed = re.findall(r"^\$ \.venv/bin/(manus .*?)(?:  +#.*)?$", PAGE, re.MULTILINE)
     assert len(named) + len(typed) >= 7
     for command in (*named, *typed):
-        assert hasattr(parser.parse_args(shlex.split(command)[1:]), "execute"), command
+        name, *arguments = shlex.split(command)[1:]
+        assert program.commands[name].make_context(name, arguments) is not None, command
 
 
 def test_its_profile_is_one() -> None:

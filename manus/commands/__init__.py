@@ -25,7 +25,7 @@ EXIT_CODES = (
 class InOrder(click.Group):
     """Lists its commands in the order in which they were added."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names."""
         return list(self.commands)
 

@@ -34,7 +34,9 @@ def import_config(path: Path, output: Path, force: bool, json: bool) -> int:
     if json:
         taken = [{"from": theirs, "to": ours} for theirs, ours in done.taken]
         left = [{"from": theirs, "why": why} for theirs, why in done.left]
-        print_json({"files": list(map(str, files)), "output": str(output), "taken": taken, "left": left})
+        print_json(
+            {"files": list(map(str, files)), "output": str(output), "taken": taken, "left": left}
+        )
     else:
         print_output(as_text(done, files, output))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +23,8 @@ def mcp() -> None:
 @json_array
 def list_(json: bool) -> int:
     """Connect the configured servers and list their tools."""
+    import asyncio
+
     settings = _settings()
     from manus.mcp.listing import list_servers
 
@@ -38,9 +39,11 @@ def list_(json: bool) -> int:
 @workspace_option
 def serve(http: bool, host: str, port: int, profile: str | None, workspace: str | None) -> int:
     """Offer our tools, `agent` and `flow` over stdin and stdout, or HTTP."""
+    import asyncio
+
     settings = _settings()
-    from manus.mcp.serve import serve as serve_tools
     from manus.configuration import workspace_of
+    from manus.mcp.serve import serve as serve_tools
     from manus.traces import sending_traces
 
     place = workspace_of(settings, workspace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 @click.option("--open", "show", is_flag=True, help="Show it in the browser.")
 def report(thread: str, output: str | None, show: bool) -> int:
     """Write a thread as one HTML page."""
+    import asyncio
+
     from manus.configuration import read_settings
 
     html = asyncio.run(_page(thread, read_settings())).encode("utf-8", "replace")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from manus.options import THREAD_ID, RunOptions, run_options
+from manus.options import RunOptions, run_options, thread_id
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("named", metavar="THREAD", required=False, type=THREAD_ID)
-@click.option("--thread", metavar="ID", type=THREAD_ID, help="The same, as `run` takes it.")
+@click.argument("named", metavar="THREAD", required=False, type=thread_id)
+@click.option("--thread", metavar="ID", type=thread_id, help="The same, as `run` takes it.")
 @click.option(
     "--answer",
     metavar="TEXT",
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 @run_options
 def resume(named: str | None, thread: str | None, **chosen: Any) -> int:
     """Go on with a thread that was stopped, or answer its question."""
+    import asyncio
+
     from manus.configuration import read_settings
     from manus.logs import set_up_logging
     from manus.traces import sending_traces
@@ -54,10 +55,12 @@ async def _resume(thread_id: str, args: RunOptions, settings: Settings) -> int:
 async def _prepare(
     thread_id: str, args: RunOptions, settings: Settings, store: Store
 ) -> Job | Nothing:
+    import asyncio
+
     from langgraph.types import Command
 
-    from manus.configuration import check_model, check_workspace, main_model, read_context
     from manus.conduct import Job, Nothing
+    from manus.configuration import check_model, check_workspace, main_model, read_context
     from manus.graph.outcome import is_over, outcome_of
     from manus.graphs import build
     from manus.questions import match_answers
@@ -72,7 +75,7 @@ async def _prepare(
     known = {name: getattr(thread, name) for name in names}
     context = read_context(args, **known)
     answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
-    given = Command(resume=answers) if answers else None
+    given: Any = Command(resume=answers) if answers else None
     if has_ended:
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
     if has_ended or (outcome.questions and given is None and not context.interactive):

@@ -20,9 +20,7 @@ def run(**chosen: Any) -> int:
 
 @click.command()
 @new_run_options
-@click.option(
-    "--approve-plan", is_flag=True, help="Show each plan and wait until you approve it."
-)
+@click.option("--approve-plan", is_flag=True, help="Show each plan and wait until you approve it.")
 def flow(**chosen: Any) -> int:
     """Plan a request first, then work on the plan step by step."""
     from manus.begin import begin

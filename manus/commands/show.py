@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 @json_object
 def show(thread: str, full: bool, json: bool) -> int:
     """Show the history of a thread."""
+    import asyncio
+
     from manus.configuration import read_settings
 
     return asyncio.run(_show(thread, read_settings(), full=full, as_json=json))

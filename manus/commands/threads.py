@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manus.options import COUNT, THREAD_ID, json_array
+from manus.options import COUNT, json_array, thread_id
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
@@ -26,13 +25,15 @@ _WIDE = 10_000
 @click.option(
     "--delete",
     metavar="ID",
-    type=THREAD_ID,
+    type=thread_id,
     multiple=True,
     help="Delete this thread with its journal and archive; what it did to files stays.",
 )
 @json_array
 def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
     """List threads, the newest first, or delete some."""
+    import asyncio
+
     from manus.configuration import read_settings
 
     settings = read_settings()

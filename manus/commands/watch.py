@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 @click.option("--open", "show", is_flag=True, help="Show it in the browser.")
 def watch(thread: str, port: int, show: bool) -> int:
     """Show a thread, which may yet have to begin, as a live page on this machine."""
+    import asyncio
+
     from manus.configuration import read_settings
 
     return asyncio.run(_watch(thread, port, read_settings(), show=show))

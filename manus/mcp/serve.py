@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import signal
@@ -31,15 +30,20 @@ _LARGEST = 100_000_000
 """Bytes of a message; a larger one ends the connection."""
 
 
-async def serve(settings: Settings, args: argparse.Namespace) -> int:
-    """Serve until the client goes, or a signal says so; the exit code."""
-    workspace = Workspace(args.workspace or settings.workspace)
+async def serve(
+    settings: Settings, profile: str, place: str, address: tuple[str, int] | None
+) -> int:
+    """Serve until the client goes, or a signal says so; the exit code.
+
+    `place` is the workspace; `address` a host and port for HTTP, None for stdin and stdout.
+    """
+    workspace = Workspace(place)
     await asyncio.to_thread(workspace.prepare)
-    server = build_server(settings, args.profile or settings.profile, workspace)
-    if args.http:
+    server = build_server(settings, profile, workspace)
+    if address is not None:
         from manus.mcp.http import serve_http
 
-        return await serve_http(server, args.host, args.port)
+        return await serve_http(server, *address)
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):

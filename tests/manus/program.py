@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import pty
-import re
 import select
 import stat
 import struct
@@ -22,6 +21,7 @@ from typing import Any
 
 import psutil
 
+from tests.manus.emulator import shown
 from tests.manus.nursery import ROOT, Child, Nursery
 
 _LIMIT = 60.0
@@ -53,6 +53,7 @@ class Program:
             "HOME": str(home),
             "PYTHONPATH": str(ROOT),
             "NO_PROXY": "127.0.0.1",
+            "MANUS_TRUST": "1",
             **environment,
         }
         self._nursery = nursery
@@ -198,9 +199,8 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is shown, without colours: a line that was erased is gone."""
-        left = re.sub(r"[^\n]*\r\x1b\[2K", "", self.raw)
-        return re.sub(r"\x1b\[[0-9;]*m", "", left).replace("\r\n", "\n")
+        """What is shown, without colours: what was erased is gone."""
+        return shown(self.raw)
 
     def expect(self, words: str) -> None:
         """Wait until the words have been shown.
@@ -209,7 +209,7 @@ class Terminal:
             AssertionError: they were not, before the process ended or time was up.
         """
         limit = time.monotonic() + _LIMIT
-        while words not in self.text:
+        while words.rstrip() not in self.text:
             assert self._read(limit), f"{words!r} is not in:\n{self.text}"
 
     def resize(self, columns: int) -> None:

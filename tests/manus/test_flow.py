@@ -30,7 +30,7 @@ def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> Non
     result = manus("flow", "Do", "it.")
     assert (result.code, result.out) == (0, "All is done.\n")
     lines = [line.split(",")[0] for line in result.err.splitlines()]
-    assert lines[:5] == [
+    assert lines[1:6] == [
         "plan    made: Trip (ID: p)",
         "step 0  begun by manus: alpha",
         "step 0  completed",
@@ -76,9 +76,8 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
         terminal.expect("Finished")
         shown = terminal.raw
     assert "0. [→] alpha" in shown
-    assert "bash: echo made" in shown
-    assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\r\n1\. \[→\] beta", shown)
-    assert "\x1b[J" in shown  # over what was there before
+    assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\r\n\S*1\. \[→\] beta", shown)
+    assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
 
 
 def test_a_plan_is_approved_at_the_prompt(manus: Program, server: ScriptedServer) -> None:

@@ -94,7 +94,7 @@ def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:
 
 
 def test_an_unknown_one_is_refused_with_a_near_match(bare: Program) -> None:
-    result = bare("run", "--profile", "data_analyst", "x")
+    result = bare("run", "--profile", "data_analyst", "x", MANUS_MODEL="m")
     assert (result.code, result.out) == (2, "")
     assert "There is no profile `data_analyst`; did you mean `data_analysis`?" in result.err
 
@@ -127,7 +127,7 @@ def test_two_functions_of_one_name(own: Program) -> None:
     (own.home / "manus.toml").write_text(
         '[profiles.x]\ntools = ["word_tools:count_words", "other_tools:count_words"]\n'
     )
-    result = own("run", "--profile", "x", "Count.")
+    result = own("run", "--profile", "x", "Count.", MANUS_MODEL="m")
     assert (result.code, result.out) == (2, "")
     assert result.err == (
         "manus: The profile `x` has two tools named `count_words`, `word_tools:count_words` and "

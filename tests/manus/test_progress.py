@@ -64,8 +64,8 @@ def test_a_step_is_a_line_for_each_thing(stream: io.StringIO) -> None:
         _result(1, "bash", "total 2\na\nb"),
     ) == [
         "Step 3/20",
-        "  thought I will look at the folder.",
         "  model   1.2 s, 1,204 tokens in (1,000 cached), 85 out",
+        "  thought I will look at the folder.",
         "  call    bash: ls -l",
         "  done    bash, 0.3 s: total 2 (+2 lines)",
     ]
@@ -127,7 +127,7 @@ def test_everything_fits_80_columns_and_holds_no_control_codes(stream: io.String
     from rich.cells import cell_len
 
     assert all(cell_len(line) <= 80 and "\x1b" not in line for line in lines)
-    assert len(lines) == 6
+    assert len(lines) == 5
 
 
 def test_what_the_events_tell_is_counted(stream: io.StringIO) -> None:

@@ -40,17 +40,8 @@ def test_quiet_says_only_what_must_be_said() -> None:
     screen = Screen(stream, quiet=True)
     screen.line("a")
     screen.paragraph("b")
-    screen.piece("c")
     screen.paragraph("d", always=True)
     assert stream.getvalue() == "d\n"
-
-
-def test_pieces_are_for_terminals() -> None:
-    stream = io.StringIO()
-    screen = Screen(stream)
-    screen.piece("token")
-    assert not screen.end_text()
-    assert stream.getvalue() == ""
 
 
 def test_a_reader_that_goes_away_silences_the_screen() -> None:

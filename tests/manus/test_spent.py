@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from manus.progress import Progress
 from manus.screen import Screen
 from manus.state.plan import StepResult
 from tests.flow.test_plan import plan_of
+from tests.manus.emulator import shown
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, text, tokens
 
@@ -109,7 +109,8 @@ def test_the_plan_shows_it_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
-    view = PlanView(Screen(stream))
+    screen = Screen(stream)
+    view = PlanView(screen)
     plan = plan_of("宽" * 60, "short")
     view.on_plan({"type": "plan", "why": "made", "plan": plan, "spent": used(900, 0.001)})
     for index in (0, 1):
@@ -117,8 +118,8 @@ def test_the_plan_shows_it_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> Non
         view.on_step({**event, "spent": used(0)})
         action = {"type": "thought", "text": "Hm.", "spent": used(1_000, 0.0123)}
         view.on_action({"step": index, "event": action})
-    shown = stream.getvalue()
-    last = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", shown.split("\x1b[J")[-1]).splitlines()
+    screen.release()
+    last = shown(stream.getvalue()).splitlines()
     assert "Progress: 0/2 steps completed (0.0%), 2,900 tokens, $0.0256" in last
     first = next(line for line in last if line.startswith("0. "))
     assert first.endswith("… (1,000 tokens, $0.0123)")

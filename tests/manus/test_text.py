@@ -3,9 +3,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
-from manus.text import Cleaner, clean, count, first_line, fit, fit_end, flat, main_argument
+from manus.text import clean, count, first_line, fit, flat, main_argument
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -37,33 +36,6 @@ _nasty = st.text(st.sampled_from("ab1;[]mJ\\P(\x1b\x07\x9b\x9c\r\n\x00\u202e\ud8
 @given(_nasty)
 def test_nothing_that_is_cleaned_holds_a_control_character(text: str) -> None:
     assert not _CONTROL.search(clean(text))
-
-
-@given(st.lists(_nasty, max_size=6))
-def test_pieces_hold_no_control_character_either(pieces: list[str]) -> None:
-    cleaner = Cleaner()
-    assert not _CONTROL.search("".join(cleaner.feed(piece) for piece in pieces))
-
-
-@pytest.mark.parametrize(
-    "sequence",
-    ["\x1b[31m", "\x1b]0;a title\x07", "\x1b(B", "\x1b[?25l", "\x9b31;1m", "\x9dtitle\x9c"],
-)
-@pytest.mark.parametrize("place", range(1, 5))
-def test_a_sequence_that_is_cut_in_two(sequence: str, place: int) -> None:
-    cleaner = Cleaner()
-    pieces = ["before" + sequence[:place], sequence[place:] + "after"]
-    assert "".join(cleaner.feed(piece) for piece in pieces) == "beforeafter"
-
-
-def test_pieces_come_out_at_once() -> None:
-    cleaner = Cleaner()
-    assert [cleaner.feed(piece) for piece in ("Hel", "lo ", "wor\n", "ld")] == [
-        "Hel",
-        "lo ",
-        "wor\n",
-        "ld",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -115,11 +87,3 @@ def test_flat_and_count() -> None:
         "0 steps",
         "1,204 tokens",
     ]
-
-
-@pytest.mark.parametrize("sign", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "e\u0301", "か\u3099"])
-@pytest.mark.parametrize("width", range(1, 24))
-def test_a_cut_line_leaves_signs_whole(sign: str, width: int) -> None:
-    for cut in (fit(sign * 60, width), fit_end(sign * 60, width)):
-        assert cell_len(cut) <= width
-        assert not cut.strip("… ").replace(sign, "")

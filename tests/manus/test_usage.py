@@ -48,9 +48,9 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["fly"], "`fly`"),
-        (["run", "--max-steps", "0", "x"], "'0' is not a whole number of at least 1"),
-        (["run", "--max-steps", "many", "x"], "'many' is not a whole number"),
+        (["fly"], "'fly'"),
+        (["run", "--max-steps", "0", "x"], "'--max-steps': 0 "),
+        (["run", "--max-steps", "many", "x"], "'--max-steps': 'many'"),
         (["run", "--speed", "x"], "--speed"),
         (["resume"], "THREAD"),
         (["resume", "a", "--thread", "b"], "a and b are two threads"),
@@ -70,7 +70,7 @@ def test_wrong_arguments(bare: Program, arguments: list[str], said: str) -> None
 
 @pytest.mark.parametrize("stdin", ["", " \n\t\n"])
 def test_no_request(bare: Program, stdin: str) -> None:
-    for arguments in (["run"], ["run", ""], ["run", "-"], ["run", "--json", "--", "  "]):
+    for arguments in (["run"], ["run", ""], ["run", "-"], ["run", "--", "  "]):
         result = bare(*arguments, stdin=stdin)
         assert result.code == 2
         assert "There is no request" in _sentence(result)
@@ -83,8 +83,8 @@ def test_no_model(bare: Program) -> None:
     assert not bare.workspace.exists()
 
 
-def test_an_unknown_profile_lists_those_there_are(bare: Program) -> None:
-    result = bare("run", "hello", "--profile", "poet")
+def test_an_unknown_profile_lists_those_there_are(manus: Program) -> None:
+    result = manus("run", "hello", "--profile", "poet")
     assert result.code == 2
     assert "There is no profile `poet`; known are: manus" in _sentence(result)
 

@@ -11,18 +11,18 @@ from tests.manus.program import Program
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("runn x", "There is no command `runn` (did you mean run?); `manus --help`"),
-        ("zzz", "There is no command `zzz`; `manus --help`"),
-        ("mcp lst", "There is no command `lst` (did you mean list?); `manus mcp --help`"),
+        ("runn x", "'runn' (did you mean run?); `manus --help`"),
+        ("zzz", "'zzz'; `manus --help`"),
+        ("mcp lst", "'lst' (did you mean list?); `manus mcp --help`"),
         (
             "run --modle x y",
-            "unrecognized arguments: --modle (did you mean --model?); `manus run --help`",
+            "'--modle' (did you mean --model?); `manus run --help`",
         ),
-        ("run --modle=x y", "--modle=x (did you mean --model?); `manus run --help`"),
-        ("threads delete x", "unrecognized arguments: delete x; `manus threads --help`"),
+        ("run --modle=x y", "'--modle' (did you mean --model?); `manus run --help`"),
+        ("threads delete x", "(delete x); `manus threads --help`"),
         (
             "--versoin",
-            "--versoin (did you mean --version?); `manus --help`",
+            "'--versoin' (did you mean --version?); `manus --help`",
         ),
     ],
 )
