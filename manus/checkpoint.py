@@ -34,9 +34,6 @@ class Store(Protocol):
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
 
-    async def spaces(self, thread_id: str) -> list[str]:
-        """The checkpoint namespaces of a thread: its own, and those of the steps of its plans."""
-
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Keep other processes from working on a thread, or raise `ThreadBusyError`."""
 

@@ -7,23 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from manus.state.agent import Usage, no_usage
-from manus.steps import Step, steps_of
+from manus.trace.model import Run, Step
+from manus.trace.reading import run_of_state
 
 Sameness = Literal["same", "result", "calls", "left", "right"]
 """Of a row: the same; the same calls with another result; other calls; a step of one run alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One of the two."""
-
-    name: str
-    steps: tuple[Step, ...]
-    usage: Usage
-    status: str
-    stop_reason: str
-    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +29,7 @@ class Comparison:
 
     left: Run
     right: Run
+    names: tuple[str, str]
     rows: tuple[Row, ...]
 
     @property
@@ -87,22 +76,11 @@ def compare(
     Both of the agent graph, or both of the flow graph, whose plans are then compared. Steps are
     the same if their calls are, with the same arguments; the place of the workspace does not count.
     """
-    one, two = _run(left, names[0]), _run(right, names[1])
-    return Comparison(one, two, tuple(_rows(one.steps, two.steps)))
+    one, two = run_of_state(left), run_of_state(right)
+    return Comparison(one, two, names, tuple(_rows(one.steps, two.steps)))
 
 
-def _run(values: Mapping[str, Any], name: str) -> Run:
-    return Run(
-        name,
-        tuple(steps_of(values)),
-        values.get("usage") or no_usage(),
-        str(values.get("status") or "idle"),
-        str(values.get("stop_reason") or ""),
-        str(values.get("output") or ""),
-    )
-
-
-def _rows(left: tuple[Step, ...], right: tuple[Step, ...]) -> Iterator[Row]:
+def _rows(left: list[Step], right: list[Step]) -> Iterator[Row]:
     keys = [step.key for step in left], [step.key for step in right]
     matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
     for kind, begin, end, other, other_end in matcher.get_opcodes():

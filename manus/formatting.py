@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from manus.text import count
+from manus.text import clean, count, first_line
 
 
 class Ending(NamedTuple):
@@ -117,3 +118,25 @@ def _thousands(number: float, unit: str, gap: str) -> str:
 def moment(when: datetime) -> str:
     """A date and time on this machine's clock, as people write it."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+_TRACEBACK = "Traceback (most recent call last):"
+_ENDED = re.compile(r"\[(exit code (?!0\b)-?\d+|killed by \w+|stopped: [^;\]\n]*)[^\]\n]*\]\s*\Z")
+
+
+def gist(observation: str) -> str:
+    """One line of an observation: its first; of a failed command its exit code and last line."""
+    lines = [line for line in clean(observation).splitlines() if line.strip()]
+    if ended := _ENDED.search(observation):
+        return ": ".join([ended[1], *(line.strip() for line in lines[:-1][-1:])])
+    if _TRACEBACK in observation:
+        lines = [line for line in lines if line[0] not in " ["][-1:]
+    return first_line("\n".join(lines))
+
+
+def last_lines(observation: str) -> str:
+    """The last three lines of what a failed command printed; empty for any other observation."""
+    if not _ENDED.search(observation):
+        return ""
+    lines = [line for line in clean(observation).splitlines() if line.strip()]
+    return "\n".join(lines[-4:-1])

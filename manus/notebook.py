@@ -2,53 +2,63 @@
 
 Each function gives a `Shown`: HTML where a notebook draws it, plain text elsewhere. Nothing is
 loaded from anywhere, there is no script in it, and it is as readable on a dark page as on a light
-one, since colours of text are the page's own.
+one, since the colour of texts is the page's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from langchain_core.messages import AIMessage
+
 from manus.compare import Comparison, Row
-from manus.formatting import cache_in_words
-from manus.notebook_html import (
-    bar,
-    block,
-    call_html,
-    escaped,
-    figures_table,
-    plan_html,
-    side_by_side,
-    step_html,
-)
+from manus.formatting import cache_in_words, gist
+from manus.run_report.page import asset, environment
 from manus.state.agent import Usage
+from manus.state.messages import text_of
 from manus.state.plan import Plan, as_text
-from manus.steps import Call, Step, step_in, steps_of
 from manus.text import clean, count, fit, flat, main_argument
+from manus.trace.model import Call, Step
+from manus.trace.reading import run_of_state, steps_in
 
 _WIDTH = 96
 """Cells of a line of plain text."""
+_FIGURES = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "input_tokens": "tokens in",
+    "cached_tokens": "cached",
+    "cache_write_tokens": "written to the cache",
+    "output_tokens": "tokens out",
+    "seconds": "seconds",
+    "cost": "cost",
+}
+_SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 
 
 class Shown:
     """Something to look at, in each form that a notebook may want."""
 
     def __init__(self, text: str, html: str = "", markdown: str = "") -> None:
-        self._data = {
-            "text/plain": clean(text),
-            **({"text/html": html} if html else {}),
-            **({"text/markdown": markdown} if markdown else {}),
-        }
+        self._text, self._html, self._markdown = clean(text), html, markdown
 
     def __repr__(self) -> str:
-        return self._data["text/plain"]
+        return self._text
 
     def _repr_html_(self) -> str | None:
-        return self._data.get("text/html")
+        return self._html or None
 
     def _repr_markdown_(self) -> str | None:
-        return self._data.get("text/markdown")
+        return self._markdown or None
+
+
+def _shown(lines: list[str], part: str, **values: Any) -> Shown:
+    """The lines, and a macro of the notebook's template."""
+    template = environment().get_template("notebook.html").module
+    inside = getattr(template, part)(**values)
+    html = template.frame(asset("steps.css"), inside)  # type: ignore[attr-defined]
+    return Shown("\n".join(lines), str(html))
 
 
 def show_graph(graph: Any) -> Shown:
@@ -65,88 +75,80 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
     """What a node returned: a part of what `astream(…, stream_mode="updates")` yields."""
     values = update or {}
     messages = values.get("messages") or []
-    step = step_in(messages)
-    lines, parts = [f"── {node}"], [f"<b>{escaped(node)}</b>"]
-    if step is not None:
-        lines += _step_lines(step)
-        parts.append(step_html(step))
-    else:
-        for message in messages:
-            call = _observed(message)
-            lines.append(f"   observation  {_fitted(call.gist)}")
-            parts.append(call_html(call))
-    for name in ("status", "stop_reason", "loop"):
-        if values.get(name):
-            said = values[name]["what"] if name == "loop" else values[name]
-            lines.append(f"   {name:<12} {_fitted(flat(str(said)))}")
-            parts.append(f"<div>{escaped(name)}: <b>{escaped(str(said))}</b></div>")
-    if usage := values.get("usage"):
-        lines.append(f"   usage        {usage_line(usage)}")
-        parts.append(bar(usage_line(usage)))
-    return Shown("\n".join(lines), block(*parts))
+    steps = list(steps_in(messages))[-1:]
+    if not steps and messages:
+        observed = [
+            Call("", m.name or "", {}, text_of(m), getattr(m, "status", "") == "error")
+            for m in messages
+            if not isinstance(m, AIMessage)
+        ]
+        steps = [Step(0, calls=observed)]
+    told = {name: values[name] for name in ("status", "stop_reason") if values.get(name)}
+    if values.get("loop"):
+        told["loop"] = values["loop"]["what"]
+    usage = usage_line(values["usage"]) if values.get("usage") else ""
+    lines = [f"── {node}", *(line for step in steps for line in _step_lines(step))]
+    lines += [f"   {name:<12} {_fitted(flat(str(said)))}" for name, said in told.items()]
+    lines += [f"   usage        {usage}"] if usage else []
+    return _shown(lines, "update", node=node, steps=steps, told=told, usage=usage)
 
 
 def show_run(values: Mapping[str, Any]) -> Shown:
     """All steps of the newest run in a state, and how it ended."""
-    steps = steps_of(values)
-    head = f"{values.get('status') or 'idle'}"
-    if values.get("stop_reason"):
-        head += f" · {values['stop_reason']}"
-    if values.get("success") is False and values.get("status") == "finished":
-        head += " · without success"
-    lines, parts = [head], [f"<b>{escaped(head)}</b>"]
-    for step in steps:
+    run = run_of_state(values)
+    failed = run.status == "finished" and run.success is False
+    head = " · ".join(
+        filter(None, [run.status, run.stop_reason, "without success" if failed else ""])
+    )
+    usage = usage_line(run.usage) if run.usage else ""
+    lines = [head]
+    for step in run.steps:
         lines += [f"Step {step.number}", *_step_lines(step)]
-        parts.append(step_html(step, title=f"Step {step.number}"))
-    if usage := values.get("usage"):
-        lines.append(usage_line(usage))
-        parts.append(bar(usage_line(usage)))
-    return Shown("\n".join(lines), block(*parts))
+    return _shown([*lines, usage] if usage else lines, "run", head=head, run=run, usage=usage)
 
 
 def show_plan(plan: Plan) -> Shown:
     """A plan: its text, as everywhere, and as a list with marks."""
-    return Shown(as_text(plan), plan_html(plan))
+    return _shown([as_text(plan)], "plan", plan=plan, text=as_text(plan))
 
 
 def show_usage(usage: Usage) -> Shown:
     """What a run has used, by role where several models were asked."""
     roles = usage.get("roles") or {}
-    rows = [("run", usage), *(roles.items() if len(roles) > 1 else ())]
-    text = "\n".join(f"{name:<10} {usage_line(used)}" for name, used in rows)
-    told = [key for key in _FIGURES if key != "cache_write_tokens" or usage.get(key)]
-    shown = [(name, [_figure(used, key) for key in told]) for name, used in rows]
-    return Shown(text, figures_table(["", *(_FIGURES[key] for key in told)], shown))
+    rows: list[tuple[str, Mapping[str, Any]]] = [("run", usage)]
+    rows += roles.items() if len(roles) > 1 else ()
+    keys = [k for k in _FIGURES if any(used.get(k) is not None for _, used in rows)]
+    figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
+    head = ["", *(_FIGURES[k] for k in keys)]
+    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
+    return _shown(lines, "table", head=head, rows=figures)
 
 
 def show_comparison(comparison: Comparison) -> Shown:
     """Two runs side by side, step by step, and the figures of both."""
-    names = (comparison.left.name, comparison.right.name)
     figures = [
-        (title, [_number(title, left), _number(title, right), _number(title, right - left, "+")])
+        [title, _number(left, title), _number(right, title), _number(right - left, title, "+")]
         for title, left, right in comparison.figures()
     ]
     said = where_they_part(comparison)
+    width = max(len(row[0]) for row in figures)
     lines = [said, *_compared_lines(comparison)]
-    width = max(len(title) for title, _ in figures)
-    lines += [f"{title:<{width}} {one:>12} {two:>12}" for title, (one, two, _) in figures]
-    html = block(
-        f"<div><b>{escaped(said)}</b></div>",
-        side_by_side(comparison.rows, names),
-        figures_table(["", *names, "difference"], figures),
-    )
-    return Shown("\n".join(lines), html)
+    lines += [f"{title:<{width}} {one:>12} {two:>12}" for title, one, two, _ in figures]
+    head = ["", *comparison.names, "difference"]
+    return _shown(
+        lines, "comparison", said=said, rows=comparison.rows, signs=_SIGNS, head=head,
+        figures=figures,
+    )  # fmt: skip
 
 
 def where_they_part(comparison: Comparison) -> str:
     """In a sentence: the step in which the two runs do something else."""
-    row = comparison.parted
+    row, (left, right) = comparison.parted, comparison.names
     if row is None:
         other = comparison.first_result
         if other is None or other.left is None:
             return "Both runs do the same."
         return f"Both do the same; step {other.left.number} comes to another result."
-    left, right = comparison.left.name, comparison.right.name
     if row.left is None and row.right is not None:
         return f"They part where {right} has a step {row.right.number} that {left} has not."
     if row.right is None and row.left is not None:
@@ -168,65 +170,35 @@ def usage_line(usage: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-_FIGURES = {
-    "model_calls": "model calls",
-    "tool_calls": "tool calls",
-    "input_tokens": "tokens in",
-    "cached_tokens": "cached",
-    "cache_write_tokens": "written to the cache",
-    "output_tokens": "tokens out",
-    "seconds": "seconds",
-    "cost": "cost",
-}
-
-
-def _figure(used: Mapping[str, Any], key: str) -> str:
-    value = used.get(key)
-    return "" if value is None else _number(_FIGURES[key], value)
-
-
-def _number(title: str, value: float, sign: str = "") -> str:
-    places = {"seconds": 1, "cost": 4}.get(title, 0)
-    said = f"{value:{sign},.{places}f}"
+def _number(value: float | None, name: str, sign: str = "") -> str:
+    if value is None:
+        return ""
+    said = f"{value:{sign},.{ {'seconds': 1, 'cost': 4}.get(name, 0) }f}"
     return said if said.strip("+-0.,") or not sign else "="
-
-
-def _observed(message: Any) -> Call:
-    return Call(
-        str(getattr(message, "name", None) or ""),
-        {},
-        str(message.text),
-        getattr(message, "status", "") == "error",
-    )
 
 
 def _step_lines(step: Step) -> Iterator[str]:
     if step.thought:
         yield f"   thought      {_fitted(flat(step.thought))}"
     for call in step.calls:
-        yield f"   call         {_fitted(f'{call.name}: {main_argument(call.args)}')}"
+        if call.args != {}:
+            yield f"   call         {_fitted(f'{call.name}: {main_argument(call.args)}')}"
         if call.observation is not None:
             word = "error      " if call.is_error else "observation"
-            yield f"   {word}  {_fitted(call.gist)}"
+            yield f"   {word}  {_fitted(gist(call.observation))}"
 
 
 def _fitted(line: str) -> str:
     return fit(clean(line), _WIDTH - 16)
 
 
-def _compared_lines(comparison: Comparison) -> Iterable[str]:
-    marks = {"same": "=", "result": "~", "calls": "≠", "left": "<", "right": ">"}
-    half = (_WIDTH - 4) // 2
-    for row in comparison.rows:
-        left, right = (_brief(step) for step in (row.left, row.right))
-        yield f"{_padded(left, half)} {marks[row.sameness]} {fit(right, half)}"
-
-
-def _padded(line: str, width: int) -> str:
+def _compared_lines(comparison: Comparison) -> Iterator[str]:
     from rich.cells import cell_len
 
-    cut = fit(line, width)
-    return cut + " " * (width - cell_len(cut))
+    half = (_WIDTH - 4) // 2
+    for row in comparison.rows:
+        left, right = (fit(_brief(step), half) for step in (row.left, row.right))
+        yield f"{left}{' ' * (half - cell_len(left))} {_SIGNS[row.sameness]} {right}"
 
 
 def _brief(step: Step | None) -> str:

@@ -93,11 +93,6 @@ class PostgresStore(AsyncPostgresSaver):
         )
         return [str(row["thread_id"]) for row in await self._rows(newest, (limit,))]
 
-    async def spaces(self, thread_id: str) -> list[str]:
-        """The checkpoint namespaces of a thread."""
-        of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
-        return [str(row["checkpoint_ns"]) for row in await self._rows(of_thread, (thread_id,))]
-
     async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
         async with self._pool.connection() as connection:
             return await (await connection.execute(query, values)).fetchall()

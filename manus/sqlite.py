@@ -201,11 +201,6 @@ class SqliteStore(SqliteSaver):
         """Ids of threads, the one worked on last first."""
         return await self._in_its_thread(self._column, _RECENT, (limit,))
 
-    async def spaces(self, thread_id: str) -> list[str]:
-        """The checkpoint namespaces of a thread."""
-        of_thread = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ?"
-        return await self._in_its_thread(self._column, of_thread, (thread_id,))
-
     def _column(self, query: str, values: tuple[Any, ...]) -> list[str]:
         with self.cursor(transaction=False) as cursor:
             return [str(row[0]) for row in cursor.execute(query, values)]

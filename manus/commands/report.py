@@ -43,16 +43,16 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
 async def _page(thread: str, settings: Settings) -> str:
     from manus.checkpoint import open_store
-    from manus.run_report.gather import gather
+    from manus.run_report.build_report import build_report
     from manus.run_report.page import page
-    from manus.run_report.trail import read_trail
     from manus.threads import get_thread, is_being_worked_on
+    from manus.trace.reading import read_trace
 
     async with open_store(settings) as store:
         await get_thread(store, thread)
         is_running = await is_being_worked_on(store, thread)
-        trail = await read_trail(store.saver, thread)
-        return page(gather(trail, place=store.place, is_running=is_running))
+        trace = await read_trace(store.saver, thread, is_running=is_running)
+        return page(build_report(trace, place=store.place))
 
 
 def _file_name(thread: str) -> str:
@@ -71,12 +71,10 @@ def _write(path: Path, html: bytes) -> None:
     from manus.state.files import write_atomically
 
     try:
-        if path.is_dir():
-            raise IsADirectoryError(21, "it is a folder")
-        if path.exists() and not path.is_file():  # such as /dev/stdout: nothing to be replaced
-            path.write_bytes(html)
-            return
-        write_atomically(path, html)
+        if path.exists() and not path.is_file():
+            path.write_bytes(html)  # such as /dev/stdout: nothing to be replaced
+        else:
+            write_atomically(path, html)
     except OSError as error:
         raise UsageError(
             f"The report cannot be written to {path} ({error.strerror}); choose another file "

@@ -29,30 +29,27 @@ async def _show(thread_id: str, settings: Settings, *, full: bool, as_json: bool
     from manus.checkpoint import open_store
     from manus.graph.outcome import outcome_of
     from manus.graphs import build
-    from manus.history import as_data, as_text
-    from manus.plan_history import histories_of, steps_as_text
     from manus.report import headline, how_to_go_on, print_json, print_output, why
     from manus.threads import config_of, get_thread
+    from manus.trace.as_text import as_messages, as_text, steps_as_messages
+    from manus.trace.reading import read_trace
 
     async with open_store(settings) as store:
         thread = await get_thread(store, thread_id)
         # The profile makes no difference to reading, and a user's own one is not known here.
         graph = build(thread.kind, settings.profile, store.saver)
-        snapshot = await graph.aget_state(config_of(thread_id))
-        plan = snapshot.values.get("plan") or None
-        steps = await histories_of(graph, snapshot) if plan else {}
-    outcome = outcome_of(snapshot)
-    history = snapshot.values.get("messages", [])
+        outcome = outcome_of(await graph.aget_state(config_of(thread_id)))
+        runs = (await read_trace(store.saver, thread_id)).runs
     if as_json:
-        data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_data(history)}
-        if plan:
-            data["steps"] = {index: as_data(said) for index, said in steps.items()}
+        data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}
+        flow = next((run for run in reversed(runs) if run.kind == "flow" and run.plan), None)
+        if flow is not None:
+            data |= {"plan": flow.plan, "steps": steps_as_messages(flow)}
         print_json(data)
         return 0
     parts = [
         f"Thread {thread.thread_id}, {thread.status}, files in {thread.workspace or '(unknown)'}",
-        as_text(history, full=full),
-        *(["", steps_as_text(plan, steps, full=full)] if plan else []),
+        as_text(runs, full=full),
         "",
         f"{headline(outcome)}{why(outcome)}",
         how_to_go_on(outcome),

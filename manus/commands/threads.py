@@ -101,7 +101,7 @@ def _print_table(threads: list[Thread]) -> None:
 
 async def _delete(settings: Settings, ids: Sequence[str]) -> int:
     from manus.checkpoint import open_store
-    from manus.records import delete_records
+    from manus.thread_files import delete_thread_files
     from manus.threads import get_thread
 
     async with open_store(settings) as store:
@@ -109,7 +109,7 @@ async def _delete(settings: Settings, ids: Sequence[str]) -> int:
         for thread in found:
             async with store.hold(thread.thread_id):
                 # first, so that the command can be given again if it is stopped in between
-                left = await delete_records(store, thread)
+                left = await delete_thread_files(store, thread)
                 await store.saver.adelete_thread(thread.thread_id)
             sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
             for problem in left:

@@ -31,26 +31,24 @@ def watch(thread: str, port: int, show: bool) -> int:
 async def _watch(thread: str, port: int, settings: Settings, *, show: bool) -> int:
     from manus.checkpoint import open_store
     from manus.threads import read_thread
-    from manus.watch.board import Board
-    from manus.watch.follow import Follower
-    from manus.watch.server import PageServer
+    from manus.watch import PageServer, pages
 
     async with open_store(settings) as store:
-        board = Board()
-        follower = Follower(store, thread, board)
-        await follower.look()
-        with PageServer(board, port) as server:
+        server = PageServer(port)
+        with server.running():
             if await read_thread(store, thread) is None:
                 sys.stderr.write(
                     f"There is no thread {thread} in {store.place} yet; the page fills when "
                     "it begins.\n"
                 )
-            sys.stdout.write(f"{server.url}\n")
-            sys.stdout.flush()
-            sys.stderr.write("Ctrl-C ends it.\n")
-            if show:
-                import webbrowser
+            async for html in pages(store, thread):
+                if is_first := not server.shown[0]:
+                    sys.stdout.write(f"{server.url}\n")
+                    sys.stdout.flush()
+                    sys.stderr.write("Ctrl-C ends it.\n")
+                server.show(html)
+                if is_first and show:
+                    import webbrowser
 
-                webbrowser.open(server.url)
-            await follower.follow()
+                    webbrowser.open(server.url)
     return 0

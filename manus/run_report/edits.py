@@ -1,36 +1,34 @@
 """What the editor's calls changed, as unified diffs: from their arguments alone.
 
-A file is known from the call that made it. One that was there before is not: of its changes the
-lines are told, and not where they stand.
+A file is known from the call that made it. Of one that was there before, the changed lines are
+known, and not where they stand.
 """
 
 from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from manus.run_report.facts import Call, Edit
+from manus.trace.model import Call, Edit
 
 EDITOR = "str_replace_editor"
 _LONGEST = 4_000
 """Lines of a diff that are kept."""
 _MOST_LINES = 20_000
 """Lines of a file above which it is not compared: that takes the square of them."""
-_CHANGES = frozenset({"create", "str_replace", "insert", "undo_edit"})
+_CHANGES = ("create", "str_replace", "insert", "undo_edit")
 
 
 @dataclass(slots=True)
 class _File:
     """A file as the calls so far leave it; None where that is not known."""
 
-    first: str | None = None
+    first: str | None
     """Before the first edit; empty for a file that was made."""
-    text: str | None = None
-    is_touched: bool = False
-    history: list[str | None] = field(default_factory=list)
+    text: str | None
+    earlier: list[str | None] = field(default_factory=list)
 
 
 class Edits:
@@ -49,32 +47,26 @@ class Edits:
         if not isinstance(args, dict) or args.get("command") not in _CHANGES:
             return
         path = self.relative(str(args.get("path", "")))
-        file = self._files.setdefault(path, _File())
-        before = file.text
-        after = _after(file, args)
-        if not file.is_touched:
-            file.first, file.is_touched = "" if _is_made(args, call) else before, True
+        is_made = args["command"] == "create" and not call.observation.startswith("Overwrote")
+        first = "" if is_made else None
+        file = self._files.setdefault(path, _File(first, first))
+        before, file.text = file.text, _after(file, args)
         if args["command"] != "undo_edit":
-            file.history.append(before if before is not None else file.first)
-        file.text = after
-        call.edit = _edit(path, args, before if before is not None else file.first, after)
+            file.earlier.append(before)
+        call.edit = Edit(path, str(args["command"]), _lines(path, args, before, file.text))
         self.made.setdefault(path, []).append(call.edit)
 
     def relative(self, path: str) -> str:
         """The path as seen from the workspace."""
         path = posixpath.normpath(path)
-        inside = f"{self._workspace}/"
-        for prefix in (inside, "/workspace/"):
-            if len(prefix) > 1 and path.startswith(prefix):
-                return path[len(prefix) :]
-        return path
+        return path.removeprefix(f"{self._workspace}/").removeprefix("/workspace/")
 
     def whole(self, path: str) -> list[str]:
         """The diff from the first to the last known text of a file; none where one is unknown."""
         file = self._files.get(path)
         if file is None or file.first is None or file.text is None:
             return []
-        return _diff(path, file.first, file.text, is_new=file.first == "")
+        return _diff(path, file.first, file.text)
 
 
 def _after(file: _File, args: dict[str, Any]) -> str | None:
@@ -82,7 +74,7 @@ def _after(file: _File, args: dict[str, Any]) -> str | None:
     if command == "create":
         return str(args.get("file_text") or "")
     if command == "undo_edit":
-        return file.history.pop() if file.history else None
+        return file.earlier.pop() if file.earlier else None
     if text is None:
         return None
     new = str(args.get("new_str") or "")
@@ -98,45 +90,22 @@ def _after(file: _File, args: dict[str, Any]) -> str | None:
     return "".join([*lines[:place], new if new.endswith("\n") else new + "\n", *lines[place:]])
 
 
-def _is_made(args: dict[str, Any], call: Call) -> bool:
-    return args["command"] == "create" and not str(call.observation).startswith("Overwrote")
-
-
-def _edit(path: str, args: dict[str, Any], before: str | None, after: str | None) -> Edit:
-    command = str(args["command"])
+def _lines(path: str, args: dict[str, Any], before: str | None, after: str | None) -> list[str]:
     if before is not None and after is not None:
-        lines = _diff(path, before, after, is_new=before == "" and command == "create")
-    else:
-        old = str(args.get("old_str") or "") if command == "str_replace" else ""
-        new = str(args.get("file_text" if command == "create" else "new_str") or "")
-        lines = ["@@ @@", *_marked("-", old), *_marked("+", new)] if old or new else []
-    body = [line for line in lines if not line.startswith(("---", "+++"))]
-    return Edit(
-        path,
-        command,
-        lines,
-        added=sum(line.startswith("+") for line in body),
-        removed=sum(line.startswith("-") for line in body),
-    )
+        return _diff(path, before, after)
+    old = str(args.get("old_str") or "").splitlines()
+    new = str(args.get("file_text") or args.get("new_str") or "").splitlines()
+    lines = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    return ["@@ @@", *lines[:_LONGEST]] if lines else []
 
 
-def _marked(mark: str, text: str) -> list[str]:
-    return [f"{mark}{line}" for line in text.splitlines()][:_LONGEST]
-
-
-def _diff(path: str, before: str, after: str, *, is_new: bool) -> list[str]:
+def _diff(path: str, before: str, after: str) -> list[str]:
     old, new = before.splitlines(), after.splitlines()
-    name = "/dev/null" if is_new else f"a/{path}"
+    name = f"a/{path}" if before else "/dev/null"
     if max(len(old), len(new)) > _MOST_LINES:
         head = f"@@ -1,{len(old)} +1,{len(new)} @@ too long to be compared line by line"
         return [f"--- {name}", f"+++ b/{path}", head]
     lines = list(difflib.unified_diff(old, new, name, f"b/{path}", lineterm=""))
-    if len(lines) > _LONGEST:
-        left = len(lines) - _LONGEST
-        return [*lines[:_LONGEST], f"@@ {left:,} more lines are left out here @@"]
-    return lines
-
-
-def sum_of(edits: Sequence[Edit]) -> tuple[int, int]:
-    """Lines added and removed by all edits."""
-    return sum(e.added for e in edits), sum(e.removed for e in edits)
+    left = len(lines) - _LONGEST
+    note = [f"@@ {left:,} more lines are left out here @@"] if left > 0 else []
+    return [*lines[:_LONGEST], *note]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from manus.formatting import size
 from manus.nodes.planning.changed_files import changed_since
 from manus.run_report.edits import Edits
-from manus.run_report.facts import FileFacts, Picture, RunFacts
-from manus.run_report.words import size
+from manus.trace.model import Edit, Image, Run
 
-MOST_FILES = 200
-LARGEST_PICTURE = 2_000_000
+_MOST_FILES = 200
+_LARGEST_IMAGE = 2_000_000
 """Bytes of an image that is put into the page."""
-ALL_PICTURES = 12_000_000
+ALL_IMAGES = 12_000_000
 """Bytes of all images of files together."""
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -25,93 +25,85 @@ _BEGINNINGS = {
 }
 
 
-class Budget:
-    """The bytes of images that the page still has room for."""
+@dataclass(slots=True)
+class ChangedFile:
+    """A file that a run made or changed."""
 
-    def __init__(self, left: int = ALL_PICTURES) -> None:
-        self.left = left
+    path: str
+    size: int | None
+    """Bytes as it is now; None if it is not there."""
+    edits: list[Edit] = field(default_factory=list)
+    diff: list[str] = field(default_factory=list)
+    """What all edits together changed, where the whole file is known."""
+    image: Image | None = None
+    note: str = ""
 
 
-def files_of(run: RunFacts, budget: Budget) -> tuple[list[FileFacts], str]:
-    """The files that a run made or changed, with what is to be said of the list. Blocking.
+def files_of(run: Run, room: int) -> tuple[list[ChangedFile], str]:
+    """The files that a run made or changed, and what is to be said of the list. Blocking.
 
     The editor's come from its calls, the others from the workspace as it is now: those that were
-    changed since the run began, until the next one.
+    changed since the run began, until the next one. `room`: bytes of images that may be shown.
     """
-    edits = edits_of(run)
-    root = Path(run.talk.workspace) if run.talk.workspace else None
-    if root is None or not root.is_dir():
-        note = f"The workspace {root} is not there any more." if root and run.talk.workspace else ""
-        return [_edited(path, edits, None) for path in edits.made], note
-    found = dict.fromkeys([*edits.made, *_changed(root, run), *_named(run)])
-    files = [_file(path, edits, root, budget) for path in list(found)[:MOST_FILES]]
-    kept = [file for file in files if file is not None]
-    left = len(found) - MOST_FILES
-    return kept, f"{left} more files are not listed." if left > 0 else ""
-
-
-def edits_of(run: RunFacts) -> Edits:
-    """The edits of all its agents, in the order in which they were made."""
-    edits = Edits(run.talk.workspace)
-    steps = [step for talk in run.conversations for step in talk.steps]
-    for step in sorted(steps, key=lambda s: s.thought_at):
+    edits = Edits(run.workspace)
+    for step in sorted(
+        run.agent_steps, key=lambda s: s.thought_at.timestamp() if s.thought_at else 0
+    ):
         for call in step.calls:
             edits.take(call)
-    return edits
+    root = Path(run.workspace)
+    if not run.workspace or not root.is_dir():
+        note = f"The workspace {root} is not there any more." if run.workspace else ""
+        return [_edited(path, edits) for path in edits.made], note
+    named = (path for stage in run.stages for path in stage.files)
+    paths = list(dict.fromkeys([*edits.made, *_changed(root, run), *named]))
+    files = []
+    for path in paths[:_MOST_FILES]:
+        file = _edited(path, edits, root)
+        if file.size is None and not file.edits:
+            continue
+        _add_image(file, root / path, room)
+        room -= file.size or 0 if file.image else 0
+        files.append(file)
+    left = len(paths) - _MOST_FILES
+    return files, f"{left} more files are not listed." if left > 0 else ""
 
 
-def _changed(root: Path, run: RunFacts) -> list[str]:
-    began = int(run.talk.began.timestamp() * 1e9)
-    changed = changed_since(root, began)
-    if run.is_newest or run.talk.ended is None:
+def _changed(root: Path, run: Run) -> list[str]:
+    if run.began is None:
+        return []
+    changed = changed_since(root, int(run.began.timestamp() * 1e9))
+    if run.is_newest or run.ended is None:
         return changed
-    end = run.talk.ended.timestamp()
-    return [path for path in changed if _changed_at(root / path) <= end]
+    end = run.ended.timestamp()
+    return [
+        path
+        for path in changed
+        if os.path.lexists(root / path) and os.lstat(root / path).st_ctime <= end
+    ]
 
 
-def _changed_at(path: Path) -> float:
-    try:
-        return path.lstat().st_ctime
-    except OSError:
-        return float("inf")
+def _edited(path: str, edits: Edits, root: Path | None = None) -> ChangedFile:
+    length = None
+    if root is not None and (root / path).resolve().is_relative_to(root.resolve()):
+        try:
+            length = (root / path).stat().st_size
+        except OSError:
+            length = None  # it was deleted, or cannot be read by us
+    return ChangedFile(path, length, edits.made.get(path, []), edits.whole(path))
 
 
-def _named(run: RunFacts) -> Iterable[str]:
-    return (path for row in run.rows for path in row.files)
-
-
-def _edited(path: str, edits: Edits, length: int | None) -> FileFacts:
-    return FileFacts(path, length, edits.made.get(path, []), edits.whole(path))
-
-
-def _file(path: str, edits: Edits, root: Path, budget: Budget) -> FileFacts | None:
-    whole = root / path
-    if not os.path.realpath(whole).startswith(f"{os.path.realpath(root)}{os.sep}"):
-        return _edited(path, edits, None) if path in edits.made else None
-    try:
-        length = whole.stat().st_size if whole.is_file() else None
-    except OSError:
-        length = None
-    if length is None and path not in edits.made:
-        return None
-    file = _edited(path, edits, length)
-    if length:
-        _add_picture(file, whole, length, budget)
-    return file
-
-
-def _add_picture(file: FileFacts, whole: Path, length: int, budget: Budget) -> None:
-    mime = _image_kind(whole)
-    if mime is None:
+def _add_image(file: ChangedFile, whole: Path, room: int) -> None:
+    mime = _image_kind(whole) if file.size else None
+    if mime is None or file.size is None:
         return
-    if length > LARGEST_PICTURE:
-        file.note = f"an image of {size(length)}, too large to be shown here"
-    elif length > budget.left:
+    if file.size > _LARGEST_IMAGE:
+        file.note = f"an image of {size(file.size)}, too large to be shown here"
+    elif file.size > room:
         file.note = "an image; the page has no room for more of them"
     else:
-        budget.left -= length
         data = base64.b64encode(whole.read_bytes()).decode("ascii")
-        file.picture = Picture(mime, data, file.path)
+        file.image = Image(mime, data, file.path)
 
 
 def _image_kind(path: Path) -> str | None:

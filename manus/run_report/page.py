@@ -1,162 +1,52 @@
-"""The whole page: one HTML file that asks nobody for anything."""
+"""The page of a thread: one HTML file that asks nobody for anything."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+import json
+import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
+from typing import Any
 
-from manus.run_report.facts import AgentStep, RunFacts, ThreadFacts
-from manus.run_report.flow_view import named, row_key
-from manus.run_report.markup import Html, block, join, tag
-from manus.run_report.run_view import run_view
-from manus.run_report.words import moment, state
-from manus.text import first_line, main_argument
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-_ENTRY = 60
-"""Characters of an entry of the outline; more do not fit."""
+from manus.formatting import ENDINGS, ending_of, gist, last_lines, moment, short, size, span
+from manus.run_report.build_report import Report
+from manus.run_report.charts import box, charts_of
+from manus.run_report.prose import prose
+from manus.text import clean, count, first_line, flat, main_argument
+from manus.trace.model import Run, Stage, Step, Tokens
+
+_FOLDER = Path(__file__).parent / "templates"
+_LONGEST = 20_000
+"""Characters of a text that stand in the page; of a longer one its beginning and its end."""
 _TELLING = 12
 """Characters of an argument that tell of a call without the tool's name."""
-_KEYS = (
-    ("j k", "next, previous step"),
-    ("/", "filter"),
-    ("e", "unfold all"),
-    ("x", "failed steps only"),
-    ("t", "light or dark"),
-)
+_TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
-def page(facts: ThreadFacts) -> str:
+def page(report: Report) -> str:
     """The page as text."""
-    style, script = asset("page.css"), asset("page.js")
-    request = first_line(facts.runs[-1].talk.request)[:80] if facts.runs else ""
-    head = [
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy(live=facts.is_live)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{request} – manus" if request else f"{facts.thread_id} – manus"),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(style)),
-    ]
-    body = [
-        tag("a", "To the content", href="#main", class_="skip"),
-        _bar(facts),
-        tag("div", _outline(facts), main(facts), class_="frame"),
-        tag("script", Html(script)),
-    ]
-    root = tag("html", tag("head", *head), tag("body", *body), lang="en")
-    return f"<!doctype html>\n{root}\n"
-
-
-def main(facts: ThreadFacts) -> Html:
-    """The part of the page that changes while a run goes on."""
-    alone = len(facts.runs) == 1
-    runs = [run_view(run, alone=alone) for run in facts.runs]
-    if not runs:
-        words = f"Nothing has been done on the thread {facts.thread_id} yet."
-        runs = [block("section", "empty", tag("p", words, class_="quiet"))]
-    foot = block("footer", "foot", *_foot(facts))
-    return tag("main", _runs(facts), *runs, foot, id="main", data_c=True)
-
-
-def _runs(facts: ThreadFacts) -> Html | None:
-    """A way to each run, where there are several."""
-    if len(facts.runs) < 2:
-        return None
-    links = [_run_link(run) for run in facts.runs]
-    return block("nav", "runs", tag("ol", *links), aria_label="Runs of this thread", class_="runs")
-
-
-def _run_link(run: RunFacts) -> Html:
-    said, tone = state(run)
-    request = first_line(run.talk.request)[:100]
-    pill = tag("span", said, class_=f"pill {tone}")
-    return tag("li", tag("a", tag("span", request, dir="auto"), pill, href=f"#r{run.number}"))
-
-
-def _bar(facts: ThreadFacts) -> Html:
-    tools = tag(
-        "div",
-        tag(
-            "input",
-            id="filter",
-            type="search",
-            placeholder="Filter steps",
-            aria_label="Filter steps",
-            autocomplete="off",
-            spellcheck="false",
-        ),
-        tag("output", id="found", for_="filter"),
-        tag("button", "Failed", id="failed", type="button", aria_pressed="false"),
-        tag("button", "Unfold", id="unfold", type="button", aria_pressed="false"),
-        tag("button", "Theme", id="theme", type="button"),
-        id="tools",
-        hidden=True,
+    template = environment().get_template("page.html")
+    return template.render(
+        report=report, style=style(), script=asset("page.js"), policy=policy(is_live=report.is_live)
     )
-    thread = tag("span", facts.thread_id, class_="thread", title="The thread")
-    live = tag("span", "live", id="live", class_="live") if facts.is_live else None
-    return tag("div", tag("b", "manus"), thread, live, tools, class_="bar")
 
 
-def _outline(facts: ThreadFacts) -> Html:
-    """The newest run's steps, one line each."""
-    entries = list(_entries(facts.runs[-1])) if facts.runs else []
-    inside = tag("ol", *entries)
-    return block("nav", "outline", inside, aria_label="Steps", class_="outline")
-
-
-def _entries(run: RunFacts) -> Iterable[Html]:
-    key = f"r{run.number}"
-    if run.kind == "flow":
-        for place, row in enumerate(run.rows):
-            number, _, words = named(row).partition(". ") if row.kind == "step" else ("", "", "")
-            words = first_line(words or row.title)
-            yield _entry(row_key(key, place), number, words, f"of-{row.kind} {row.status}")
-        return
-    for step in run.talk.steps:
-        kind = "blocked" if step.has_error else ""
-        yield _entry(f"{key}-s{step.number}", str(step.number), _in_short(step), kind)
-
-
-def _in_short(step: AgentStep) -> str:
-    if not step.calls:
-        return first_line(step.thought)[:_ENTRY]
-    call = step.calls[0]
-    words = main_argument(call.args)
-    return (words if len(words) > _TELLING else f"{call.name} {words}")[:_ENTRY]
-
-
-def _entry(place: str, number: str, words: str, kind: str) -> Html:
-    link = tag("a", tag("b", number), tag("span", words), href=f"#{place}")
-    return tag("li", link, class_=kind or None)
-
-
-def _foot(facts: ThreadFacts) -> Iterable[Html]:
-    told = f"Thread {facts.thread_id}, from {facts.place}" if facts.place else facts.thread_id
-    if facts.branches:
-        told += f"; {facts.branches} checkpoints on other branches are not shown"
-    if not facts.is_live:
-        told += f"; written {moment(facts.gathered)}"
-    yield tag("p", f"{told}.")
-    keys = [tag("span", tag("kbd", key), f" {words}") for key, words in _KEYS]
-    yield tag("p", *keys, class_="keys", id="keys")
-
-
-def policy(*, live: bool = False) -> str:
+def policy(*, is_live: bool) -> str:
     """The content security policy: the page's own style and script, images in it, no address."""
     parts = [
         "default-src 'none'",
         "img-src data:",
-        f"style-src {_digest(asset('page.css'))}",
+        f"style-src {_digest(style())}",
         f"script-src {_digest(asset('page.js'))}",
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    return "; ".join([*parts, "connect-src 'self'"] if live else parts)
+    return "; ".join([*parts, "connect-src 'self'"] if is_live else parts)
 
 
 def _digest(code: str) -> str:
@@ -165,11 +55,106 @@ def _digest(code: str) -> str:
 
 
 @cache
-def asset(name: str) -> str:
-    """A file of the page."""
-    return resources.files("manus.run_report").joinpath("assets", name).read_text("utf-8")
+def asset(name: str) -> Markup:
+    """A style sheet, or the script."""
+    return Markup((_FOLDER / name).read_text("utf-8"))
 
 
-def content(facts: ThreadFacts) -> str:
-    """The parts of the page that change while a run goes on."""
-    return join([_outline(facts), main(facts)])
+def style() -> Markup:
+    """The style sheet of the page: what it shares with notebooks, and its own."""
+    return asset("steps.css") + asset("page.css")
+
+
+@cache
+def environment() -> Environment:
+    """The templates. All texts are escaped, without control characters and hidden marks."""
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+    )
+    made.filters.update(
+        cut=cut, prose=prose, span=span, moment=moment, size=size, short=short, counted=count,
+        flat=flat, first_line=first_line, main_argument=main_argument, gist=gist,
+        last_lines=last_lines, json=_as_json, tokens=_tokens,
+    )  # fmt: skip
+    made.globals.update(
+        state=state, reason=reason, named=named, after=after, box=box, charts_of=charts_of,
+        in_short=in_short,
+    )  # fmt: skip
+    return made
+
+
+def _shown(value: Any) -> Any:
+    if value is None:
+        return ""
+    return clean(value) if type(value) is str else value
+
+
+def cut(words: str) -> str:
+    """The text; of a very long one its beginning and its end."""
+    left = len(words) - _LONGEST
+    if left <= 0:
+        return words
+    half = _LONGEST // 2
+    note = f"[… {left:,} characters are left out here; `manus show --full` has them …]"
+    return f"{words[:half]}\n\n{note}\n\n{words[-half:]}"
+
+
+def _as_json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _tokens(used: Tokens) -> str:
+    said = f"{used.input:,} in, {used.output:,} out"
+    said += f", {used.cached:,} cached" if used.cached else ""
+    return said + (f", {used.written:,} written to the cache" if used.written else "")
+
+
+def state(run: Run) -> tuple[str, str]:
+    """The state of a run in a few words, and its tone: `good`, `bad`, `warn`, `live`, `quiet`."""
+    if run.is_waiting:
+        return ENDINGS["interrupted"].headline, "warn"
+    if run.stop_reason is None and run.is_running:
+        return "Running", "live"
+    if run.stop_reason is None and not run.is_newest:
+        return "Left unfinished", "quiet"
+    if run.stop_reason is None and run.is_held_when_run:
+        return "Stopped before its end", "warn"
+    ending = ending_of(run.stop_reason, success=run.success)
+    return ending.headline, ending.tone
+
+
+def reason(run: Run) -> str:
+    """Why it ended, with the name that the state has for it; empty while it has not."""
+    found = "interrupted" if run.is_waiting else run.stop_reason
+    return f"{ending_of(found, success=run.success).why} ({found})" if found else ""
+
+
+def named(stage: Stage) -> str:
+    """A stage with its number, without the tag that names its executor."""
+    if stage.index is None:
+        return stage.title
+    return f"{stage.index}. {_TAG.sub('', stage.title) or stage.title}"
+
+
+def after(stage: Stage) -> str:
+    """`after 0, 1 and 2`: the steps that it depends on."""
+    places = [str(place) for place in stage.depends_on]
+    return (
+        f"after {' and '.join(filter(None, [', '.join(places[:-1]), *places[-1:]]))}"
+        if places
+        else ""
+    )
+
+
+def in_short(step: Step) -> str:
+    """A step in an entry of the outline."""
+    if not step.calls:
+        return first_line(step.thought)[:60]
+    words = main_argument(step.calls[0].args)
+    return (words if len(words) > _TELLING else f"{step.calls[0].name} {words}")[:60]

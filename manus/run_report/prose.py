@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from manus.run_report.markup import Html, tag
+from markupsafe import Markup, escape
+
 from manus.text import clean
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 _LONGEST = 200_000
 """Characters above which a text is shown as it stands."""
@@ -20,13 +19,13 @@ _DEEPER = 2
 """Levels by which headings are set down: the page has its own above them."""
 
 
-def prose(given: str) -> Html:
+def prose(given: str) -> Markup:
     """A text of the model, with its Markdown."""
     words = clean(given).strip()
     if len(words) > _LONGEST:
-        return tag("div", words, class_="prose plain", dir="auto")
-    rendered = Html(_renderer().render(words))
-    return tag("div", rendered, class_="prose", dir="auto")
+        return Markup('<div class="prose plain" dir="auto">{}</div>').format(words)
+    rendered = Markup(_renderer().render(words))
+    return Markup('<div class="prose" dir="auto">{}</div>').format(rendered)
 
 
 def is_safe(url: str) -> bool:
@@ -52,23 +51,15 @@ def _deeper(state: Any) -> None:
             token.tag = f"h{min(int(token.tag[1]) + _DEEPER, 6)}"
 
 
-def _image(
-    _renderer: Any,
-    tokens: Sequence[Token],
-    place: int,
-    _options: Any,
-    _env: MutableMapping[Any, Any],
-) -> str:
+def _image(_renderer: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
     """An image as a link to it: the page asks nobody for anything."""
     source = str(tokens[place].attrs.get("src", ""))
-    words = f"[image: {tokens[place].content or source}]"
+    words = escape(f"[image: {tokens[place].content or source}]")
     if not is_safe(source):
-        return tag("span", words)
-    return tag("a", words, href=source, rel="noopener noreferrer")
+        return f"<span>{words}</span>"
+    return f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
 
 
-def _link(
-    renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: MutableMapping[Any, Any]
-) -> str:
+def _link(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
     tokens[place].attrSet("rel", "noopener noreferrer")
     return str(renderer.renderToken(tokens, place, options, env))

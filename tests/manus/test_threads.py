@@ -1,12 +1,15 @@
 """`manus threads` and `manus show`."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from manus.threads import age
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
-from tests.server import ScriptedServer, call, calls, fail, text
+from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -73,14 +76,11 @@ def _check_shown(manus: Program) -> None:
     assert data["messages"][2]["text"].startswith("1\n2\n")
 
 
-def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
-    import subprocess
-    import sys
-
-    server.script(text("Hello."))
+def run_in_python(program: Program, server: ScriptedServer) -> None:
+    """Run an agent on the thread `mine`, with the store of the command line."""
     code = (
         "import asyncio, sys\n"
-        "from graph import build_agent\n"
+        "from manus import build_agent\n"
         "from manus.checkpoint import open_checkpointer\n"
         "from manus.state.settings import Settings\n"
         "async def main():\n"
@@ -93,15 +93,37 @@ def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer)
     )
     subprocess.run(
         [sys.executable, "-c", code, server.base_url],
-        cwd=bare.home,
-        env=bare.environment,
+        cwd=program.home,
+        env=program.environment,
         check=True,
         timeout=60,
     )
+
+
+def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    run_in_python(bare, server)
     (thread,) = bare("threads", "--json").json
     assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
     assert thread["workspace"] == str(bare.home / "place")
     assert "user: Say hello" in bare("show", "mine").out
+
+
+def test_a_plan_stays_when_an_agent_goes_on(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("alpha"))
+    server.when(is_step("alpha"), calls(call("bash", command="echo 42")), succeeds("It is 42."))
+    server.when(is_summary, text("All is done."))
+    assert manus("flow", "--thread", "mine", "Do it.").code == 0
+    server.when(mentions("Say hello"), text("Hello."))
+    run_in_python(manus, server)
+    shown = manus("show", "mine").out
+    parts = ["user: Do it.", "0. [✓] alpha", "bash: echo 42", "user: Say hello", "agent: Hello."]
+    places = [shown.find(part) for part in parts]
+    assert -1 not in places
+    assert places == sorted(places)
+    data = manus("show", "--json", "mine").json
+    assert [step["text"] for step in data["plan"]["steps"]] == ["alpha"]
+    assert list(data["steps"]) == ["0"]
 
 
 def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:

@@ -15,12 +15,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
 from manus.prompts import compaction as prompts
-from manus.run_report.facts import RunFacts, Tokens
-from manus.run_report.gather import gather
-from manus.run_report.page import page
-from manus.run_report.trail import read_trail
-from manus.run_report.usage import total_of
-from manus.run_report.words import reason, state
+from manus.run_report.build_report import build_report
+from manus.run_report.files import ALL_IMAGES, files_of
+from manus.run_report.page import page, state
+from manus.trace.model import Run, Tokens
+from manus.trace.reading import read_trace
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import Message, call, calls, fail, mentions, text, tokens
 
@@ -28,8 +27,12 @@ PLANNING = replace(TESTER, name="planning", tools=("planning",))
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def runs_of(agent: ScriptedAgent, thread: str = "t") -> list[RunFacts]:
-    return gather(await read_trail(agent.saver, thread)).runs
+async def runs_of(agent: ScriptedAgent, *, is_running: bool = False) -> list[Run]:
+    return (await read_trace(agent.saver, "t", is_running=is_running)).runs
+
+
+async def page_of(agent: ScriptedAgent, thread: str = "t") -> str:
+    return page(build_report(await read_trace(agent.saver, thread)))
 
 
 def used(reply: Message, prompt: int, completion: int, cached: int = 0) -> Message:
@@ -53,18 +56,16 @@ async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
         request="Do three things.",
     )
     [run] = await runs_of(agent)
-    talk = run.talk
-    assert (talk.request, talk.output) == ("Do three things.", "Done, **all** of it.")
-    assert (run.kind, talk.profile, talk.workspace) == ("agent", "tester", str(agent.workspace))
+    assert (run.request, run.output) == ("Do three things.", "Done, **all** of it.")
+    assert (run.kind, run.profile, run.workspace) == ("agent", "tester", str(agent.workspace))
     assert state(run) == ("Finished", "good")
-    assert reason(run) == "the agent answered (answered)"
     assert run.models == ["scripted"]
-    assert [step.thought for step in talk.steps] == [
+    assert [step.thought for step in run.steps] == [
         "I try three things.",
         "",
         "Done, **all** of it.",
     ]
-    first = talk.steps[0]
+    first = run.steps[0]
     assert [(c.name, c.is_error) for c in first.calls] == [
         ("append", False),
         ("read", True),
@@ -72,12 +73,12 @@ async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
     ]
     assert first.calls[0].observation == "Appended to a."
     assert first.calls[1].observation == "There is no file missing."
-    assert [step.tokens.total for step in talk.steps if step.tokens] == [120, 160, 175]
-    total = total_of(talk.points)
+    assert [step.tokens.total for step in run.steps if step.tokens] == [120, 160, 175]
+    total = run.tokens
     assert (total.input, total.output, total.cached) == (420, 35, 230)
-    moments = [m for s in talk.steps for m in (s.began, s.thought_at, s.ended)]
-    assert moments == sorted(moments, key=lambda m: m or talk.began)
-    assert talk.pauses == []
+    moments = [m for s in run.steps for m in (s.began, s.thought_at, s.ended) if m]
+    assert moments == sorted(moments)
+    assert run.idle == []
 
 
 async def test_what_was_written_to_the_cache_is_told(agent: ScriptedAgent) -> None:
@@ -85,9 +86,9 @@ async def test_what_was_written_to_the_cache_is_told(agent: ScriptedAgent) -> No
     wrote = {**tokens(100, 20), "prompt_tokens_details": details}
     await agent.run(replace(calls(call("poll")), usage=wrote), used(text("Done."), 10, 1))
     [run] = await runs_of(agent)
-    assert total_of(run.talk.points) == Tokens(110, 21, 30, None, 40)
-    assert run.talk.steps[0].tokens == Tokens(100, 20, 30, None, 40)
-    shown = page(gather(await read_trail(agent.saver, "t")))
+    assert run.tokens == Tokens(110, 21, 30, None, 40)
+    assert run.steps[0].tokens == Tokens(100, 20, 30, None, 40)
+    shown = await page_of(agent)
     assert "<dt>Written to the cache</dt><dd>40" in shown
     assert '<th scope="col">Written</th>' in shown
 
@@ -100,49 +101,48 @@ async def test_each_run_of_a_thread_counts_for_itself(agent: ScriptedAgent) -> N
         request="Second.",
     )
     first, second = await runs_of(agent)
-    assert [(r.number, r.talk.request, r.talk.output) for r in (first, second)] == [
+    assert [(r.number, r.request, r.output) for r in (first, second)] == [
         (1, "First.", "One."),
         (2, "Second.", "Two."),
     ]
     assert (first.is_newest, second.is_newest) == (False, True)
-    assert [total_of(r.talk.points).total for r in (first, second)] == [101, 505]
-    assert [step.number for step in second.talk.steps] == [1, 2]
+    assert [r.tokens.total for r in (first, second)] == [101, 505]
+    assert [step.number for step in second.steps] == [1, 2]
 
 
 async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
     [run] = await runs_of(agent)
-    told = [(s.number, n.kind) for s in run.talk.steps for n in s.after]
+    told = [(s.number, n.kind) for s in run.steps for n in s.after]
     assert told == [(step, "loop") for step in (3, 4, 5, 6)]
-    assert "append" in run.talk.steps[2].after[0].text
-    assert state(run) == ("Went round in circles", "warn")
+    assert "append" in run.steps[2].after[0].text
+    assert (run.stop_reason, state(run)[1]) == ("stuck", "warn")
 
 
 async def test_a_question_waits_and_is_answered(agent: ScriptedAgent) -> None:
     await agent.run(call("ask_human", inquire="Which colour?"), request="Paint it.")
     [waiting] = await runs_of(agent)
-    assert waiting.waits
-    assert state(waiting) == ("Waits for an answer", "warn")
-    assert waiting.talk.steps[0].calls[0].observation is None
+    assert waiting.is_waiting
+    assert waiting.steps[0].calls[0].observation is None
     await agent.invoke(Command(resume="blue"), text("Blue it is."))
     [run] = await runs_of(agent)
-    assert not run.waits
-    [step, last] = run.talk.steps
+    assert not run.is_waiting
+    [step, last] = run.steps
     assert step.calls[0].observation == "blue"
     kinds = [notice.kind for notice in step.after]
     assert kinds == ["question", "resumed"]
     assert step.after[0].text == "Which colour?"
-    assert len(run.talk.pauses) == 1
+    assert len(run.idle) == 1
     assert last.thought == "Blue it is."
 
 
 async def test_a_run_that_breaks_off_is_told_as_such(agent: ScriptedAgent) -> None:
     await agent.run(fail(401), request="Do it.")
     [run] = await runs_of(agent)
-    assert run.talk.steps == []
+    assert run.steps == []
     assert state(run) == ("Failed", "bad")
-    assert run.talk.output
+    assert run.output
 
 
 async def test_messages_that_were_taken_out_are_still_told(
@@ -159,12 +159,12 @@ async def test_messages_that_were_taken_out_are_still_told(
     await agent.run(*replies, text("Done."), request="Write much.", max_steps=30)
     history = await agent.messages()
     [run] = await runs_of(agent)
-    assert len(run.talk.steps) == 13
+    assert len(run.steps) == 13
     assert len(history) < 2 * 13
-    notices = [n for step in run.talk.steps for n in step.before if n.kind == "compaction"]
+    notices = [n for step in run.steps for n in step.before if n.kind == "compaction"]
     assert notices
     assert "replaced by notes" in notices[0].title
-    assert all(c.observation == "Appended to a." for s in run.talk.steps for c in s.calls)
+    assert all(c.observation == "Appended to a." for s in run.steps for c in s.calls)
 
 
 @pytest.mark.timeout(300)
@@ -185,19 +185,19 @@ async def test_killed_in_a_tool_and_resumed(agent: ScriptedAgent, tmp_path: Path
         while not agent.lines("held"):
             await asyncio.sleep(0.02)
     try:
-        [running] = gather(await read_trail(agent.saver, "t"), is_running=True).runs
+        [running] = await runs_of(agent, is_running=True)
         assert state(running) == ("Running", "live")
     finally:
         child.kill()
         await child.wait()
     [stopped] = await runs_of(agent)
     assert state(stopped) == ("Not finished", "warn")
-    assert [len(step.calls) for step in stopped.talk.steps] == [1, 2]
+    assert [len(step.calls) for step in stopped.steps] == [1, 2]
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Gone on."))
     [run] = await runs_of(agent)
-    assert run.talk.output == "Gone on."
-    assert all(call.observation for step in run.talk.steps for call in step.calls)
+    assert run.output == "Gone on."
+    assert all(call.observation for step in run.steps for call in step.calls)
 
 
 async def start_child(given: dict[str, Any]) -> asyncio.subprocess.Process:
@@ -221,26 +221,26 @@ async def test_a_fork_shows_the_newest_line(agent: ScriptedAgent) -> None:
     )
     agent.server.script(text("The second end."))
     await agent.graph.ainvoke(None, forked, context=agent.context())
-    trail = await read_trail(agent.saver, "t")
-    runs = gather(trail).runs
-    assert trail.branches > 0
-    assert runs[-1].talk.output == "The second end."
-    assert runs[-1].talk.request == "Another way."
-    assert "The first end." not in [s.thought for run in runs for s in run.talk.steps]
+    trace = await read_trace(agent.saver, "t")
+    runs = trace.runs
+    assert trace.branches > 0
+    assert runs[-1].output == "The second end."
+    assert runs[-1].request == "Another way."
+    assert "The first end." not in [s.thought for run in runs for s in run.steps]
 
 
 async def test_there_is_no_such_thread(agent: ScriptedAgent) -> None:
-    assert gather(await read_trail(agent.saver, "none")).runs == []
+    assert (await read_trace(agent.saver, "none")).runs == []
 
 
 async def test_the_workspace_may_be_gone(agent: ScriptedAgent, tmp_path: Path) -> None:
     await agent.run(call("append", path="a", line="1"), text("Done."))
     [run] = await runs_of(agent)
-    assert [file.path for file in run.files] == ["a"]
+    assert [file.path for file in files_of(run, ALL_IMAGES)[0]] == ["a"]
     agent.workspace.rename(tmp_path / "elsewhere")
-    [run] = await runs_of(agent)
-    assert run.files == []
-    assert "is not there any more" in run.files_note
+    files, note = files_of(run, ALL_IMAGES)
+    assert files == []
+    assert str(agent.workspace) in note
 
 
 async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
@@ -248,18 +248,15 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     outcome = await agent.run(
         used(calls(call("append", path="a", line="1")), 1_000, 100), used(text("Done."), 2_000, 50)
     )
-    trail = await read_trail(agent.saver, "t")
-    [run] = gather(trail).runs
-    total = total_of(run.talk.points)
+    [run] = await runs_of(agent)
+    total = run.tokens
     assert total.cost == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
-    assert [p.tokens.cost for p in run.talk.points if p.tokens.cost] == pytest.approx(
-        [0.0012, 0.0021]
-    )
-    html = page(gather(trail))
+    assert [p.tokens.cost for p in run.points if p.tokens.cost] == pytest.approx([0.0012, 0.0021])
+    html = await page_of(agent)
     assert "Cost so far" in html
     assert "<dd>0.0033<small>by the price table</small></dd>" in html
     await agent.run(text("No price.", usage=None), request="Again.", model="other", thread="u")
-    html = page(gather(await read_trail(agent.saver, "u")))
+    html = await page_of(agent, "u")
     assert "Cost so far" not in html
     assert "partly estimated" in html
 
@@ -269,10 +266,9 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
     await planner.run(call("planning", create), call("planning", mark), text("Half of it."))
-    trail = await read_trail(planner.saver, "t")
-    [run] = gather(trail).runs
-    assert run.talk.plan is not None
-    assert [step["status"] for step in run.talk.plan["steps"]] == ["completed", "not_started"]
-    html = page(gather(trail))
+    [run] = await runs_of(planner)
+    assert run.plan is not None
+    assert [step["status"] for step in run.plan["steps"]] == ["completed", "not_started"]
+    html = await page_of(planner)
     assert "Its own plan" in html
     assert '<li class="completed">book' in html

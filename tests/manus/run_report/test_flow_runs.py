@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from manus.run_report.facts import Row, RunFacts
-from manus.run_report.gather import gather
-from manus.run_report.page import page
-from manus.run_report.trail import ROOT as ROOT_SPACE
-from manus.run_report.trail import Trail, read_trail
-from manus.run_report.usage import total_of
-from manus.run_report.words import state
+from manus.run_report.build_report import build_report
+from manus.run_report.page import page, state
+from manus.trace.checkpoint_history import ROOT as ROOT_NAMESPACE
+from manus.trace.checkpoint_history import CheckpointHistory, read_history
+from manus.trace.model import Run, Stage
+from manus.trace.reading import read_trace, trace_of
 from tests.flow.helpers import (
     ScriptedFlow,
     free,
@@ -33,15 +32,15 @@ from tests.server import call, calls, hang, text
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def runs_of(flow: ScriptedFlow, *, is_running: bool = False) -> list[RunFacts]:
-    return gather(await read_trail(flow.saver, "t"), is_running=is_running).runs
+async def runs_of(flow: ScriptedFlow, *, is_running: bool = False) -> list[Run]:
+    return (await read_trace(flow.saver, "t", is_running=is_running)).runs
 
 
-def titles(run: RunFacts) -> list[str]:
-    return [row.title for row in run.rows]
+def titles(run: Run) -> list[str]:
+    return [row.title for row in run.stages]
 
 
-def overlap(first: Row, second: Row) -> bool:
+def overlap(first: Stage, second: Stage) -> bool:
     assert first.began is not None
     assert second.began is not None
     assert first.ended is not None
@@ -62,14 +61,14 @@ async def test_parallel_blocked_and_revised(flow: ScriptedFlow) -> None:
     flow.sums_up(text("Everything is done."))
     outcome = await flow.run(request="Do four things.")
     [run] = await runs_of(flow)
-    assert (run.kind, run.talk.request) == ("flow", "Do four things.")
+    assert (run.kind, run.request) == ("flow", "Do four things.")
     assert state(run) == ("Finished", "good")
-    assert run.talk.output == "Everything is done."
+    assert run.output == "Everything is done."
     planned = ["Plan", "alpha", "[second] beta", "gamma"]
     assert titles(run) == [*planned, "Revised plan", "other way", "delta", "Summary"]
-    statuses = [row.status for row in run.rows if row.kind == "step"]
+    statuses = [row.status for row in run.stages if row.kind == "step"]
     assert statuses == ["completed", "completed", "blocked", "completed", "completed"]
-    alpha, beta, gamma, other = (run.rows[i] for i in (1, 2, 3, 5))
+    alpha, beta, gamma, other = (run.stages[i] for i in (1, 2, 3, 5))
     assert overlap(alpha, beta)
     assert not overlap(alpha, gamma)
     assert [row.executor for row in (alpha, beta)] == ["tester", "second"]
@@ -77,9 +76,9 @@ async def test_parallel_blocked_and_revised(flow: ScriptedFlow) -> None:
     assert "It is closed." in gamma.notes
     assert other.result == "By another way."
     assert alpha.files == ["a"]
-    assert alpha.talk is not None
-    assert [c.name for s in alpha.talk.steps for c in s.calls] == ["append", "terminate"]
-    used = total_of(run.talk.points)
+    assert alpha.run is not None
+    assert [c.name for s in alpha.run.steps for c in s.calls] == ["append", "terminate"]
+    used = run.tokens
     assert used.input == outcome.usage["input_tokens"]
     assert used.output == outcome.usage["output_tokens"]
 
@@ -90,9 +89,9 @@ async def test_what_was_given_up_is_there_and_not_begun(flow: ScriptedFlow) -> N
     flow.sums_up(text("Not much."))
     await flow.run(max_replans=0)
     [run] = await runs_of(flow)
-    [beta] = [row for row in run.rows if row.title == "beta"]
-    assert (beta.began, beta.status, beta.talk) == (None, "not_started", None)
-    assert state(run) == ("Not everything was done", "warn")
+    [beta] = [row for row in run.stages if row.title == "beta"]
+    assert (beta.began, beta.status, beta.run) == (None, "not_started", None)
+    assert (run.stop_reason, state(run)[1]) == ("plan_incomplete", "warn")
 
 
 async def test_two_requests_are_two_runs(flow: ScriptedFlow) -> None:
@@ -105,15 +104,15 @@ async def test_two_requests_are_two_runs(flow: ScriptedFlow) -> None:
     first, second = await runs_of(flow)
     assert titles(first) == ["Plan", "alpha", "Summary"]
     assert titles(second) == ["Plan", "beta", "Summary"]
-    assert [r.talk.request for r in (first, second)] == ["First.", "Second."]
+    assert [r.request for r in (first, second)] == ["First.", "Second."]
 
 
 async def test_a_plan_to_approve_waits(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     await flow.run(approve_plan=True)
     [waiting] = await runs_of(flow)
-    assert waiting.waits
-    [question] = waiting.talk.loose
+    assert waiting.is_waiting
+    [question] = waiting.notices
     assert question.kind == "question"
     assert "alpha" in question.text
     flow.step("omega", succeeds())
@@ -164,10 +163,10 @@ async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) 
             while len(flow.asked(is_step("beta"))) < 2 or not await has_ended(flow, "alpha"):
                 await asyncio.sleep(0.02)
         [running] = await runs_of(flow, is_running=True)
-        rows = {row.title: row for row in running.rows}
+        rows = {row.title: row for row in running.stages}
         assert state(running) == ("Running", "live")
         assert rows["beta"].status == "in_progress"
-        talk = rows["beta"].talk
+        talk = rows["beta"].run
         assert talk is not None
         assert [c.observation for s in talk.steps for c in s.calls] == ["Appended to b."]
     finally:
@@ -178,14 +177,14 @@ async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) 
     await flow.invoke(None)
     [run] = await runs_of(flow)
     assert titles(run) == ["Plan", "alpha", "beta", "Summary"]
-    assert [row.result for row in run.rows[1:3]] == ["Alpha is done.", "Beta is done."]
+    assert [row.result for row in run.stages[1:3]] == ["Alpha is done.", "Beta is done."]
     assert state(run) == ("Finished", "good")
 
 
 async def has_ended(flow: ScriptedFlow, title: str) -> bool:
     """Whether what came of a step is in the store, though the steps beside it are at work."""
     [run] = await runs_of(flow)
-    return any(row.title == title and row.status == "completed" for row in run.rows)
+    return any(row.title == title and row.status == "completed" for row in run.stages)
 
 
 async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None:
@@ -196,16 +195,16 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
     flow.step("gamma", succeeds())
     flow.sums_up(text("Done."))
     await flow.run(request="Do it.")
-    trail = await read_trail(flow.saver, "t")
-    moments = sorted(s.at for steps in trail.spaces.values() for s in steps)
+    history = await read_history(flow.saver, "t")
+    moments = sorted(s.began for steps in history.namespaces.values() for s in steps)
     for now in moments:
         for with_steps in (True, False):
-            early = Trail("t")
-            for space, own in trail.spaces.items():
-                past = [s for s in own if s.at <= now]
-                if past and (with_steps or space == ROOT_SPACE):
+            early = CheckpointHistory("t")
+            for namespace, own in history.namespaces.items():
+                past = [s for s in own if s.began <= now]
+                if past and (with_steps or namespace == ROOT_NAMESPACE):
                     past[-1] = replace(past[-1], until=None, writes=past[-1].writes[:1])
-                    early.spaces[space] = past
-            facts = gather(early, is_running=True)
-            assert "<main" in page(facts)
-            assert len(facts.runs) == 1
+                    early.namespaces[namespace] = past
+            trace = trace_of(early, is_running=True)
+            assert "<main" in page(build_report(trace))
+            assert len(trace.runs) == 1

@@ -31,7 +31,7 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
         "write &lt;it&gt;",
         "<strong>Done.</strong>",
         "I write it.",
-        "the agent answered (answered)",
+        "(answered)",
         '<span class="a">+x = 1\n</span>',
         '<span class="path">b.txt</span>',
         "<dd>scripted</dd>",
@@ -84,6 +84,15 @@ def test_stopped_and_resumed(manus: Program, server: ScriptedServer) -> None:
     assert "Stopped here, and resumed" in page
     assert page.count("Stopped here, and resumed") == 1
     assert '<span class="pill good">Finished</span>' in page
+
+
+def test_a_failed_command_shows_what_failed(manus: Program, server: ScriptedServer) -> None:
+    failing = "seq 1 40; echo 'E: no such module'; (exit 3)"
+    server.script(calls(call("bash", command=failing)), text("It failed."))
+    assert manus("run", "--thread", "t", "work").code == 0
+    page = manus("report", "t", "-o", "-").out
+    assert '<span class="outcome">exit code 3: E: no such module</span>' in page
+    assert '<span class="tail">39\n40\nE: no such module</span>' in page
 
 
 def test_a_run_that_was_not_stopped_says_so(manus: Program, server: ScriptedServer) -> None:

@@ -52,7 +52,7 @@ async def test_it_follows_a_run_of_another_process(
         # what was unfolded stays so
         assert await page.locator("#r1-s1 pre.observation").is_visible()
         assert seen.complaints == []
-        assert {urlsplit(url).netloc for url in seen.requests} == {urlsplit(address).netloc}
+        assert seen.requests == []
         watcher.send_signal(signal.SIGINT)
         ended = await asyncio.to_thread(watcher.end)
         assert (ended.code, "Traceback" in ended.err) == (130, False)
@@ -85,7 +85,6 @@ async def test_nobody_else_can_read_it(manus: Program) -> None:
 
         right = await asyncio.to_thread(ask, address.path)
         assert (right[0], right[1][:15]) == (200, "<!doctype html>")
-        assert (await asyncio.to_thread(ask, f"{address.path}content"))[0] == 200
         for path in ("/", "/wrong/", "/content", f"{address.path}../", f"{address.path}secret"):
             status, said = await asyncio.to_thread(ask, path)
             assert (status, "doctype" in said) == (404, False), path

@@ -1,4 +1,4 @@
-"""What a thread leaves in its workspace besides the work itself: its journals and archives."""
+"""What a thread leaves in its workspace besides the work itself: journals and archives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BESIDE = ("", "-journal", "-wal", "-shm")
 """Endings of the files that SQLite may have beside its own."""
 
 
-async def delete_records(store: Store, thread: Thread) -> list[str]:
+async def delete_thread_files(store: Store, thread: Thread) -> list[str]:
     """Delete a thread's journals and archives, those of its plans' steps too.
 
     The answer is a sentence for each file that could not be deleted. Where the workspace has moved
@@ -27,14 +27,15 @@ async def delete_records(store: Store, thread: Thread) -> list[str]:
     """
     if thread.workspace is None:
         return []
-    spaces = {"", *await store.spaces(thread.thread_id)}
-    keys = sorted(f"{thread.thread_id}:{space}" for space in spaces)
+    stored = store.saver.alist({"configurable": {"thread_id": thread.thread_id}})
+    namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
+    keys = sorted(f"{thread.thread_id}:{namespace}" for namespace in {"", *namespaces})
     return await asyncio.to_thread(_delete, Path(thread.workspace) / PRIVATE, keys)
 
 
 def _delete(private: Path, keys: Iterable[str]) -> list[str]:
     left = []
-    for path in (path for key in keys for path in records_of(private, key)):
+    for path in (path for key in keys for path in files_of(private, key)):
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -42,7 +43,7 @@ def _delete(private: Path, keys: Iterable[str]) -> list[str]:
     return left
 
 
-def records_of(private: Path, key: str) -> list[Path]:
+def files_of(private: Path, key: str) -> list[Path]:
     """The files of the run of a key, whether they are there or not."""
     archive = Archive.path_for(private, key)
     beside = [archive.with_name(archive.name + ending) for ending in _BESIDE]

@@ -126,46 +126,46 @@
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
 
-  // a live page: what has changed is put in place of what was there
+  // a live page: what the server changed is put in place of what was there
   const sign = byId("live");
   if (!sign) return;
   const replace = (old, fresh) => {
     const open = all("details", old).map((one) => one.open);
     all("details", fresh).forEach((one, place) => { if (open[place]) one.open = true; });
-    const tops = all("pre", old).map((one) => one.scrollTop);
     const focused = old.contains(document.activeElement);
     old.replaceWith(fresh);
-    all("pre", fresh).forEach((one, place) => { if (tops[place]) one.scrollTop = tops[place]; });
     if (focused && fresh.tabIndex === -1) fresh.focus({ preventScroll: true });
   };
-  const patch = (old, fresh) => {
-    if (old.dataset.v && old.dataset.v === fresh.dataset.v) return;
-    if (old.dataset.c === undefined || fresh.dataset.c === undefined) { replace(old, fresh); return; }
+  // `known` is what the server sent the last time: the reader may have unfolded parts since
+  const patch = (old, known, fresh) => {
+    if (known && known.isEqualNode(fresh)) return;
+    if (fresh.dataset.c === undefined) { replace(old, fresh.cloneNode(true)); return; }
+    const find = (parent, id) => parent && id && [...parent.children].find((one) => one.id === id);
     old.className = fresh.className;
-    const known = new Map([...old.children].filter((one) => one.id).map((one) => [one.id, one]));
+    for (const one of [...old.children]) if (!find(fresh, one.id)) one.remove();
     let place = old.firstElementChild;
-    for (const one of [...fresh.children]) {
-      const same = one.id && known.get(one.id);
-      if (!same) { old.insertBefore(one, place); continue; }
-      known.delete(one.id);
-      const next = same === place ? same.nextElementSibling : place;
-      if (same !== place) old.insertBefore(same, place);
-      patch(same, one);
-      place = next;
+    for (const one of fresh.children) {
+      const same = find(old, one.id);
+      if (same !== place || !same) old.insertBefore(same || one.cloneNode(true), place);
+      else place = place.nextElementSibling;
+      if (same) patch(same, find(known, one.id), one);
     }
-    while (place) { const next = place.nextElementSibling; place.remove(); place = next; }
   };
   const isAtEnd = () => innerHeight + scrollY > document.body.scrollHeight - 120 && scrollY > 0;
+  const read = (text) => new DOMParser().parseFromString(text, "text/html");
+  let known = null;
   let version = "";
   const ask = async () => {
-    const reply = await fetch(`content?known=${encodeURIComponent(version)}`, { cache: "no-store" });
-    if (reply.status === 204) return;
+    const reply = await fetch(location.pathname, { cache: "no-store", headers: { "If-None-Match": version } });
+    if (reply.status === 304) return;
     if (!reply.ok) throw new Error(String(reply.status));
-    const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
+    const fresh = read(await reply.text());
     const atEnd = isAtEnd();
-    patch(byId("main"), fresh.getElementById("main"));
-    patch(document.querySelector(".outline"), fresh.querySelector(".outline"));
-    version = reply.headers.get("X-Version") || "";
+    for (const id of ["main", "outline"]) {
+      patch(byId(id), known && known.getElementById(id), fresh.getElementById(id));
+    }
+    known = fresh;
+    version = reply.headers.get("ETag") || "";
     sift();
     mark();
     if (atEnd) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });

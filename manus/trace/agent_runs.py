@@ -1,0 +1,231 @@
+"""The supersteps of an agent, folded into a run: steps, calls, what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from manus.graph.outcome import question_of
+from manus.models.server_usage import cache_tokens
+from manus.state.messages import calls_of, text_of
+from manus.state.plan_changes import fold_plans
+from manus.text import count
+from manus.trace.checkpoint_history import INTERRUPT, RESUME, Superstep
+from manus.trace.idle_intervals import idle_intervals
+from manus.trace.model import Call, Image, Notice, Run, Step, Tokens, UsagePoint
+
+_MEASURES = {
+    "hint": "Stuck in a loop: the agent was given a hint",
+    "refuse": "Still in the loop: the repeated call is refused",
+    "ask": "Still in the loop: the last measure",
+}
+
+
+class AgentRuns:
+    """Reads the runs of an agent on one thread, one after the other."""
+
+    def __init__(self) -> None:
+        self._run = Run("agent")
+        self._calls: dict[str, Call] = {}
+        self._seen: set[str] = set()
+        """Ids of messages: a compaction writes those that it keeps once more."""
+        self._said: HumanMessage | None = None
+        self._plans: dict[str, Any] = {}
+        self._pending: list[Notice] = []
+        """What is told before the next step."""
+
+    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
+        """The run that these supersteps are."""
+        self._run = run = Run("agent", number=number)
+        self._begin(supersteps[0])
+        for superstep in supersteps:
+            self._take(superstep)
+        run.notices += self._pending
+        self._pending = []
+        run.points = _points(supersteps)
+        run.idle = idle_intervals(supersteps)
+        for begin, end in run.idle:
+            self._tell_of_idle((end - begin).total_seconds(), begin, end)
+        return run
+
+    def _begin(self, first: Superstep) -> None:
+        asked = [m for m in first.messages if isinstance(m, HumanMessage)]
+        if not asked and self._said is not None and not first.is_input:
+            asked = [self._said]  # by an edit of the state
+        begin_run(self._run, first, asked)
+
+    def _take(self, superstep: Superstep) -> None:
+        run = self._run
+        if superstep.is_edit:
+            self._tell(Notice("edited", "The state was edited", at=superstep.began))
+        if (made := superstep.last("compaction")) is not None:
+            self._pending.append(_compaction_notice(made, superstep))
+        for message in superstep.messages:
+            self._take_message(superstep, message)
+        self._take_channels(superstep)
+        for asked in questions(superstep):
+            self._tell(asked)
+        if superstep.written(RESUME) and not superstep.written(INTERRUPT):
+            self._tell(Notice("resumed", "Gone on", at=superstep.began))
+        if run.steps and not superstep.is_input:
+            run.steps[-1].ended = superstep.ended
+        end_run(run, superstep)
+
+    def _take_message(self, superstep: Superstep, message: BaseMessage) -> None:
+        if isinstance(message, ToolMessage):
+            call = self._calls.get(str(message.tool_call_id))
+            if call is not None and call.observation is None:
+                observe(call, message)
+        elif message.id not in self._seen:
+            if isinstance(message, AIMessage):
+                self._think(superstep, message)
+            elif isinstance(message, HumanMessage):
+                self._said = message
+                if not superstep.is_input:
+                    words = text_of(message)
+                    self._tell(Notice("answer", "A person said", words, superstep.ended))
+        self._seen.add(message.id or "")
+
+    def _think(self, superstep: Superstep, message: AIMessage) -> None:
+        step = step_of(message, len(self._run.steps) + 1)
+        step.began, step.thought_at = superstep.began, superstep.ended
+        step.before, self._pending = self._pending, []
+        self._calls.update((call.id, call) for call in step.calls)
+        self._run.steps.append(step)
+
+    def _take_channels(self, superstep: Superstep) -> None:
+        run = self._run
+        if (written := superstep.last("run")) is not None:
+            run.max_steps = written.get("max_steps", run.max_steps)
+            if written.get("closing") and run.steps:
+                self._tell(Notice("budget", "The budget is nearly used up", written["closing"]))
+        if (loop := superstep.last("loop")) is not None:
+            title = _MEASURES.get(loop["measure"], loop["measure"])
+            self._tell(Notice("loop", title, str(loop["what"]), superstep.ended))
+        if plans := superstep.written("plans"):
+            self._plans = fold_plans(self._plans, plans)
+            active = str(superstep.last("active_plan") or superstep.values.get("active_plan"))
+            run.plan = dict(self._plans.get(active) or [*self._plans.values(), {}][-1]) or None
+
+    def _tell(self, notice: Notice) -> None:
+        (self._run.steps[-1].after if self._run.steps else self._pending).append(notice)
+
+    def _tell_of_idle(self, seconds: float, begin: Any, end: Any) -> None:
+        from manus.formatting import span
+
+        words = f"Nothing was done for {span(seconds)}." if seconds >= 1 else ""
+        notice = Notice("resumed", "Stopped here, and resumed", words, end)
+        began = (s for s in reversed(self._run.steps) if s.began is not None and s.began <= begin)
+        step = next(began, None)
+        if step is None:
+            self._run.notices.insert(0, notice)
+        else:
+            step.after = sorted([*step.after, notice], key=lambda told: told.at or end)
+
+
+def begin_run(run: Run, first: Superstep, asked: Sequence[BaseMessage]) -> None:
+    """What is known of a run at its beginning."""
+    known = first.metadata
+    run.request = "\n\n".join(map(text_of, asked)) or str(known.get("request", ""))
+    run.images = [image for message in asked for image in images_of(message)]
+    run.began = first.began
+    run.profile = str(known.get("profile") or "")
+    run.workspace = str(known.get("workspace") or "")
+
+
+def end_run(run: Run, superstep: Superstep) -> None:
+    """What a superstep says of the run as a whole."""
+    run.ended = superstep.ended
+    written = superstep.last("run") or {}
+    run.id = written.get("id", run.id)
+    run.profile = written.get("profile") or run.profile
+    run.workspace = written.get("workspace") or run.workspace
+    run.usage = superstep.last("usage") or run.usage
+    run.status = superstep.last("status") or run.status
+    if superstep.written("stop_reason"):
+        run.stop_reason = superstep.last("stop_reason")
+        run.success = superstep.last("success")
+        run.output = str(superstep.last("output") or "")
+
+
+def step_of(message: AIMessage, number: int) -> Step:
+    """A step as the model's message begins it."""
+    used = message.usage_metadata
+    tokens = None
+    if used:
+        cached, written = cache_tokens(used.get("input_token_details"))
+        tokens = Tokens(used["input_tokens"], used["output_tokens"], cached, written=written)
+    return Step(
+        number,
+        text_of(message).strip(),
+        [Call(str(c["id"]), str(c["name"]), c["args"]) for c in calls_of(message)],
+        tokens,
+        str(message.response_metadata.get("model_name") or ""),
+    )
+
+
+def observe(call: Call, message: ToolMessage) -> None:
+    """Note what came of a call."""
+    call.observation = text_of(message)
+    call.is_error = message.status == "error"
+    call.images = images_of(message)
+
+
+def images_of(message: BaseMessage) -> list[Image]:
+    """The images in a message that are part of it; those at an address are not fetched."""
+    found = []
+    for block in message.content if isinstance(message.content, list) else []:
+        given = block.get("image_url") if isinstance(block, dict) else None
+        url = given.get("url", "") if isinstance(given, dict) else str(given)
+        head, _, data = str(url).partition(";base64,")
+        if head.startswith("data:image/") and data:
+            found.append(Image(head.removeprefix("data:"), data))
+    return found
+
+
+def questions(superstep: Superstep) -> list[Notice]:
+    """The questions that the run stopped for."""
+    found: dict[str, Notice] = {}
+    for write in superstep.written(INTERRUPT):
+        for asked in write if isinstance(write, list | tuple) else [write]:
+            if hasattr(asked, "value"):
+                text = question_of(asked)
+                notice = Notice("question", "The run waited for a person", text, superstep.began)
+                found[str(getattr(asked, "id", text))] = notice
+    return list(found.values())
+
+
+def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
+    before = superstep.values.get("compaction")
+    evicted = made["evicted"] - (before["evicted"] if before else 0)
+    title = f"The history was made shorter: {count(evicted, 'message')} replaced by notes"
+    notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
+    return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
+
+
+def _points(supersteps: Sequence[Superstep]) -> list[UsagePoint]:
+    """What each superstep added to the usage, which is a running total."""
+    points: list[UsagePoint] = []
+    before: dict[str, Any] = {}
+    for superstep in supersteps:
+        if (usage := superstep.last("usage")) is not None:
+            points.append(UsagePoint(superstep.ended, tokens_between(before, usage)))
+            before = usage
+    return points
+
+
+def tokens_between(before: dict[str, Any], after: dict[str, Any]) -> Tokens:
+    """What was used between two counts."""
+
+    def more(name: str) -> Any:
+        return max((after.get(name) or 0) - (before.get(name) or 0), 0)
+
+    return Tokens(
+        more("input_tokens"),
+        more("output_tokens"),
+        more("cached_tokens"),
+        more("cost") if after.get("cost") is not None else None,
+        more("cache_write_tokens"),
+    )

@@ -1,0 +1,166 @@
+"""What a store has of a thread: its supersteps in order, in each checkpoint namespace.
+
+Read from the writes of the tasks, which stay when a history is compacted. To ask for the state at
+each checkpoint would cost the square of the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid5
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import Overwrite
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+INTERRUPT = "__interrupt__"
+RESUME = "__resume__"
+ROOT = ""
+_MOST_EDITS = 10
+"""Updates in one `bulk_update_state` that are told from the writes of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Superstep:
+    """A checkpoint, and what was written from it on."""
+
+    id: str
+    namespace: str
+    began: datetime
+    until: datetime | None
+    """When the next one began; None for the newest of its namespace."""
+    metadata: dict[str, Any]
+    values: dict[str, Any]
+    """The plain channels as they were when it began."""
+    writes: list[tuple[str, str, Any]]
+    """(task, channel, value)."""
+    is_edit: bool = False
+    """Whether somebody edited the state, and no node ran."""
+
+    def written(self, channel: str) -> list[Any]:
+        """What was written to a channel."""
+        return [plain(value) for _, name, value in self.writes if name == channel]
+
+    def last(self, channel: str) -> Any:
+        """What was written to a channel last; None if nothing was."""
+        found = self.written(channel)
+        return found[-1] if found else None
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages that were written."""
+        lists = (w if isinstance(w, list) else [w] for w in self.written("messages"))
+        return [m for messages in lists for m in messages if isinstance(m, BaseMessage)]
+
+    @property
+    def is_input(self) -> bool:
+        """Whether a new input came with it."""
+        return self.metadata.get("source") == "input"
+
+    @property
+    def ended(self) -> datetime:
+        """When it ended, or began where it has not ended."""
+        return self.until or self.began
+
+
+@dataclass(slots=True)
+class CheckpointHistory:
+    """The supersteps of a thread, by namespace; the thread's own is `ROOT`."""
+
+    thread_id: str
+    namespaces: dict[str, list[Superstep]] = field(default_factory=dict)
+    branches: int = 0
+    """Checkpoints of the thread's own graph that lie on another line than the newest."""
+
+    @property
+    def root(self) -> list[Superstep]:
+        """The supersteps of the thread's own graph."""
+        return self.namespaces.get(ROOT, [])
+
+
+def plain(write: Any) -> Any:
+    """A write without the mark that it replaces what was there."""
+    return write.value if isinstance(write, Overwrite) else write
+
+
+async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> CheckpointHistory:
+    """All supersteps of a thread; none if there is no such thread."""
+    by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
+    async for one in saver.alist({"configurable": {"thread_id": thread_id}}):
+        namespace = str(one.config["configurable"].get("checkpoint_ns", ""))
+        by_namespace.setdefault(namespace, {})[_id(one)] = one
+    history = CheckpointHistory(thread_id)
+    for namespace, found in by_namespace.items():
+        line = _line(found)
+        history.namespaces[namespace] = list(_supersteps(namespace, line))
+        history.branches += len(found) - len(line) if namespace == ROOT else 0
+    return history
+
+
+async def fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
+    """What differs when more was stored since the last time; empty if there is no such thread."""
+    config: Any = {"configurable": {"thread_id": thread_id}}
+    newest = saver.alist(config, limit=20)
+    return [(_id(one), len(one.pending_writes or ())) async for one in newest]
+
+
+def _id(one: CheckpointTuple) -> str:
+    return str(one.config["configurable"]["checkpoint_id"])
+
+
+def _line(found: dict[str, CheckpointTuple]) -> list[CheckpointTuple]:
+    """The checkpoints from the first to the newest, each the parent of the next."""
+    line: list[CheckpointTuple] = []
+    place = next(iter(found), "")  # a saver lists the newest first
+    while place in found:
+        line.append(found[place])
+        place = str((line[-1].parent_config or {}).get("configurable", {}).get("checkpoint_id"))
+    return line[::-1]
+
+
+def _supersteps(namespace: str, line: list[CheckpointTuple]) -> Iterable[Superstep]:
+    for one, after in zip(line, [*line[1:], None], strict=True):
+        yield Superstep(
+            id=_id(one),
+            namespace=namespace,
+            began=_time(one),
+            until=_time(after) if after is not None else None,
+            metadata=dict(one.metadata),
+            values=one.checkpoint["channel_values"],
+            writes=_own_writes(one, after),
+            is_edit=_is_edit(after),
+        )
+
+
+def _own_writes(one: CheckpointTuple, after: CheckpointTuple | None) -> list[tuple[str, str, Any]]:
+    """The writes that led to the next checkpoint: an edit of the state writes beside the run's.
+
+    LangGraph derives the task of an edit from the checkpoint's id and the interrupt channel. An
+    edit where a run had gone on already stores whole channels instead.
+    """
+    writes = list(one.pending_writes or [])
+    identity = UUID(one.checkpoint["id"])
+    names = (INTERRUPT, *(f"{INTERRUPT}:{place}" for place in range(1, _MOST_EDITS)))
+    edited = {str(uuid5(identity, name)) for name in names}
+    if after is None or not _is_edit(after):
+        return [w for w in writes if w[0] not in edited]
+    whole = [
+        ("", name, value.value)
+        for name, value in after.checkpoint["channel_values"].items()
+        if hasattr(value, "value")
+    ]
+    return [w for w in writes if w[0] in edited] or whole or writes
+
+
+def _is_edit(after: CheckpointTuple | None) -> bool:
+    return after is not None and after.metadata.get("source") == "update"
+
+
+def _time(one: CheckpointTuple) -> datetime:
+    time = datetime.fromisoformat(one.checkpoint["ts"])
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,158 @@
+"""The supersteps of a flow, folded into a run: the planner's turns, executions, the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.types import Send
+
+from manus.state.messages import text_of
+from manus.state.plan_changes import fold_plan
+from manus.trace.agent_runs import AgentRuns, begin_run, end_run, questions, tokens_between
+from manus.trace.checkpoint_history import ROOT, CheckpointHistory, Superstep, plain
+from manus.trace.idle_intervals import idle_intervals, without_work
+from manus.trace.model import Run, Stage, UsagePoint
+
+REVISED = "Revised plan"
+_SENDS = "__pregel_tasks"
+
+
+class FlowRuns:
+    """Reads the runs of a flow on one thread, one after the other."""
+
+    def __init__(self, history: CheckpointHistory) -> None:
+        self._children: dict[str, list[Sequence[Superstep]]] = {}
+        """Conversations of steps, by the superstep of the flow that they were sent out in."""
+        for namespace, supersteps in history.namespaces.items():
+            parents = supersteps[0].metadata.get("parents") or {}
+            if namespace != ROOT and parents:
+                self._children.setdefault(str(parents.get(ROOT)), []).append(supersteps)
+        self._run = Run("flow")
+        self._plan: Any = {}
+
+    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
+        """The run that these supersteps are."""
+        self._run, self._plan = Run("flow", number=number), {}
+        asked = [m for m in supersteps[0].messages if isinstance(m, HumanMessage)]
+        begin_run(self._run, supersteps[0], asked)
+        for before, superstep in zip([None, *supersteps], supersteps, strict=False):
+            self._take(superstep, before)
+        self._finish(supersteps)
+        return self._run
+
+    def _take(self, superstep: Superstep, before: Superstep | None) -> None:
+        run = self._run
+        sends = [s.arg for s in before.written(_SENDS) if _is_step(s)] if before else []
+        run.stages += [self._execution(superstep, task) for task in sends]
+        if not sends:
+            run.notices += questions(superstep)
+        known, self._plan = self._plan, fold_plan(self._plan, superstep.written("plan"))
+        is_whole = any(_is_whole(w) for w in superstep.written("plan"))
+        planned = superstep.written("run") and not superstep.is_edit
+        if (planned or is_whole) and not sends:
+            stage = Stage("plan", _title(superstep, known), superstep.began, superstep.ended)
+            stage.plan = dict(self._plan) or None
+            run.stages.append(stage)
+        said = any(isinstance(m, AIMessage) for m in superstep.messages)
+        if said and superstep.written("stop_reason"):
+            run.stages.append(Stage("summary", "Summary", superstep.began, superstep.ended))
+        end_run(run, superstep)
+
+    def _execution(self, superstep: Superstep, task: Mapping[str, Any]) -> Stage:
+        """A step that was sent out; what came of it is among what the superstep wrote."""
+        index = int(task["step"])
+        steps = (self._plan or {}).get("steps", [])
+        step = steps[index] if index < len(steps) else {}
+        changes = (c for c in superstep.written("plan") if _is_end(c) and c["step"] == index)
+        change: Mapping[str, Any] = next(changes, {})
+        result = change.get("result") or {}
+        run = self._agent_run(superstep, task)
+        # steps side by side end together only for the flow
+        own_end = run.ended if run is not None else None
+        return Stage(
+            "step",
+            str(step.get("text", "")),
+            began=(run.began if run is not None else None) or superstep.began,
+            ended=own_end or (superstep.ended if change else None),
+            index=index,
+            executor=str(task.get("executor", "")),
+            status=change.get("status", "in_progress"),
+            notes=change.get("notes", ""),
+            result=result.get("text", ""),
+            files=list(result.get("files", [])),
+            depends_on=list(step.get("depends_on", [])),
+            run=run,
+        )
+
+    def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> Run | None:
+        """The conversation of a step, known by its request; None before its first checkpoint."""
+        for supersteps in self._children.get(superstep.id, []):
+            if task.get("request") in [text_of(m) for m in supersteps[0].messages]:
+                return AgentRuns().read(supersteps)
+        return None
+
+    def _finish(self, supersteps: Sequence[Superstep]) -> None:
+        """What can be told only when all is known: totals, idle time, steps that never began."""
+        run, agents = self._run, self._run.agents
+        points = [*_own_points(supersteps), *(p for agent in agents for p in agent.points)]
+        run.points = sorted(points, key=lambda point: point.at)
+        run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
+        work = [s.ended for s in run.agent_steps if s.ended is not None]
+        own = idle_intervals(supersteps, adds=True)
+        run.idle = without_work([*own, *(i for agent in agents for i in agent.idle)], work)
+        counts = [usage.get("seconds", 0.0) for s in supersteps for usage in s.written("usage")]
+        run.usage = {"seconds": sum(counts)}
+        run.plan = dict(self._plan) or None
+        for index, step in enumerate((run.plan or {}).get("steps", [])):
+            if step["status"] == "not_started":
+                run.stages.append(_not_begun(index, step))
+
+
+def _not_begun(index: int, step: Mapping[str, Any]) -> Stage:
+    return Stage(
+        "step",
+        str(step["text"]),
+        index=index,
+        executor=str(step.get("executor", "")),
+        status="not_started",
+        notes=str(step.get("notes", "")),
+        depends_on=list(step.get("depends_on", [])),
+    )
+
+
+def _own_points(supersteps: Sequence[Superstep]) -> list[UsagePoint]:
+    """What planner and summary used: each write is of its own; those of steps are left out."""
+    points = []
+    for superstep in supersteps:
+        of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
+        for task, name, value in superstep.writes:
+            if name == "usage" and task not in of_steps:
+                tokens = tokens_between({}, plain(value))
+                points.append(UsagePoint(superstep.ended, tokens))
+    return points
+
+
+def _is_step(send: Any) -> bool:
+    return isinstance(send, Send) and isinstance(send.arg, dict) and "step" in send.arg
+
+
+def _is_end(change: Any) -> bool:
+    return isinstance(change, dict) and "step" in change and "result" in change
+
+
+def _is_whole(write: Any) -> bool:
+    writes = write if isinstance(write, list) else [write]
+    return any(isinstance(one, dict) and "steps" in one for one in writes)
+
+
+def _title(superstep: Superstep, plan_before: Any) -> str:
+    if superstep.is_edit:
+        return "Edited by a person"
+    written, known = superstep.last("run") or {}, superstep.values.get("run") or {}
+    if not plan_before or written.get("id") != known.get("id"):
+        return "Plan"
+    if written.get("replans_left", 0) < known.get("replans_left", 0):
+        return REVISED
+    return "Approved" if written.get("approval") == "given" else "Plan, once more"

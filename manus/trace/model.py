@@ -1,0 +1,227 @@
+"""A run as data: what was asked, each step and call, and what came of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "edited", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as base64, and its media type."""
+
+    mime: str
+    data: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens as the server counted them, and what they cost where prices are known."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float | None = None
+    written: int = 0
+    """Of the input, to the provider's cache."""
+
+    @property
+    def total(self) -> int:
+        """Input and output together."""
+        return self.input + self.output
+
+    def __add__(self, other: Tokens) -> Tokens:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Tokens(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached + other.cached,
+            sum(costs) if costs else None,
+            self.written + other.written,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePoint:
+    """Tokens used by one superstep, and when it ended."""
+
+    at: datetime
+    tokens: Tokens
+
+
+@dataclass(slots=True)
+class Notice:
+    """Something besides thinking and acting: a question, a hint, an edit of the state."""
+
+    kind: NoticeKind
+    title: str
+    text: str = ""
+    at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Edit:
+    """A change of a file by the editor, as a unified diff."""
+
+    path: str
+    command: str
+    diff: list[str]
+    """Lines; the hunk's head has no numbers where the whole file is not known."""
+
+    @property
+    def added(self) -> int:
+        """Lines."""
+        return sum(line.startswith("+") and not line.startswith("+++") for line in self.diff)
+
+    @property
+    def removed(self) -> int:
+        """Lines."""
+        return sum(line.startswith("-") and not line.startswith("---") for line in self.diff)
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call and what came of it."""
+
+    id: str
+    name: str
+    args: Any
+    """A dict; or the text that is not JSON."""
+    observation: str | None = None
+    """None until it has ended."""
+    is_error: bool = False
+    images: list[Image] = field(default_factory=list)
+    edit: Edit | None = None
+
+    @property
+    def key(self) -> str:
+        """What makes two calls the same: tool and arguments, whatever the order of keys."""
+        return json.dumps([self.name, self.args], sort_keys=True, default=str)
+
+
+@dataclass(slots=True)
+class Step:
+    """One think and the act that follows it; or a step of a plan, where plans are compared."""
+
+    number: int
+    """From 1 for an agent's, from 0 for a plan's."""
+    thought: str = ""
+    calls: list[Call] = field(default_factory=list)
+    tokens: Tokens | None = None
+    model: str = ""
+    began: datetime | None = None
+    thought_at: datetime | None = None
+    """When the model had answered."""
+    ended: datetime | None = None
+    before: list[Notice] = field(default_factory=list)
+    after: list[Notice] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes two steps the same: their calls, or what is said where nothing is called."""
+        return tuple(call.key for call in self.calls) or (self.thought,)
+
+    @property
+    def has_error(self) -> bool:
+        """Whether a call of it failed."""
+        return any(call.is_error for call in self.calls)
+
+
+Interval = tuple[datetime, datetime]
+
+
+@dataclass(slots=True)
+class Run:
+    """A run of an agent, or of a flow with an agent's run for each step of its plan."""
+
+    kind: Literal["agent", "flow"]
+    request: str = ""
+    number: int = 1
+    id: str = ""
+    began: datetime | None = None
+    ended: datetime | None = None
+    """When the last thing that is known of it happened."""
+    profile: str = ""
+    workspace: str = ""
+    max_steps: int | None = None
+    images: list[Image] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    """Of a flow: what it did, in order."""
+    notices: list[Notice] = field(default_factory=list)
+    """Those that belong to no step."""
+    points: list[UsagePoint] = field(default_factory=list)
+    idle: list[Interval] = field(default_factory=list)
+    """When nothing was at work."""
+    plan: dict[str, Any] | None = None
+    """A flow's; or the one that an agent with the `planning` tool kept."""
+    status: str = ""
+    stop_reason: str | None = None
+    success: bool | None = None
+    output: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+    is_running: bool = False
+    is_newest: bool = True
+    is_waiting: bool = False
+    """Whether it has a question that nobody has answered."""
+    is_held_when_run: bool = False
+    """Whether the command line began it: then the thread is locked while it is at work."""
+
+    @property
+    def agents(self) -> list[Run]:
+        """The runs of its agents: its own, or those of its plan's steps."""
+        if self.kind == "agent":
+            return [self]
+        return [stage.run for stage in self.stages if stage.run is not None]
+
+    @property
+    def agent_steps(self) -> list[Step]:
+        """The steps of its agents."""
+        return [step for agent in self.agents for step in agent.steps]
+
+    @property
+    def models(self) -> list[str]:
+        """The models that answered, by their servers' names for them."""
+        return list(dict.fromkeys(step.model for step in self.agent_steps if step.model))
+
+    @property
+    def tokens(self) -> Tokens:
+        """All that was used."""
+        return sum((point.tokens for point in self.points), Tokens())
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a flow did: the planner's turn, an execution of a step, the summary."""
+
+    kind: Literal["plan", "step", "summary"]
+    title: str
+    began: datetime | None = None
+    """None for a step that was never begun."""
+    ended: datetime | None = None
+    index: int | None = None
+    """The step's place in the plan when it was carried out."""
+    executor: str = ""
+    status: str = ""
+    notes: str = ""
+    result: str = ""
+    files: list[str] = field(default_factory=list)
+    depends_on: list[int] = field(default_factory=list)
+    run: Run | None = None
+    plan: dict[str, Any] | None = None
+    """The plan as the planner left it."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """All runs of a thread, in order."""
+
+    thread_id: str
+    runs: list[Run]
+    branches: int = 0
+    """Checkpoints on another line than the newest: the thread was forked."""

@@ -1,0 +1,150 @@
+"""A thread's trace: read from a store, or from one state of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from manus.state.messages import since
+from manus.state.plan import MARKS
+from manus.trace.agent_runs import AgentRuns, observe, step_of
+from manus.trace.checkpoint_history import (
+    INTERRUPT,
+    RESUME,
+    CheckpointHistory,
+    Superstep,
+    read_history,
+)
+from manus.trace.flow_runs import FlowRuns
+from manus.trace.model import Call, Run, Step, Tokens, Trace
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+
+async def read_trace(
+    saver: BaseCheckpointSaver[Any], thread_id: str, *, is_running: bool = False
+) -> Trace:
+    """All runs of a thread; none if there is no such thread.
+
+    `is_running`: whether a process is at work on the thread, which no checkpoint tells.
+    """
+    return trace_of(await read_history(saver, thread_id), is_running=is_running)
+
+
+def trace_of(history: CheckpointHistory, *, is_running: bool = False) -> Trace:
+    """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
+    agent, flow = AgentRuns(), FlowRuns(history)
+    runs = [
+        (flow if _is_flow(own) else agent).read(own, number)
+        for number, own in enumerate(_parted(history.root), 1)
+    ]
+    for run in runs[:-1]:
+        run.is_newest = False
+    if runs and (newest := runs[-1]).stop_reason is None:
+        last = history.root[-1]
+        newest.is_running = is_running
+        newest.is_waiting = not is_running and _has_question(last)
+        newest.is_held_when_run = "graph" in last.metadata
+    return Trace(history.thread_id, runs, history.branches)
+
+
+def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
+    """The supersteps of each run: it begins with a request, or with another id in the state."""
+    runs: list[list[Superstep]] = []
+    run_id = ""
+    for superstep in supersteps:
+        new_id = (superstep.last("run") or {}).get("id") or run_id
+        asked = any(isinstance(m, HumanMessage) for m in superstep.messages)
+        if not runs or (asked if superstep.is_input else run_id and new_id != run_id):
+            runs.append([])
+            new_id = "" if superstep.is_input else new_id
+        runs[-1].append(superstep)
+        run_id = new_id
+    return runs
+
+
+def _is_flow(supersteps: Sequence[Superstep]) -> bool:
+    return any(s.metadata.get("graph") == "flow" or s.written("plan") for s in supersteps)
+
+
+def _has_question(superstep: Superstep) -> bool:
+    """Whether a question that was asked here has no answer yet."""
+    asked = {task for task, channel, _ in superstep.writes if channel == INTERRUPT}
+    return bool(asked - {task for task, channel, _ in superstep.writes if channel == RESUME})
+
+
+def run_of_state(values: Mapping[str, Any]) -> Run:
+    """The newest run in a state of the agent graph, or of the flow graph with its plan's steps.
+
+    The run's workspace is written `$workspace` in all texts, so that two runs can be compared.
+    Steps that were taken out of a long history are not there; the others keep their numbers.
+    """
+    known = values.get("run") or {}
+    run = Run(
+        "flow" if values.get("plan") else "agent",
+        workspace=str(known.get("workspace") or ""),
+        plan=values.get("plan") or None,
+        status=str(values.get("status") or "idle"),
+        stop_reason=values.get("stop_reason"),
+        success=values.get("success"),
+        output=str(values.get("output") or ""),
+        usage=dict(values.get("usage") or {}),
+    )
+    if run.plan is not None:
+        steps = _steps_of_plan(run.plan)
+    else:
+        messages = values.get("messages") or []
+        if asked := known.get("request_id"):
+            messages = since(messages, asked)
+        steps = steps_in(messages, 1 + len(values.get("earlier") or ()))
+    run.steps = [_neutral_step(step, run.workspace) for step in steps]
+    return run
+
+
+def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
+    """The steps that messages make: each thought with the observations that follow it."""
+    observations = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
+    thoughts = (m for m in messages if isinstance(m, AIMessage))
+    for number, thought in enumerate(thoughts, first):
+        step = step_of(thought, number)
+        for call in step.calls:
+            if (observed := observations.get(call.id)) is not None:
+                observe(call, observed)
+        yield step
+
+
+def _steps_of_plan(plan: Mapping[str, Any]) -> Iterator[Step]:
+    for number, step in enumerate(plan["steps"]):
+        result = step["result"] or {}
+        came = [MARKS[step["status"]], step["notes"], result.get("text", "")]
+        call = Call(
+            id=str(number),
+            name=step["executor"] or "(nobody yet)",
+            args={"step": step["text"]},
+            observation="\n".join(filter(None, came)),
+            is_error=step["status"] == "blocked",
+        )
+        yield Step(number, step["text"], [call], Tokens(result.get("tokens", 0)))
+
+
+def _neutral_step(step: Step, workspace: str) -> Step:
+    if workspace:
+        step.thought = _neutral(step.thought, workspace)
+        for call in step.calls:
+            call.args = _neutral(call.args, workspace)
+            call.observation = _neutral(call.observation, workspace)
+    return step
+
+
+def _neutral(value: Any, workspace: str) -> Any:
+    """The value with the workspace's place as a word."""
+    if isinstance(value, str):
+        return value.replace(workspace, "$workspace")
+    if isinstance(value, dict):
+        return {name: _neutral(inner, workspace) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_neutral(inner, workspace) for inner in value]
+    return value

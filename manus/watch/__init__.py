@@ -1,1 +1,0 @@
-"""The report of a thread as a page that follows it, on a loopback address."""
