@@ -106,7 +106,7 @@ async def _measure(repeat: int) -> tuple[list[Row], str]:
         server = Server()
         async with async_playwright() as playwright:
             program = find_browser(None, playwright.chromium.executable_path)
-            browser = await playwright.chromium.launch(executable_path=program.path)
+            browser = await playwright.chromium.launch(executable_path=program)
             for steps, kilobytes in _CASES:
                 path, written = await _written(Path(made), server.address, steps, kilobytes)
                 times = [await _opened(browser, path) for _ in range(repeat)]

@@ -232,7 +232,7 @@ def _browser(settings: Settings) -> Iterator[Finding]:
     from manus.tools.browser.find import find_browser
 
     try:
-        yield Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()).path)
+        yield Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()))
     except ManusError as error:
         yield Finding("browser", "warning", "none found; only browser tools need one", str(error))
 

@@ -29,9 +29,9 @@ the way) and call `terminate`.\
 USE = """\
 Use a real browser. Its present page is shown before each step; numbers in brackets are the \
 elements to act on. Actions and what they need:
-- go_to_url(url); go_back; refresh; wait(seconds)
-- click_element(index); hover(index); drag(index, target or x and y); click_at(x, y) for places \
-without a number, in pixels of the view
+- go_to_url(url), also file:///… in the workspace; go_back; refresh; wait(seconds)
+- click_element(index); hover(index); click_at(x, y) for places without a number, in pixels of \
+the view
 - input_text(index, text): replaces what the field holds; dates as YYYY-MM-DD, colours as #rrggbb
 - send_keys(keys): such as "Enter", "Control+A", "Tab Tab Space"; other text is typed
 - get_dropdown_options(index); select_dropdown_option(index, text)
@@ -41,7 +41,7 @@ scroll_to_text(text)
 page by page (page)
 - upload_file(index, path); downloads land in downloads/ of the workspace
 - switch_tab(tab_id), open_tab(url), close_tab(tab_id)
-- web_search(query); screenshot(path, numbers) into a file\
+- web_search(query); screenshot(path) into a file\
 """
 
 SEARCH = (

@@ -49,8 +49,8 @@ class BrowserSettings(BaseModel):
     """Whatever a page does, an action answers within about this time."""
     start_timeout: float = Field(60.0, ge=5.0)
     """For the start of the browser."""
-    dialogs: Literal["dismiss", "accept", "ask"] = "dismiss"
-    """What becomes of `confirm` and `prompt`. `ask` leaves it to a person."""
+    dialogs: Literal["dismiss", "accept"] = "dismiss"
+    """What becomes of `confirm` and `prompt`."""
     max_download_megabytes: int = Field(200, ge=1)
     """A download that is larger is given up."""
 
@@ -69,11 +69,10 @@ class SearchSettings(BaseModel):
         "mojeek",
         "wikipedia",
     )
-    """In the order in which they are asked, until one has results."""
+    """In the order in which they are asked, until one has results. Those without a key or an
+    address of their own are asked together by `ddgs`."""
     timeout: float = Field(10.0, gt=0)
-    """For one attempt with one engine, in seconds."""
-    retries: int = Field(1, ge=0, le=5)
-    """Further attempts with an engine whose failure may pass."""
+    """For one engine, in seconds."""
     tavily_api_key: SecretStr | None = None
     """Environment: `TAVILY_API_KEY`."""
     tavily_url: str = "https://api.tavily.com/search"
@@ -103,4 +102,5 @@ class EgressSettings(BaseModel):
     allow_private: tuple[str, ...] = ()
     """Private, loopback and link-local places that may be reached all the same; `*` for all."""
     upstream_proxy: str | None = None
-    """`http://host:port` of the proxy that this network asks for. Names are then resolved there."""
+    """`http://host:port` of the proxy that this network asks for. Names are then resolved there;
+    one that is not in `allow` itself has to be known here too, to be seen to lead into it."""

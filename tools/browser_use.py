@@ -16,6 +16,8 @@ from manus.tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 
+_RESULTS = 5
+
 
 class BrowserUse(AgentTool):
     """Acts on web pages.
@@ -51,8 +53,14 @@ class BrowserUse(AgentTool):
         if lacking := missing(arguments):
             names = " and ".join(f"`{name}`" for name in lacking)
             raise ToolError(f"`{arguments.action}` needs {names}.")
-        # Playwright takes a while to load, which a run that looks at no page need not wait for.
-        await asyncio.to_thread(import_module, "manus.tools.browser.use")
-        from manus.tools.browser.use import use
+        if arguments.action == "web_search":
+            await asyncio.to_thread(import_module, "manus.tools.web.search")
+            from manus.tools.web.search import Query, search_text
 
-        return await use(self.session, arguments)
+            query = Query(str(arguments.query), _RESULTS, "en", "us")
+            return Observation(await search_text(self.session, query))
+        # Playwright takes a while to load, which a run that looks at no page need not wait for.
+        await asyncio.to_thread(import_module, "manus.tools.browser.act")
+        from manus.tools.browser.act import act
+
+        return await act(self.session, arguments)

@@ -56,9 +56,8 @@ class WebSearch(AgentTool):
         **_: Any,
     ) -> Observation:
         # What it needs to reach engines and pages takes a while to load: not before it is used.
-        await asyncio.to_thread(import_module, "manus.tools.web.search_text")
-        from manus.tools.web.search_engines import Query
-        from manus.tools.web.search_text import search_text
+        await asyncio.to_thread(import_module, "manus.tools.web.search")
+        from manus.tools.web.search import Query, search_text
 
         wanted = Query(query.strip(), num_results, lang, country)
         return Observation(await search_text(self.session, wanted, fetch_content))

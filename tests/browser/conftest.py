@@ -1,52 +1,83 @@
-"""A browser for each module, a web site for each test."""
+"""A browser for each worker, a context for each test, a web site for each test."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import async_playwright
 
 from manus.state.browser_settings import BrowserSettings, EgressSettings
 from manus.state.settings import Settings
+from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.engine import Engine, launch, open_context
 from manus.tools.session import Session
+from manus.tools.web.egress import EgressRules, Resolve
+from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.workspace import Workspace
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
+NewDriver = Callable[..., Awaitable[Driver]]
+LOOPBACK = EgressSettings(allow_private=("127.0.0.1", "localhost", "::1"))
+
 
 def new_session(
-    root: Path, browser: BrowserSettings | None = None, egress: EgressSettings | None = None
+    root: Path, browser: BrowserSettings | None = None, egress: EgressSettings = LOOPBACK
 ) -> Session:
-    """A session whose browser may go to loopback."""
+    """A session whose browser may go to loopback, and is a browser of its own."""
     workspace = Workspace(root)
     workspace.prepare()
-    settings = Settings(
-        browser=browser or BrowserSettings(),
-        egress=egress or EgressSettings(allow_private=("127.0.0.1", "localhost", "::1")),
-    )
+    settings = Settings(browser=browser or BrowserSettings(), egress=egress)
     return Session(workspace, settings=settings)
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Session]:
-    """One browser for the tests of a module; starting one takes seconds."""
-    session = new_session(tmp_path_factory.mktemp("workspace"))
-    yield session
-    await session.close()
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def chromium() -> AsyncIterator[Chromium]:
+    """One browser for all tests of a worker; starting one takes seconds."""
+    async with async_playwright() as playwright:
+        browser = await launch(playwright, BrowserSettings())
+        yield browser
+        await browser.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def driver(shared: Session) -> AsyncIterator[Driver]:
-    """The module's browser with nothing in it."""
-    driver = Driver(shared)
-    await driver.fresh()
-    yield driver
-    for entry in shared.workspace.root.iterdir():
-        if entry.name != ".manus":
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+@pytest_asyncio.fixture(loop_scope="session")
+async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDriver]:
+    """Make sessions in contexts of their own of the shared browser."""
+    made: list[Driver] = []
+
+    async def make(
+        settings: BrowserSettings | None = None,
+        egress: EgressSettings = LOOPBACK,
+        resolve: Resolve | None = None,
+    ) -> Driver:
+        session = new_session(tmp_path / str(len(made)), settings, egress)
+        made.append(Driver(session))
+
+        async def start_proxy() -> EgressProxy:
+            return await EgressProxy.start(EgressRules(egress, resolve))
+
+        async def join() -> Browser:
+            proxy = await egress_of(session)
+            context = await open_context(chromium, session.settings.browser, proxy.url)
+            return Browser(Engine(context), proxy, session.settings.browser, session.workspace)
+
+        await session.obtain("egress", start_proxy)
+        await session.obtain(NAME, join)
+        return made[-1]
+
+    yield make
+    for driver in made:
+        await driver.session.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def driver(new_driver: NewDriver) -> Driver:
+    """A browser with nothing in it."""
+    return await new_driver()
 
 
 @pytest.fixture

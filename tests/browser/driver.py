@@ -76,15 +76,3 @@ class Driver:
         browser = self.session.peek(NAME)
         assert isinstance(browser, Browser)
         return browser
-
-    async def fresh(self) -> None:
-        """Leave nothing of an earlier test but the started browser."""
-        browser = self.session.peek(NAME)
-        if browser is None or browser.dead:
-            return
-        old = list(browser.tabs.values())
-        await browser.open_tab()
-        for tab in old:
-            await browser.close_tab(tab)
-        await browser.engine.context.clear_cookies()
-        browser.seen, browser.last_error = (0, ""), ""

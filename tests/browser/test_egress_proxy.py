@@ -96,3 +96,39 @@ async def test_through_the_proxy_of_the_network(site: Site) -> None:
         assert "deny list" in (await client.get("http://bad.test/")).text
     await inner.close()
     await outer.close()
+
+
+async def test_behind_another_proxy_a_name_has_to_lead_into_the_networks_allowed(
+    site: Site,
+) -> None:
+    names = {
+        "in.test": ["127.0.0.1"],
+        "out.test": ["8.8.8.8"],
+        "both.test": ["127.0.0.1", "8.8.8.8"],
+    }
+
+    async def resolve(host: str, port: int) -> list[str]:
+        if host not in names:
+            raise OSError("unknown")
+        return names[host]
+
+    async def anywhere(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    site.pages["/"] = "hello"
+    outer = await EgressProxy.start(EgressRules(EgressSettings(allow_private=("*",)), anywhere))
+    settings = EgressSettings(
+        upstream_proxy=outer.url, allow=("127.0.0.0/8", "listed.test"), allow_private=("*",)
+    )
+    inner = await EgressProxy.start(EgressRules(settings, resolve))
+    async with httpx.AsyncClient(proxy=inner.url, trust_env=False) as client:
+        for name, status in (
+            ("in.test", 200),
+            ("listed.test", 200),
+            ("out.test", 403),
+            ("both.test", 403),
+            ("unknown.test", 403),
+        ):
+            assert (await client.get(f"http://{name}:{site.port}/")).status_code == status, name
+    await inner.close()
+    await outer.close()

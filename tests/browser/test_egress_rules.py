@@ -83,10 +83,8 @@ async def test_a_name_that_leads_inside() -> None:
     mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
     with pytest.raises(EgressRefusedError) as caught:
         await mixed.addresses("a.test", 80)
-    assert str(caught.value) == (
-        "a.test was refused by the egress rules: the name leads to a private address, which "
-        "`egress.allow_private` does not allow."
-    )
+    assert "a.test" in str(caught.value)
+    assert "`egress.allow_private`" in str(caught.value)
     assert await mixed.addresses("b.test", 80) == ["8.8.8.8"]
     with pytest.raises(UnreachableError, match=r"The host name c\.test cannot be resolved\."):
         await mixed.addresses("c.test", 80)
@@ -110,6 +108,15 @@ async def test_allow_and_deny_lists() -> None:
         await by_network.addresses("b.test", 80)
     with pytest.raises(EgressRefusedError, match="the address is on the deny list"):
         await rules(answers, deny=("9.0.0.0/8",)).addresses("b.test", 80)
+
+
+@pytest.mark.parametrize("address", ["::ffff:9.9.9.9", "64:ff9b::909:909", "2002:909:909::"])
+async def test_a_denied_network_is_denied_in_ipv6_clothes(address: str) -> None:
+    some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
+    with pytest.raises(EgressRefusedError, match="deny list"):
+        await some.addresses("a.test", 80)
+    with pytest.raises(EgressRefusedError, match="deny list"):
+        some.check_url(f"http://[{address}]/")
 
 
 async def test_private_places_one_by_one() -> None:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from manus.state.browser_settings import BrowserSettings
 from manus.tools.browser.downloads import safe_name
+from manus.tools.browser.state import browser_state
+from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def pdf(*texts: str) -> bytes:
@@ -44,28 +47,40 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     headers = {"Content-Disposition": 'attachment; filename="report.csv"'}
     site.pages["/f"] = Answer("a,b\n1,2\n", type="text/csv", headers=headers)
     await driver.open(site.base)
-    said = await driver.click('link "Get"')
-    assert said == "Clicked element 1.\n- Downloaded downloads/report.csv (8 bytes, text/csv)."
+    assert "Downloaded downloads/report.csv (8 bytes)" in await driver.click('link "Get"')
     assert (root(driver) / "downloads/report.csv").read_text() == "a,b\n1,2\n"
     assert "downloads/report (2).csv" in await driver.click('link "Get"')
     said = await driver.say("go_to_url", url=f"{site.base}/f")
-    assert said.startswith(f"{site.base}/f is a download, not a page.")
-    assert "downloads/report (3).csv (8 bytes" in said
+    assert "is a download" in said
+    assert "downloads/report (3).csv" in said
 
 
 async def test_a_download_does_not_follow_a_link_out(driver: Driver, site: Site) -> None:
     outside = root(driver).parent / "outside"
-    outside.mkdir(exist_ok=True)
+    outside.mkdir()
     (root(driver) / "downloads").symlink_to(outside)
-    try:
-        headers = {"Content-Disposition": "attachment; filename=x.txt"}
-        site.pages["/"] = "<a href=/f>Get</a>"
-        site.pages["/f"] = Answer("x", headers=headers)
-        await driver.open(site.base)
-        assert "The download of x.txt could not be kept" in await driver.click('link "Get"')
-        assert not list(outside.iterdir())
-    finally:
-        (root(driver) / "downloads").unlink()
+    headers = {"Content-Disposition": "attachment; filename=x.txt"}
+    site.pages["/"] = "<a href=/f>Get</a>"
+    site.pages["/f"] = Answer("x", headers=headers)
+    await driver.open(site.base)
+    assert "could not be kept" in await driver.click('link "Get"')
+    assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize("is_announced", [True, False])
+async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
+    new_driver: NewDriver, site: Site, is_announced: bool
+) -> None:
+    driver = await new_driver(BrowserSettings(max_download_megabytes=1, action_timeout=60))
+    headers = {"Content-Disposition": "attachment; filename=x.bin"}
+    if is_announced:
+        headers["Content-Length"] = str(1 << 40)
+    # it never ends: only giving it up ends the action
+    site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
+    site.pages["/"] = "<a href=/f>Get</a>"
+    await driver.open(site.base)
+    assert "max_download_megabytes" in await driver.click('link "Get"')
+    assert not (root(driver) / "downloads").exists()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +91,6 @@ async def test_a_download_does_not_follow_a_link_out(driver: Driver, site: Site)
         ("..\\..\\boot.ini", "boot.ini"),
         (".bashrc", "bashrc"),
         ("a\x00b\n.txt", "a_b_.txt"),
-        ("CON", "download_CON"),
         ("..", "download"),
         ('we<i>rd:"*?.txt', "we_i_rd____.txt"),
         ("l" * 300 + ".pdf", "l" * 100 + ".pdf"),
@@ -97,7 +111,7 @@ async def test_uploads_come_from_the_workspace_only(driver: Driver, site: Site) 
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
     said = await driver.say("upload_file", index=field, path="data.txt")
-    assert said == f"Gave data.txt to element {field}."
+    assert said == f'Gave data.txt to [{field}] file field "File".'
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")
@@ -114,7 +128,6 @@ async def test_uploads_come_from_the_workspace_only(driver: Driver, site: Site) 
 async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     site.pages["/p"] = Answer(pdf("Annual figures", "Second sheet"), type="application/pdf")
     text = await driver.open(f"{site.base}/p")
-    assert "This is a PDF; `extract_content` reads all of it." in text
     assert "| Annual figures" in text
     said = await driver.say("extract_content")
     assert "## Page 2\n\nSecond sheet" in said
@@ -123,18 +136,59 @@ async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
 async def test_a_broken_pdf_says_so(driver: Driver, site: Site) -> None:
     site.pages["/p"] = Answer(b"%PDF-1.4 nothing", type="application/pdf")
     text = await driver.open(f"{site.base}/p")
-    assert "cannot be read as text" in text
+    assert "cannot be read" in text
 
 
-async def test_a_picture_with_the_numbers(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<h1>Hi</h1><button>Go</button><iframe srcdoc='<button>In</button>'></iframe>"
+async def test_a_pdf_too_large_for_a_page_is_read(driver: Driver, site: Site) -> None:
+    data = pdf("Annual figures") + b"%" + b"x" * 11_000_000
+    site.pages["/p"] = Answer(data, type="application/pdf")
+    assert "| Annual figures" in await driver.open(f"{site.base}/p")
+
+
+async def test_a_picture_of_the_view(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<h1>Hi</h1>"
     await driver.open(site.base)
-    assert await driver.say("screenshot", path="a.png") == "The view is in a.png."
-    said = await driver.say("screenshot", path="b.png", numbers=True)
-    assert said == "The view is in b.png with the elements' numbers."
-    plain, marked = ((root(driver) / name).read_bytes() for name in ("a.png", "b.png"))
-    assert plain.startswith(b"\x89PNG")
-    assert plain != marked
-    assert "manus-marks" not in await driver.browser.active.page.content()  # type: ignore[union-attr]
+    assert "a.png" in await driver.say("screenshot", path="a.png")
+    assert (root(driver) / "a.png").read_bytes().startswith(b"\x89PNG")
     assert "outside the workspace" in await driver.fail("screenshot", path="../x.png")
-    assert "belongs to the agent's own" in await driver.fail("screenshot", path=".manus/x.png")
+    await driver.fail("screenshot", path=".manus/x.png")
+
+
+async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
+    driver: Driver, site: Site
+) -> None:
+    outside = root(driver).parent / "secret.html"
+    outside.write_text("<p>the secret</p>")
+    (root(driver) / "link.html").symlink_to(outside)
+    (root(driver) / "my page.html").write_text(f"""<title>Mine</title><link rel=stylesheet
+      href=s.css><h1>Built</h1><a href=../secret.html>Out</a><iframe src=link.html></iframe>
+      <iframe src=file://{outside}></iframe><object data=../secret.html></object>""")
+    (root(driver) / "s.css").write_text("h1 {text-transform: uppercase}")
+    text = await driver.open(f"file://{root(driver)}/my%20page.html")
+    assert "Title: Mine" in text
+    assert "# Built" in text
+    tab = driver.browser.active
+    assert tab is not None
+    style = "getComputedStyle(document.querySelector('h1')).textTransform"
+    assert await tab.page.evaluate(style) == "uppercase"
+    assert "the secret" not in text
+    await driver.do("click_element", index=driver.number('link "Out"'))
+    assert "the secret" not in await driver.look()
+    for url in ("file:///etc/passwd", f"file://{outside}", f"file://{root(driver)}/link.html"):
+        await driver.fail("go_to_url", url=url)
+    assert "not there" in await driver.fail("go_to_url", url=f"file://{root(driver)}/no.html")
+    site.pages["/"] = f"<title>Web</title><iframe src='file://{root(driver)}/s.css'></iframe>"
+    assert "uppercase" not in await driver.open(site.base)
+
+
+async def test_no_picture_of_an_empty_page(driver: Driver, site: Site) -> None:
+    await driver.open("about:blank")
+    state = await browser_state(driver.session, screenshot=True)
+    assert state is not None
+    assert state.screenshot is None
+    site.pages["/"] = "<h1>Hi</h1>"
+    await driver.open(site.base)
+    state = await browser_state(driver.session, screenshot=True)
+    assert state is not None
+    assert state.screenshot is not None
+    assert state.screenshot.mime == "image/jpeg"

@@ -18,28 +18,26 @@ def nothing(name: str) -> str | None:
 
 
 def test_the_order(tmp_path: Path) -> None:
-    own, bundled, chrome = (tmp_path / name for name in ("own", "bundled", "chrome"))
-    for path in (own, bundled, chrome):
-        path.touch()
+    own, bundled = tmp_path / "own", tmp_path / "bundled"
+    own.touch(0o755)
+    bundled.touch()
 
     def which(name: str) -> str | None:
         return {"chromium-browser": "/somewhere/chromium-browser"}.get(name)
 
-    assert find_browser(str(own), str(bundled)).path == str(own)
-    found = find_browser(None, str(bundled), which, (str(chrome),))
-    assert (found.path, found.bundled) == (str(bundled), True)
-    assert find_browser(None, "/no", which, (str(chrome),)).path == str(chrome)
-    assert find_browser(None, None, which, ()).path == "/somewhere/chromium-browser"
+    assert find_browser(str(own), str(bundled)) == str(own)
+    assert find_browser(None, str(bundled), which) == str(bundled)
+    assert find_browser(None, "/no", which) == "/somewhere/chromium-browser"
 
 
 def test_none_says_what_was_tried_and_what_helps() -> None:
     with pytest.raises(ToolUnavailableError) as caught:
-        find_browser(None, "/no/such", nothing, ())
+        find_browser(None, "/no/such", nothing)
     said = str(caught.value)
     for word in ("/no/such", "chromium-browser", "playwright install chromium", "apt install"):
         assert word in said
     with pytest.raises(ToolUnavailableError, match="MANUS_BROWSER_PATH"):
-        find_browser("/no/such", None, nothing, ())
+        find_browser("/no/such", None, nothing)
 
 
 async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:
@@ -48,6 +46,5 @@ async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> 
     broken.chmod(0o755)
     session = new_session(tmp_path / "w", BrowserSettings(path=str(broken)))
     said = await Driver(session).fail("go_to_url", url="http://127.0.0.1:1/")
-    assert said.startswith("The browser could not be started: ")
     assert "\n" not in said
     await session.close()

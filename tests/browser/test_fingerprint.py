@@ -7,7 +7,7 @@ import pytest
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CALENDAR = """<h2 id=h></h2><button onclick="m++; show()">Next month</button><div id=days></div>
   <script>let m = 0; const show = () => { const d = new Date(2026, m, 1);

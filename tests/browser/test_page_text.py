@@ -9,7 +9,7 @@ import pytest
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def numbers(text: str) -> list[int]:
@@ -110,9 +110,9 @@ async def test_a_number_of_no_element_says_so_and_shows_the_page(
     await driver.open(site.base)
     await driver.click('button "Gone"')
     said = await driver.fail("click_element", index=1)
-    assert said.startswith("Nothing was done: element 1 is no longer on the page.")
+    assert said.startswith('Nothing was done: [1] button "Gone" is no longer on the page.')
     assert '[2] button "Stays"' in said
-    assert "element 99 is not on the page" in await driver.fail("click_element", index=99)
+    assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
 async def test_what_lies_above_and_below_is_said(driver: Driver, site: Site) -> None:
@@ -169,29 +169,3 @@ async def test_scripts_of_other_languages(driver: Driver, site: Site) -> None:
     await driver.click('button "カートに入れる"')
     await driver.write('textbox "名前"', "山田太郎")
     assert driver.line('textbox "名前"') == 'textbox "名前" = "山田太郎" (focused)'
-
-
-async def test_no_browser_has_no_state_and_starts_none() -> None:
-    from pathlib import Path
-
-    from manus.tools.browser.state import browser_state
-    from manus.tools.session import Session
-    from manus.tools.workspace import Workspace
-
-    session = Session(Workspace(Path.cwd()))
-    assert await browser_state(session) is None
-
-
-async def test_a_screenshot_only_when_asked(driver: Driver, site: Site) -> None:
-    from manus.tools.browser.state import browser_state
-
-    site.pages["/"] = "<h1>Hi</h1>"
-    await driver.open(site.base)
-    state = await browser_state(driver.session)
-    assert state is not None
-    assert state.screenshot is None
-    state = await browser_state(driver.session, screenshot=True)
-    assert state is not None
-    assert state.screenshot is not None
-    assert state.screenshot.mime == "image/jpeg"
-    assert len(state.screenshot.data) > 1000

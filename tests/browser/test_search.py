@@ -17,8 +17,7 @@ from manus.tools.browser_use import BrowserUse
 from manus.tools.call import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
-from manus.tools.web.search import distinct
-from manus.tools.web.search_engines import Result
+from manus.tools.web.search import Result, distinct
 from manus.tools.web_search import WebSearch
 from manus.tools.workspace import Workspace
 from tests.browser.site import Answer, Request, Site
@@ -33,7 +32,6 @@ class Searching:
         values = {
             "engines": ("tavily", "brave_api", "searxng"),
             "timeout": 1.0,
-            "retries": 1,
             "tavily_api_key": SecretStr("k-tavily"),
             "tavily_url": f"{site.base}/tavily",
             "brave_api_key": SecretStr("k-brave"),
@@ -111,77 +109,64 @@ async def test_the_first_engine_that_answers(search: Search, site: Site) -> None
     assert site.paths() == ["/tavily"]
 
 
-async def test_fallback_with_a_reason_for_each_that_failed(search: Search, site: Site) -> None:
-    site.pages["/tavily"] = Answer("no", 401)
-    site.pages["/brave"] = Answer("later", 429)
-    site.pages["/searx/search"] = rows(site, "a")
-    said = await search().ask()
-    assert not said.is_error
-    assert "(searxng)" in said.text
-    assert said.text.endswith(
-        "Asked before: tavily: it refused the key or this client (HTTP 401); "
-        "brave_api: it answered with HTTP 429."
-    )
-    # what may pass is tried again, what cannot is not
-    assert site.paths() == ["/tavily", "/brave", "/brave", "/searx/search"]
-
-
-async def test_an_answer_that_nobody_foresaw_leads_to_the_next_engine(
-    search: Search, site: Site
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer("no", 401), "HTTP 401"),
+        (Answer("later", 429), "HTTP 429"),
+        (Answer("{", type="application/json"), "not JSON"),
+        (Answer("[" * 100_000, type="application/json"), "not JSON"),
+        (Answer(json.dumps({"web": ["odd"]}), type="application/json"), "brave_api: "),
+        (Answer(json.dumps({"web": {"results": []}})), "it found nothing"),
+        (Answer("late", hold=threading.Event()), "no answer within 1 s"),
+    ],
+)
+async def test_an_engine_that_fails_leads_to_the_next_one(
+    search: Search, site: Site, answer: Answer, reason: str
 ) -> None:
-    site.pages["/tavily"] = Answer("[" * 100_000, type="application/json")
-    site.pages["/brave"] = Answer(json.dumps({"web": ["odd"]}), type="application/json")
+    site.pages["/brave"] = answer
     site.pages["/searx/search"] = rows(site, "a")
-    said = await search().ask()
+    said = await search(engines=("brave_api", "searxng")).ask()
     assert not said.is_error
     assert "(searxng)" in said.text
-    assert "tavily: it could not be asked or understood (RecursionError)" in said.text
-    assert "brave_api: it could not be asked or understood (AttributeError)" in said.text
+    assert reason in said.text.split("Asked before")[1]
+    site.pages["/searx/search"] = Answer("no", 500)
+    said = await search(engines=("brave_api", "searxng")).ask()
+    assert said.is_error
+    assert reason in said.text
 
 
 async def test_a_key_that_cannot_be_sent_leads_to_the_next_engine(
     search: Search, site: Site
 ) -> None:
-    site.pages["/brave"] = Answer(json.dumps({"web": {"results": []}}), type="application/json")
     site.pages["/searx/search"] = rows(site, "a")
-    said = await search(tavily_api_key=SecretStr("k-\u2026")).ask()
-    assert not said.is_error
+    keys = {"engines": ("tavily", "searxng"), "tavily_api_key": SecretStr("k-\u2026")}
+    said = await search(**keys).ask()
     assert "(searxng)" in said.text
     assert "\u2026" not in said.text
-
-
-async def test_every_kind_of_failure(search: Search, site: Site) -> None:
-    site.pages["/tavily"] = Answer("{", type="application/json")
-    site.pages["/brave"] = Answer(json.dumps({"web": {"results": []}}), type="application/json")
-    site.pages["/searx/search"] = Answer("late", hold=threading.Event())
-    said = await search(retries=0).ask()
-    assert said.is_error
-    assert said.text == (
-        'The search for "otters" failed: tavily: its answer is not JSON; brave_api: it found '
-        "nothing; searxng: no answer within 1 s. Try again later or other words."
-    )
 
 
 async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
     said = await search(tavily_api_key=None, brave_api_key=None).ask()
-    assert said.text == 'Nothing was found for "otters" (searxng); try other words.'
+    assert said.is_error
+    assert site.paths() == ["/searx/search"]
     none = await search(tavily_api_key=None, brave_api_key=None, searxng_url=None).ask()
-    assert "No search engine can be asked" in none.text
+    assert "`search.engines`" in none.text
 
 
 async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search, site: Site) -> None:
-    one = search(engines=("duckduckgo", "mojeek"), retries=0)
+    one = search(engines=("duckduckgo", "mojeek"))
     one.session.settings = one.session.settings.model_copy(
         update={"egress": EgressSettings(deny=("duckduckgo.com", "mojeek.com"))}
     )
     said = await one.ask()
     assert said.is_error
-    assert said.text.count("the host is on the deny list") == 2
+    assert "deny list" in said.text
 
 
 async def test_an_engine_inside_is_refused_unless_allowed(search: Search, site: Site) -> None:
-    one = search(engines=("searxng",), retries=0)
+    one = search(engines=("searxng",))
     one.session.settings = one.session.settings.model_copy(update={"egress": EgressSettings()})
     said = await one.ask()
     assert "egress.allow_private" in said.text
@@ -205,14 +190,9 @@ async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
 
 
 def test_the_same_page_twice_counts_once() -> None:
-    urls = [
-        "https://www.x.test/a/?utm_source=q&b=1",
-        "http://x.test/a?b=1#part",
-        "https://x.test/a?b=2",
-        "not a url [",
-    ]
+    urls = ["https://www.x.test/a/", "http://x.test/a#part", "https://x.test/a?b=2", "http://["]
     kept = [r.url for r in distinct([Result("t", url, "") for url in urls])]
-    assert kept == [urls[0], urls[2], urls[3]]
+    assert kept == [urls[0], urls[2]]
 
 
 async def test_as_an_action_of_the_browser_it_starts_none(search: Search, site: Site) -> None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 
-from langgraph.types import interrupt
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
 from manus.tools.browser.actions import carry_out
 from manus.tools.browser.arguments import AIMED, BrowserArgs
-from manus.tools.browser.browser import Browser
-from manus.tools.browser.fingerprint import page_fingerprint
-from manus.tools.browser.navigate import navigation_seconds
-from manus.tools.browser.patience import PageStuckError
+from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.report import changes, look_before
-from manus.tools.browser.settle import settle
-from manus.tools.browser.state import describe
+from manus.tools.browser.state import describe, page_fingerprint
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import NotThereError
+from manus.tools.browser.timing import PageStuckError, wait_until_idle
+from manus.tools.result import Observation
 from manus.tools.session import Session
 
 _UNTIMED = frozenset({"wait", "extract_content"})
@@ -28,81 +24,72 @@ _MORE_SECONDS = 90.0
 """What an action may take longer that waits on purpose, or asks a model."""
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What came of an action, in words."""
+async def act(session: Session, arguments: BrowserArgs) -> Observation:
+    """Carry out an action in the session's browser, which is started if there is none.
 
-    text: str
-    failed: bool = False
-    show_page: bool = False
-    """Whether the page itself has to be shown, since the model has a wrong picture of it."""
-    fingerprint: str | None = None
-    """A digest of the page afterwards."""
-
-
-async def act(session: Session, browser: Browser, arguments: BrowserArgs) -> Outcome:
-    """Carry out an action and say what it changed.
+    The page as it is afterwards is part of the answer where no next-step prompt shows it, and
+    where the action was meant for another page.
 
     Raises:
-        GraphBubbleUp: a dialog of the page is left to a person.
+        ToolUnavailableError: the browser cannot be started.
     """
+    browser, said = await obtain_browser(session)
     mark = browser.log.count
-    tab = await browser.tab()
+    try:
+        tab = await browser.tab()
+    except PageStuckError:
+        return Observation("The browser does not answer.", is_error=True)
     before = look_before(browser, tab, mark)
-    if browser.question is not None:
-        outcome = await _answered(browser, tab)
-    else:
-        tab.dialogs = 0
-        tab.trouble.clear()
-        outcome = await _done(session, browser, tab, arguments)
-        if _asks(browser):
-            outcome = await _answered(browser, tab, outcome)
+    tab.trouble.clear()
+    show_page, is_error = not session.page_is_prompted, True
+    try:
+        done = await _in_time(session, browser, tab, arguments)
+        is_error = False
+    except NotThereError as error:
+        done, show_page = str(error), True
+    except ToolError as error:
+        done = str(error)
     browser.last_error = ""
-    said = "\n".join([outcome.text, *await changes(browser, before)])
-    if outcome.show_page:
-        said += "\n\nThe page now:\n" + await describe(browser, mark=not session.page_is_prompted)
-    browser.last_error = outcome.text if outcome.failed else ""
-    outcome.text = said
-    outcome.fingerprint = await page_fingerprint(browser, mark)
-    return outcome
+    lines = [line for line in (said, done) if line] + await changes(browser, before)
+    if show_page and not browser.dead:
+        lines.append("\nThe page now:\n" + await describe(browser))
+    browser.last_error = done if is_error else ""
+    fingerprint = await page_fingerprint(browser, mark)
+    return Observation("\n".join(lines), is_error=is_error, fingerprint=fingerprint)
 
 
-def _asks(browser: Browser) -> bool:
-    return browser.question is not None
+async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    """The action itself, given up when its time is over or the page is beyond help.
 
-
-async def _done(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> Outcome:
-    """The action itself, given up when its time is over or the page is beyond help."""
+    Raises:
+        ToolError: it was not done, or not to the end.
+    """
     limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
     work = asyncio.ensure_future(_work(session, browser, tab, a))
     alarm = asyncio.ensure_future(tab.trouble.wait())
     try:
         await asyncio.wait({work, alarm}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         if alarm.done():
-            return await _trouble(browser, tab)
+            raise ToolError(_trouble(browser))
         if not work.done():
             return await _late(browser, tab, f"It did not come to an end within {limit:g} s.")
         return work.result()
     except PageStuckError:
         return await _stuck(browser, tab, "The page did not answer.")
-    except NotThereError as error:
-        return Outcome(str(error), failed=True, show_page=True)
-    except ToolError as error:
-        return Outcome(str(error), failed=True)
     except PlaywrightError as error:
         if tab.trouble.is_set() or browser.dead:
-            return await _trouble(browser, tab)
+            raise ToolError(_trouble(browser)) from None
         if tab.id not in browser.tabs:
-            return Outcome("The tab was closed while the action was under way.")
+            return "The tab was closed while the action was under way."
         first = str(error).strip().split("\n")[0]
-        return Outcome(f"The browser reports: {first[:300]}", failed=True)
+        raise ToolError(f"The browser reports: {first[:300]}") from None
     finally:
         for task in (work, alarm):
             task.cancel()
         await asyncio.gather(work, alarm, return_exceptions=True)
 
 
-async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> Outcome:
+async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if a.action in AIMED:
         await _require_seen(browser, tab)
     begun = time.monotonic()
@@ -112,14 +99,13 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
         said = await carry_out(session, browser, tab, a)
     except NotThereError:
         raise
-    except ToolError as error:
+    except ToolError as error:  # it may have had an effect all the same
         failure = error
-    front = browser.active
-    if front is not None:
-        await settle(browser, front, begun, navigation_seconds(browser))
+    if browser.active is not None:
+        await wait_until_idle(browser, browser.active, begun)
     if failure is not None:
         raise failure
-    return Outcome(said)
+    return said
 
 
 async def _require_seen(browser: Browser, tab: Tab) -> None:
@@ -137,61 +123,29 @@ async def _require_seen(browser: Browser, tab: Tab) -> None:
     )
 
 
-async def _trouble(browser: Browser, tab: Tab) -> Outcome:
-    if browser.question is not None:
-        return Outcome("The action opened a dialog.")
+def _trouble(browser: Browser) -> str:
     if browser.dead:
-        return Outcome(
-            "The browser ended by itself during this; the next action starts a new one.",
-            failed=True,
-        )
-    if tab.crashed:
-        return Outcome("The page crashed; the next action gets an empty tab.", failed=True)
-    await browser.replace(tab)
-    return Outcome(
-        "The page opened dialogs without end, so it was closed; there is an empty tab now.",
-        failed=True,
-    )
+        return "The browser ended by itself during this; the next action starts a new one."
+    return "The page crashed; the next action gets an empty tab."
 
 
-async def _late(browser: Browser, tab: Tab, what: str) -> Outcome:
+async def _late(browser: Browser, tab: Tab, what: str) -> str:
     await tab.stop_loading()
     try:
         await tab.token()
     except PageStuckError:
         return await _stuck(browser, tab, what)
-    return Outcome(f"{what} Loading was stopped; the page can be used.", failed=True)
+    raise ToolError(f"{what} Loading was stopped; the page can be used.")
 
 
-async def _stuck(browser: Browser, tab: Tab, what: str) -> Outcome:
+async def _stuck(browser: Browser, tab: Tab, what: str) -> str:
     await tab.stop_loading()
     if await tab.revive():
-        return Outcome(
-            f"{what} A script of the page ran without end and was stopped; the page answers again.",
-            failed=True,
+        raise ToolError(
+            f"{what} A script of the page ran without end and was stopped; the page answers again."
         )
     if tab.id in browser.tabs and not browser.dead:
         await browser.replace(tab)
-    return Outcome(
-        f"{what} It could not be brought back, so it was closed; there is an empty tab now.",
-        failed=True,
+    raise ToolError(
+        f"{what} It could not be brought back, so it was closed; there is an empty tab now."
     )
-
-
-async def _answered(browser: Browser, tab: Tab, outcome: Outcome | None = None) -> Outcome:
-    """Ask the person what the page asks. On a resume this comes first, and the answer is there."""
-    question = browser.question
-    assert question is not None
-    try:
-        answer = str(interrupt({"kind": "question", "question": question.text}))
-    except (RuntimeError, KeyError):  # not in a graph: nobody can be asked
-        answer = ""
-    browser.question = None
-    begun = time.monotonic()
-    question.tab.trouble.clear()
-    await question.answer(answer, browser.log)
-    try:
-        await settle(browser, tab, begun, navigation_seconds(browser))
-    except PageStuckError:
-        return await _stuck(browser, tab, "The page did not answer.")
-    return outcome or Outcome("The action opened a dialog.")

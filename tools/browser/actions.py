@@ -11,12 +11,11 @@ from manus.tools.browser.browser import Browser
 from manus.tools.browser.dropdown import get_dropdown_options, select_dropdown_option
 from manus.tools.browser.files import upload_file
 from manus.tools.browser.keyboard import input_text, send_keys
-from manus.tools.browser.navigate import go_back, go_to_url, refresh
-from manus.tools.browser.pointer import click_at, click_element, drag, hover
+from manus.tools.browser.navigate import check_url, go_back, go_to_url, refresh
+from manus.tools.browser.pointer import click_at, click_element, hover
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.screenshot import screenshot
-from manus.tools.browser.scrolling import scroll, scroll_to_text
 from manus.tools.browser.tab import Tab
+from manus.tools.browser.view import screenshot, scroll, scroll_to_text
 from manus.tools.session import Session
 
 
@@ -34,36 +33,12 @@ async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs
             return await go_back(browser, tab)
         case "refresh":
             return await refresh(browser, tab)
-        case "scroll_down":
-            return await scroll(tab, 1, a.scroll_amount, a.index)
-        case "scroll_up":
-            return await scroll(tab, -1, a.scroll_amount, a.index)
-        case "scroll_to_text":
-            return await scroll_to_text(tab, given.text)
-        case "extract_content":
-            return await extract_content(session, tab, a.goal, a.page)
-        case "wait":
-            await asyncio.sleep(a.seconds or 3)
-            return f"Waited {a.seconds or 3:g} s."
-        case "screenshot":
-            return await screenshot(browser, tab, a.path, a.numbers)
-        case "switch_tab" | "open_tab" | "close_tab":
-            return await _tabs(browser, tab, a)
-        case _:
-            return await _aimed(browser, tab, a)
-
-
-async def _aimed(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    given: Any = a
-    match a.action:
         case "click_element":
             return await click_element(tab, given.index)
         case "click_at":
             return await click_at(tab, given.x, given.y)
         case "hover":
             return await hover(tab, given.index)
-        case "drag":
-            return await drag(tab, given.index, a.target, a.x, a.y)
         case "input_text":
             return await input_text(tab, given.index, given.text)
         case "send_keys":
@@ -73,17 +48,27 @@ async def _aimed(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         case "select_dropdown_option":
             return await select_dropdown_option(tab, given.index, given.text)
         case "upload_file":
-            return await upload_file(browser, tab, given.index, given.path)
+            return await upload_file(browser.workspace, tab, given.index, given.path)
+        case "scroll_down" | "scroll_up":
+            direction = 1 if a.action == "scroll_down" else -1
+            return await scroll(tab, direction, a.scroll_amount, a.index)
+        case "scroll_to_text":
+            return await scroll_to_text(tab, given.text)
+        case "extract_content":
+            return await extract_content(session, browser, tab, a.goal, a.page)
+        case "screenshot":
+            return await screenshot(browser.workspace, tab, a.path)
+        case "wait":
+            await asyncio.sleep(a.seconds or 3)
+            return f"Waited {a.seconds or 3:g} s."
         case _:
-            raise ToolError(f"There is no action `{a.action}`.")
+            return await _tabs(browser, tab, a)
 
 
 async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if a.action == "open_tab":
         if a.url:
-            from manus.tools.browser.navigate import complete_url
-
-            browser.proxy.rules.check_url(complete_url(a.url))
+            await check_url(browser, a.url)
         fresh = await browser.open_tab()
         said = f"Opened tab {fresh.id}."
         return f"{said} {await go_to_url(browser, fresh, a.url)}" if a.url else said

@@ -18,7 +18,6 @@ Action = Literal[
     "click_element",
     "click_at",
     "hover",
-    "drag",
     "input_text",
     "send_keys",
     "get_dropdown_options",
@@ -41,7 +40,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "click_element": ("index",),
     "click_at": ("x", "y"),
     "hover": ("index",),
-    "drag": ("index",),
     "input_text": ("index", "text"),
     "send_keys": ("keys",),
     "get_dropdown_options": ("index",),
@@ -53,25 +51,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """What an action cannot do without."""
 
-AIMED = frozenset(
-    {
-        "click_element",
-        "click_at",
-        "hover",
-        "drag",
-        "input_text",
-        "send_keys",
-        "get_dropdown_options",
-        "select_dropdown_option",
-        "upload_file",
-    }
-)
+AIMED = frozenset({name for name, needs in NEEDS.items() if {"index", "keys", "x"} & {*needs}})
 """Actions that are meant for a page that has been seen, and wrong on any other."""
 
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
 """Actions that change nothing."""
-
-MAX_WAIT = 60.0
 
 
 class BrowserArgs(Arguments):
@@ -83,8 +67,7 @@ class BrowserArgs(Arguments):
         None, ge=1, description="Number of the element, as the page's list shows it in brackets"
     )
     text: str | None = Field(
-        None,
-        description="Text to write, to look for, or of the option to choose",
+        None, description="Text to write, to look for, or of the option to choose"
     )
     keys: str | None = Field(None, description='Keys for send_keys, such as "Enter" or "Control+A"')
     scroll_amount: int | None = Field(
@@ -99,13 +82,9 @@ class BrowserArgs(Arguments):
     path: str | None = Field(
         None, description="File in the workspace, for upload_file and screenshot"
     )
-    target: int | None = Field(None, ge=1, description="Number of the element to drag onto")
     x: int | None = Field(None, description="Pixels from the left of the view")
     y: int | None = Field(None, description="Pixels from the top of the view")
-    numbers: bool = Field(False, description="Whether a screenshot shows the elements' numbers")
-    seconds: float | None = Field(
-        None, gt=0, le=MAX_WAIT, description="How long to wait (default 3)"
-    )
+    seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
 
 
 def missing(arguments: BrowserArgs) -> list[str]:

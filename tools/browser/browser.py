@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Coroutine
 from typing import Any
 
-from playwright.async_api import Dialog, Download, Page
+from playwright.async_api import Dialog, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
-from manus.tools.browser.dialogs import OpenQuestion, answer_dialog
-from manus.tools.browser.downloads import keep_download
+from manus.state.errors import ToolError
+from manus.tools.browser.downloads import Downloads
 from manus.tools.browser.engine import Engine, start_engine
+from manus.tools.browser.files import workspace_file
 from manus.tools.browser.log import Log
-from manus.tools.browser.patience import PageStuckError, within
 from manus.tools.browser.tab import Tab
+from manus.tools.browser.timing import PageStuckError, with_timeout
 from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.workspace import Workspace
 
 NAME = "browser"
 """Its name in the session."""
+_FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
 _CLOSE_SECONDS = 5.0
 _OPEN_SECONDS = 15.0
 
@@ -41,25 +44,22 @@ class Browser:
         self.tabs: dict[int, Tab] = {}
         self.dead = False
         """It has ended on its own; only a new one helps."""
-        self.question: OpenQuestion | None = None
-        """A dialog about which a person is asked."""
         self.last_error = ""
         """What the last action said if it failed."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
         self.last_url = ""
         """What the tab that was closed last showed."""
+        self.downloads = Downloads(workspace, settings.max_download_megabytes, self.log)
+        self._shows_files = False
         self._active = 0
         self._last_tab = 0
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._listen()
-
-    def _listen(self) -> None:
-        context = self.engine.context
+        context = engine.context
         context.on("page", self._adopt)
         context.on("close", self._on_death)
-        if self.engine.browser is not None:
-            self.engine.browser.on("disconnected", self._on_death)
+        if engine.browser is not None:
+            engine.browser.on("disconnected", self._on_death)
         for page in context.pages:
             self._adopt(page)
 
@@ -70,23 +70,35 @@ class Browser:
         tab = Tab(self._last_tab, page, self.log)
         self.tabs[tab.id] = tab
         self._active = tab.id
-        page.on("dialog", lambda dialog: self._spawn(self._on_dialog(dialog, tab)))
-        page.on("download", lambda download: self._spawn(self._on_download(download)))
+        page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
+        page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
-        self._spawn(tab.cdp())
+        self._spawn(self._watch_downloads(tab))
+
+    async def _watch_downloads(self, tab: Tab) -> None:
+        if cdp := await tab.cdp():
+            await self.downloads.watch(cdp)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _on_dialog(self, dialog: Dialog, tab: Tab) -> None:
-        question = await answer_dialog(dialog, tab, self.settings.dialogs, self.log)
-        self.question = question or self.question
-
-    async def _on_download(self, download: Download) -> None:
-        limit = self.settings.max_download_megabytes
-        await keep_download(download, self.workspace, limit, self.log)
+    async def _answer(self, dialog: Dialog) -> None:
+        """Close a dialog by policy: a page with an open one is dead to everything."""
+        kind = dialog.type
+        accept = kind in {"alert", "beforeunload"} or self.settings.dialogs == "accept"
+        with contextlib.suppress(PlaywrightError):
+            if accept:
+                await dialog.accept(dialog.default_value if kind == "prompt" else "")
+            else:
+                await dialog.dismiss()
+        if kind == "beforeunload":
+            self.log.add("dialog", "The page asked to stay (beforeunload); it was left.")
+            return
+        message = " ".join(dialog.message.split())[:300]
+        done = "closed" if kind == "alert" else "accepted" if accept else "dismissed"
+        self.log.add("dialog", f'{kind} "{message}" was {done}.')
 
     def _on_close(self, tab: Tab) -> None:
         self.last_url = tab.page.url
@@ -105,21 +117,26 @@ class Browser:
         return self.tabs.get(self._active)
 
     @property
-    def downloading(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether something works in the background: a download, the answer to a dialog."""
         return bool(self._tasks)
+
+    @property
+    def navigation_seconds(self) -> float:
+        """How long a server may take to begin its answer."""
+        return self.settings.action_timeout * 0.6
 
     async def tab(self) -> Tab:
         """The tab in front; a new one if there is none, or if it has crashed."""
         tab = self.active
         if tab is not None and tab.crashed:
-            self.log.add("trouble", "The page had crashed; its tab was replaced by an empty one.")
+            self.log.add("event", "The page had crashed; its tab was replaced by an empty one.")
             tab = await self.replace(tab)
         return tab or await self.open_tab()
 
     async def open_tab(self) -> Tab:
         """A new empty tab in front."""
-        page = await within(_OPEN_SECONDS, self.engine.context.new_page())
+        page = await with_timeout(_OPEN_SECONDS, self.engine.context.new_page())
         self._adopt(page)
         tab = next(tab for tab in self.tabs.values() if tab.page == page)
         self._active = tab.id
@@ -129,12 +146,12 @@ class Browser:
         """Make a tab the active one."""
         self._active = tab.id
         with contextlib.suppress(PlaywrightError, PageStuckError):
-            await within(_CLOSE_SECONDS, tab.page.bring_to_front())
+            await with_timeout(_CLOSE_SECONDS, tab.page.bring_to_front())
 
     async def close_tab(self, tab: Tab) -> None:
         """Close a tab, whatever state it is in."""
         with contextlib.suppress(PlaywrightError, PageStuckError):
-            await within(_CLOSE_SECONDS, tab.page.close())
+            await with_timeout(_CLOSE_SECONDS, tab.page.close())
         self._on_close(tab)
 
     async def replace(self, tab: Tab) -> Tab:
@@ -143,6 +160,21 @@ class Browser:
         await self.close_tab(tab)
         self._active = fresh.id
         return fresh
+
+    async def open_workspace(self) -> None:
+        """From now on pages may be files of the workspace; a page of the web never reaches any."""
+        if not self._shows_files:
+            self._shows_files = True
+            await self.engine.context.route(_FILES, self._guard_file)
+
+    async def _guard_file(self, route: Route) -> None:
+        """Let a `file:` address through to the workspace only, whoever asks for it."""
+        try:
+            await asyncio.to_thread(workspace_file, self.workspace, route.request.url)
+        except ToolError:
+            await route.abort("accessdenied")
+        else:
+            await route.continue_()
 
     async def close(self) -> None:
         """End the browser."""

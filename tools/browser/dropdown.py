@@ -1,4 +1,4 @@
-"""Lists to choose from: the browser's own and those that pages make of other elements."""
+"""Drop-down lists. Those that pages make of other elements are opened and clicked like anything."""
 
 from __future__ import annotations
 
@@ -11,30 +11,26 @@ from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
 
 _MAX_OPTIONS = 200
+_OPTIONS = """element => Array.from((element.list || element).options || []).map(o => ({
+  text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
+  disabled: o.disabled || !!o.parentElement.disabled }))"""
 
 
 async def get_dropdown_options(tab: Tab, number: int) -> str:
     """The options of a list, one a line; an asterisk marks what is chosen.
 
     Raises:
-        ToolError: it is gone, or has no options (yet).
+        ToolError: it is gone, or no list.
     """
-    offered = await _offered(await find_target(tab, number))
-    lines = [f"Options of element {number}:"]
-    group = ""
-    for option in offered["options"][:_MAX_OPTIONS]:
-        if option["group"] and option["group"] != group:
-            group = option["group"]
-            lines.append(f"{group}:")
+    target = await find_target(tab, number)
+    options = await _options(target)
+    lines = [f"Options of {target.label}:"]
+    for option in options[:_MAX_OPTIONS]:
         mark = "*" if option["chosen"] else "-"
         off = " (disabled)" if option["disabled"] else ""
-        value = option["value"]
-        shown = f" [value {value}]" if value and value != option["text"] else ""
-        lines.append(f"{mark} {option['text']}{shown}{off}")
-    if (more := len(offered["options"]) - _MAX_OPTIONS) > 0:
+        lines.append(f"{mark} {option['text']}{off}")
+    if (more := len(options) - _MAX_OPTIONS) > 0:
         lines.append(f"… and {more} more")
-    if offered["multiple"]:
-        lines.append("Several can be chosen: give them in `text`, one a line.")
     return "\n".join(lines)
 
 
@@ -45,69 +41,37 @@ async def select_dropdown_option(tab: Tab, number: int, text: str) -> str:
         ToolError: it is gone, or has no such option; it then names those there are.
     """
     target = await find_target(tab, number)
-    offered = await _offered(target)
-    wanted = [line.strip() for line in text.splitlines() if line.strip()]
-    if not offered["multiple"] or not wanted:
-        wanted = [" ".join(text.split())]
-    places = [_place(number, offered["options"], one) for one in wanted]
-    names = ", ".join(f'"{offered["options"][place]["text"]}"' for place in places)
+    options = await _options(target)
+    wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    places = [_place(target.label, options, one) for one in wanted]
     try:
-        await _choose(target, offered, places)
+        if target.tag == "SELECT":
+            await target.element.select_option(index=places, timeout=ACTION_MS)
+        else:
+            await target.element.fill(options[places[0]]["value"], timeout=ACTION_MS)
     except PlaywrightError as error:
-        raise explain_failure(number, error) from None
-    return f"Chose {names} in element {number}."
+        raise explain_failure(target.label, error) from None
+    names = ", ".join(f'"{options[place]["text"]}"' for place in places)
+    return f"Chose {names} in {target.label}."
 
 
-async def _choose(target: Target, offered: dict[str, Any], places: list[int]) -> None:
-    if offered["kind"] == "select":
-        element = target.element
-        if target.tag != "SELECT":
-            element = await element.query_selector("select") or element
-        await element.select_option(index=places, timeout=ACTION_MS)
-    elif offered["kind"] == "datalist":
-        await target.element.fill(offered["options"][places[0]]["value"], timeout=ACTION_MS)
-    else:
-        handle = await target.element.evaluate_handle(_NTH, places[0])
-        option = handle.as_element()
-        if option is None:
-            raise ToolError(f"The list of element {target.number} changed; look at it again.")
-        await option.click(timeout=ACTION_MS, no_wait_after=True)
-
-
-_NTH = """(element, place) => {
-  const ids = (element.getAttribute("aria-controls") || element.getAttribute("aria-owns") || "").split(/\\s+/);
-  const lists = [element, ...ids.map((id) => id && document.getElementById(id)).filter(Boolean)];
-  for (const list of lists) {
-    const items = list.querySelectorAll('[role="option"], [role="menuitem"], [role="menuitemradio"], [role="menuitemcheckbox"], [role="treeitem"]');
-    if (items.length) return items[place];
-  }
-  return null;
-}"""  # noqa: E501
-
-
-async def _offered(target: Target) -> dict[str, Any]:
-    offered: dict[str, Any] | None = await target.ask("options")
-    if not offered or not offered["options"]:
+async def _options(target: Target) -> list[dict[str, Any]]:
+    options: list[dict[str, Any]] = await target.ask(_OPTIONS)
+    if not options:
         raise ToolError(
-            f"Element {target.number} shows no list of options; if it opens one, click it and "
-            "then click the option's own number."
+            f"{target.label} is no list of options; if it opens one, click it and then click the "
+            "option's own number."
         )
-    return offered
+    return options
 
 
-def _place(number: int, options: list[dict[str, Any]], wanted: str) -> int:
-    low = wanted.lower()
-    tests = (
-        lambda option: option["text"] == wanted,
-        lambda option: option["text"].lower() == low,
-        lambda option: option["value"] == wanted,
-        lambda option: low in option["text"].lower(),
-    )
-    for test in tests:
-        found = [place for place, option in enumerate(options) if test(option)]
-        if len(found) == 1 or (found and test is not tests[-1]):
-            if options[found[0]]["disabled"]:
-                raise ToolError(f'The option "{wanted}" of element {number} is disabled.')
-            return found[0]
+def _place(label: str, options: list[dict[str, Any]], wanted: str) -> int:
+    low = " ".join(wanted.lower().split())
+    exact = [n for n, o in enumerate(options) if low in {o["text"].lower(), o["value"].lower()}]
+    found = exact or [n for n, o in enumerate(options) if low in o["text"].lower()]
+    if found and options[found[0]]["disabled"]:
+        raise ToolError(f'The option "{wanted}" of {label} is disabled.')
+    if found:
+        return found[0]
     names = " | ".join(option["text"] for option in options[:30])
-    raise ToolError(f'Element {number} has no option "{wanted}". It has: {names}.')
+    raise ToolError(f'{label} has no option "{wanted}". It has: {names}.')

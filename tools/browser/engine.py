@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from playwright.async_api import (
     Browser,
@@ -27,6 +28,8 @@ from manus.tools.browser.scripts import load_scripts, script
 
 log = logging.getLogger("manus")
 
+T = TypeVar("T")
+
 _CLOSE_SECONDS = 10.0
 # Nothing shall go past the proxy (names resolved here, WebRTC), and nobody is to be told that a
 # browser has been started. (The last addresses answer to nobody.)
@@ -44,25 +47,24 @@ _FLAGS = (
 
 @dataclass(slots=True)
 class Engine:
-    """A started browser. `browser` is None for a persistent profile, which has only a context."""
+    """A started browser in a context of its own; what is None is not ours to end."""
 
-    playwright: Playwright
-    browser: Browser | None
     context: BrowserContext
-    attached: bool = False
-    """It was running before; only our context is ours to close."""
+    browser: Browser | None = None
+    playwright: Playwright | None = None
 
     async def close(self) -> None:
         """End it, by force if it does not listen."""
         with contextlib.suppress(PlaywrightError, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.context.close()
-                if self.browser is not None and not self.attached:
+                if self.browser is not None:
                     await self.browser.close()
         # The driver takes the browser with it, which hangs on a pipe of the driver's.
-        with contextlib.suppress(PlaywrightError, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.playwright.stop()
+        if self.playwright is not None:
+            with contextlib.suppress(PlaywrightError, TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await self.playwright.stop()
 
 
 async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
@@ -71,13 +73,17 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     Raises:
         ToolUnavailableError: there is none, or it does not start.
     """
-    await asyncio.to_thread(load_scripts)
     playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(settings.start_timeout):
-            engine = await _start(playwright, settings, proxy_url)
-            await engine.context.add_init_script(script=script("prepare"))
-            return engine
+            if settings.profile_dir and not settings.cdp_url:
+                return await _start_profile(playwright, settings, proxy_url)
+            if settings.cdp_url:  # it was running before: only our context is ours to close
+                browser = await playwright.chromium.connect_over_cdp(settings.cdp_url)
+            else:
+                browser = await launch(playwright, settings)
+            context = await open_context(browser, settings, proxy_url)
+            return Engine(context, None if settings.cdp_url else browser, playwright)
     except BaseException as error:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()
@@ -87,54 +93,74 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
         raise
 
 
-async def _start(playwright: Playwright, settings: BrowserSettings, proxy_url: str) -> Engine:
-    proxy = ProxySettings(server=proxy_url, bypass="<-loopback>")
-    if settings.cdp_url:
-        browser = await playwright.chromium.connect_over_cdp(settings.cdp_url)
-        context = await browser.new_context(proxy=proxy, **_context_options(settings))
-        return Engine(playwright, browser, context, attached=True)
-    program = await asyncio.to_thread(
-        find_browser, settings.path, playwright.chromium.executable_path
-    )
-    options: dict[str, Any] = {
-        "executable_path": program.path,
-        "headless": settings.headless,
-        "args": list(_FLAGS),
-        "proxy": proxy,
-        "timeout": settings.start_timeout * 1000,
-    }
-    if settings.profile_dir:
-        folder = str(await asyncio.to_thread(_folder, settings.profile_dir))
-        context = await _sandboxed(
-            settings,
-            lambda sandbox: playwright.chromium.launch_persistent_context(
-                folder, chromium_sandbox=sandbox, **options, **_context_options(settings)
-            ),
-        )
-        return Engine(playwright, None, context)
-    browser = await _sandboxed(
+async def launch(playwright: Playwright, settings: BrowserSettings) -> Browser:
+    """A browser of our own, without a context."""
+    options = await _launch_options(playwright, settings)
+    return await _sandboxed(
         settings, lambda sandbox: playwright.chromium.launch(chromium_sandbox=sandbox, **options)
     )
-    context = await browser.new_context(**_context_options(settings))
-    return Engine(playwright, browser, context)
 
 
-async def _sandboxed(settings: BrowserSettings, launch: Any) -> Any:
-    """Launch with Chromium's sandbox where that works.
+async def open_context(
+    browser: Browser, settings: BrowserSettings, proxy_url: str
+) -> BrowserContext:
+    """A context of a browser that shares nothing with another one."""
+    context = await browser.new_context(proxy=_proxy(proxy_url), **_context_options(settings))
+    await _prepare(context)
+    return context
+
+
+async def _start_profile(
+    playwright: Playwright, settings: BrowserSettings, proxy_url: str
+) -> Engine:
+    folder = str(await asyncio.to_thread(_folder, str(settings.profile_dir)))
+    options = await _launch_options(playwright, settings)
+    options |= {"proxy": _proxy(proxy_url), **_context_options(settings)}
+    context = await _sandboxed(
+        settings,
+        lambda sandbox: playwright.chromium.launch_persistent_context(
+            folder, chromium_sandbox=sandbox, **options
+        ),
+    )
+    await _prepare(context)
+    return Engine(context, playwright=playwright)
+
+
+async def _prepare(context: BrowserContext) -> None:
+    await asyncio.to_thread(load_scripts)
+    await context.add_init_script(script=script("prepare"))
+
+
+def _proxy(url: str) -> ProxySettings:
+    return ProxySettings(server=url, bypass="<-loopback>")
+
+
+async def _launch_options(playwright: Playwright, settings: BrowserSettings) -> dict[str, Any]:
+    bundled = playwright.chromium.executable_path
+    return {
+        "executable_path": await asyncio.to_thread(find_browser, settings.path, bundled),
+        "headless": settings.headless,
+        "args": list(_FLAGS),
+        "timeout": settings.start_timeout * 1000,
+    }
+
+
+async def _sandboxed(settings: BrowserSettings, start: Callable[[bool], Awaitable[T]]) -> T:
+    """Start with Chromium's sandbox where that works.
 
     It does not as root, nor where users are kept from making namespaces.
     """
     if settings.sandbox is not None:
-        return await launch(settings.sandbox)
+        return await start(settings.sandbox)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        return await launch(False)
+        return await start(False)
     try:
-        return await launch(True)
+        return await start(True)
     except PlaywrightError as error:
         if "sandbox" not in str(error).lower():
             raise
         log.warning("Chromium's own sandbox does not work on this machine; going on without it")
-        return await launch(False)
+        return await start(False)
 
 
 def _context_options(settings: BrowserSettings) -> dict[str, Any]:

@@ -12,15 +12,13 @@ from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_
 
 # Fields that take a value in a fixed form only; the form stands beside them on the page.
 _FORMED = frozenset({"date", "time", "datetime-local", "month", "week", "color", "range", "number"})
+_CLICKED = frozenset({"checkbox", "radio", "button", "submit", "reset", "image"})
 _TYPED = 400
 """Texts up to this long are typed key by key, since pages listen; longer ones are put in."""
-
 _ALIASES = {
     "ctrl": "Control",
-    "strg": "Control",
     "cmd": "Meta",
     "command": "Meta",
-    "win": "Meta",
     "option": "Alt",
     "esc": "Escape",
     "return": "Enter",
@@ -29,18 +27,12 @@ _ALIASES = {
     "down": "ArrowDown",
     "left": "ArrowLeft",
     "right": "ArrowRight",
-    "pgup": "PageUp",
-    "pgdn": "PageDown",
-    "spacebar": "Space",
 }
-_NAMED = {
-    name.lower(): name
-    for name in re.findall(
-        r"\w+",
-        "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
-        "ArrowUp ArrowDown ArrowLeft ArrowRight Space ContextMenu CapsLock",
-    )
-} | {f"f{number}": f"F{number}" for number in range(1, 13)}
+_KEYS = (
+    "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
+    "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
+)
+_NAMES = {name.lower(): name for name in _KEYS.split()} | _ALIASES
 
 
 async def input_text(tab: Tab, number: int, text: str) -> str:
@@ -49,116 +41,75 @@ async def input_text(tab: Tab, number: int, text: str) -> str:
     Raises:
         ToolError: it is gone, not a field, or does not take this text.
     """
-    target = await _field(await find_target(tab, number))
-    one_line = target.tag == "INPUT"
-    enter = one_line and text.endswith("\n")
-    if one_line:
+    target = await find_target(tab, number)
+    _require_field(target)
+    presses_enter = target.tag == "INPUT" and text.endswith("\n")
+    if target.tag == "INPUT":
         text = " ".join(text.splitlines())
     try:
         await _write(tab, target, text)
+        held = await target.ask("e => e.isContentEditable ? e.innerText : e.value")
     except PlaywrightError as error:
-        raise _explain(target, error, text) from None
-    said = await _check(target, text.strip())
-    if enter:
+        if "Malformed value" in str(error) or "Cannot type text" in str(error):
+            raise _wrong_form(target, text) from None
+        raise explain_failure(target.label, error) from None
+    if presses_enter:
         await tab.page.keyboard.press("Enter")
-        said += " Pressed Enter."
-    return said
+    return _written(target, text, str(held)) + (" Pressed Enter." if presses_enter else "")
 
 
-async def _field(target: Target) -> Target:
-    """The field that is meant: the element, or the only one inside it.
-
-    Raises:
-        ToolError: it cannot be written into.
-    """
-    if target.tag == "INPUT":
-        if target.type in {"checkbox", "radio", "button", "submit", "reset", "image"}:
-            raise ToolError(f"Element {target.number} cannot be written into: click it instead.")
-        if target.type == "file":
-            raise ToolError(f"Element {target.number} takes a file: use `upload_file`.")
+def _require_field(target: Target) -> None:
+    if target.tag == "INPUT" and target.type in _CLICKED:
+        raise ToolError(f"{target.label} cannot be written into: click it instead.")
+    if target.tag == "INPUT" and target.type == "file":
+        raise ToolError(f"{target.label} takes a file: use `upload_file`.")
     if target.tag == "SELECT":
-        raise ToolError(
-            f"Element {target.number} is a drop-down list: use `select_dropdown_option`."
-        )
-    if target.disabled:
-        raise ToolError(
-            f"Element {target.number} is disabled; something else has to be done first."
-        )
+        raise ToolError(f"{target.label} is a drop-down list: use `select_dropdown_option`.")
+    target.require_enabled()
     if target.read_only:
+        raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
+    if target.tag not in {"INPUT", "TEXTAREA"} and not target.editable:
         raise ToolError(
-            f"Element {target.number} is read only: click it and choose from what it shows."
+            f"{target.label} is not a field; click it first, then use `send_keys` if a cursor "
+            "appears."
         )
-    if target.tag in {"INPUT", "TEXTAREA"} or target.editable:
-        return target
-    inner = await target.element.query_selector(
-        "input:not([type=hidden]):not([type=checkbox]):not([type=radio]), textarea, "
-        "[contenteditable]:not([contenteditable=false])"
-    )
-    if inner is None:
-        raise ToolError(
-            f"Element {target.number} is not a field; click it first, then use `send_keys` if a "
-            "cursor appears."
-        )
-    kind = await inner.evaluate("e => [e.tagName, e.type || '', e.isContentEditable]")
-    target.element, (target.tag, target.type, target.editable) = inner, kind
-    return target
 
 
 async def _write(tab: Tab, target: Target, text: str) -> None:
     element = target.element
-    if target.type in _FORMED and target.tag == "INPUT":
+    if target.tag == "INPUT" and target.type in _FORMED:
         await element.fill(text.strip(), timeout=ACTION_MS)
         return
     await element.fill("", timeout=ACTION_MS)
     await element.focus()
     if len(text) <= _TYPED:
         await tab.page.keyboard.type(text)
-    elif target.editable:
-        await tab.page.keyboard.insert_text(text)
     else:
         await element.fill(text, timeout=ACTION_MS)
 
 
-def _explain(target: Target, error: PlaywrightError, text: str) -> ToolError:
-    if "Malformed value" in str(error) or "Cannot type text" in str(error):
-        return _wrong_form(target, text)
-    return explain_failure(target.number, error)
-
-
 def _wrong_form(target: Target, text: str) -> ToolError:
     return ToolError(
-        f"Element {target.number} (a {target.type} field) does not take {text!r}: write it in "
-        "the form that the page's list gives beside it."
+        f"{target.label} (a {target.type} field) does not take {text!r}: write it in the form "
+        "that the page's list gives beside it."
     )
 
 
-async def _check(target: Target, text: str) -> str:
-    number = target.number
-    try:
-        held = await target.ask("read")
-    except PlaywrightError:
-        return f"Wrote into element {number}; the page changed at once."
-    if held is None or held.get("secret"):
-        return f"Wrote into element {number}."
-    value = str(held["value"])
-    if target.tag == "INPUT" and target.type in _FORMED and text and not value:
+def _written(target: Target, text: str, held: str) -> str:
+    if target.tag == "INPUT" and target.type in _FORMED and text.strip() and not held:
         raise _wrong_form(target, text)
-    if _squash(value) == _squash(text):
-        return f"Element {number} now holds what was given."
-    shown = " ".join(value.split())
-    shown = shown if len(shown) <= 200 else shown[:199] + "…"
-    return f'Wrote into element {number}; the field made of it: "{shown}".'
+    if target.type == "password" or held.split() == text.split():
+        return f"Wrote into {target.label}."
+    return f'Wrote into {target.label}; the field made of it: "{" ".join(held.split())[:200]}".'
 
 
 async def send_keys(tab: Tab, keys: str) -> str:
     """Press keys or chords, several separated by spaces; what is none of these is typed."""
-    if not keys:
-        raise ToolError('`keys` is empty; give keys such as "Enter", or text to type.')
     names = [_key(word) for word in keys.split()]
-    if names and all(name is not None for name in names):
+    if names and all(names):
         for name in names:
             await tab.page.keyboard.press(str(name))
-        return f"Pressed {' '.join(str(name) for name in names)}."
+        return f"Pressed {' '.join(map(str, names))}."
     await tab.page.keyboard.type(keys)
     return "Typed the text."
 
@@ -168,8 +119,7 @@ def _key(word: str) -> str | None:
     parts = re.split(r"(?<=[^+])\+", word)
     found: list[str] = []
     for part in parts:
-        low = part.lower()
-        name = _NAMED.get(_ALIASES.get(low, low).lower())
+        name = _NAMES.get(part.lower())
         if name is None and len(part) == 1 and len(parts) > 1:
             # Control+A means the key, not the key with Shift, which an upper case letter would be
             name = part if "Shift" in found else part.lower()
@@ -177,7 +127,3 @@ def _key(word: str) -> str | None:
             return None
         found.append(name)
     return "+".join(found)
-
-
-def _squash(text: str) -> str:
-    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What one does with a mouse: click, hover, drag."""
+"""What one does with a mouse: click, hover."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.scripts import script
 from manus.tools.browser.tab import Tab
-from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
-
-_DRAG_STEPS = 12
+from manus.tools.browser.target import ACTION_MS, explain_failure, find_target
 
 
 async def click_element(tab: Tab, number: int) -> str:
-    """Click an element where nothing lies over it.
+    """Click an element.
 
     Raises:
         ToolError: it is gone, covered, disabled, or not a thing that is clicked.
@@ -26,30 +23,25 @@ async def click_element(tab: Tab, number: int) -> str:
     target = await find_target(tab, number)
     if target.tag == "SELECT":
         raise ToolError(
-            f"Element {number} is a drop-down list: choose with `select_dropdown_option`, "
-            "see its options with `get_dropdown_options`."
+            f"{target.label} is a drop-down list: choose with `select_dropdown_option`, see its "
+            "options with `get_dropdown_options`."
         )
     if target.tag == "INPUT" and target.type == "file":
-        raise ToolError(f"Element {number} takes a file: use `upload_file`.")
-    if target.disabled:
-        raise ToolError(f"Element {number} is disabled; something else has to be done first.")
-    element = await _clickable(target)
+        raise ToolError(f"{target.label} takes a file: use `upload_file`.")
+    target.require_enabled()
+    element = target.element
+    if target.is_behind_label:
+        label = await element.evaluate_handle("element => element.labels[0]")
+        element = label.as_element() or element
     try:
-        if target.opens:
-            await _click_for_tab(tab, element)
-        else:
-            await _click(element)
+        await (_click_for_tab(tab, element) if target.opens_tab else _click(element))
     except PlaywrightError as error:
-        raise explain_failure(number, error) from None
-    return f"Clicked element {number}."
+        raise explain_failure(target.label, error) from None
+    return f"Clicked {target.label}."
 
 
-async def _clickable(target: Target) -> ElementHandle:
-    """The element itself, or its label where the element is hidden behind it."""
-    if target.shown or not target.label:
-        return target.element
-    label = (await target.element.evaluate_handle("element => element.labels[0]")).as_element()
-    return label or target.element
+async def _click(element: ElementHandle) -> None:
+    await element.click(timeout=ACTION_MS, no_wait_after=True)
 
 
 async def _click_for_tab(tab: Tab, element: ElementHandle) -> None:
@@ -62,14 +54,6 @@ async def _click_for_tab(tab: Tab, element: ElementHandle) -> None:
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
-
-
-async def _click(element: ElementHandle) -> None:
-    place = await element.evaluate(script("point"))
-    if place:
-        await element.click(position=place, timeout=ACTION_MS, no_wait_after=True)
-    else:
-        await element.click(timeout=ACTION_MS, no_wait_after=True)
 
 
 async def click_at(tab: Tab, x: int, y: int) -> str:
@@ -97,46 +81,5 @@ async def hover(tab: Tab, number: int) -> str:
     try:
         await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
     except PlaywrightError as error:
-        raise explain_failure(number, error) from None
-    return f"The mouse is over element {number}."
-
-
-async def drag(tab: Tab, number: int, onto: int | None, x: int | None, y: int | None) -> str:
-    """Drag an element onto another one, or to a place of the viewport.
-
-    Raises:
-        ToolError: one of them is gone or hidden, or no goal was given.
-    """
-    start = await _middle(await find_target(tab, number), scroll=True)
-    if onto is not None:
-        goal_target = await find_target(tab, onto)
-        end = await _middle(goal_target, scroll=False)
-        start = await _middle(await find_target(tab, number), scroll=False)
-        where = f"onto element {onto}"
-    elif x is not None and y is not None:
-        end, where = (float(x), float(y)), f"to {x},{y}"
-    else:
-        raise ToolError("`drag` needs a goal: `target` (an element's number), or `x` and `y`.")
-    mouse = tab.page.mouse
-    await mouse.move(*start)
-    await mouse.down()
-    try:
-        # A first small step begins the drag; a last one on the spot lets the goal notice it.
-        await mouse.move(start[0] + 3, start[1] + 3, steps=2)
-        await mouse.move(*end, steps=_DRAG_STEPS)
-        await mouse.move(*end)
-    finally:
-        await mouse.up()
-    return f"Dragged element {number} {where}."
-
-
-async def _middle(target: Target, *, scroll: bool) -> tuple[float, float]:
-    try:
-        if scroll:
-            await target.element.scroll_into_view_if_needed(timeout=ACTION_MS)
-        box = await target.element.bounding_box()
-    except PlaywrightError as error:
-        raise explain_failure(target.number, error) from None
-    if box is None:
-        raise ToolError(f"Element {target.number} is hidden at the moment.")
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        raise explain_failure(target.label, error) from None
+    return f"The mouse is over {target.label}."

@@ -1,4 +1,4 @@
-"""Reading a whole page: its main text, or what it says about a goal."""
+"""Reading a whole page: its text, or what it says about a goal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from playwright.async_api import Error as PlaywrightError
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.render import render
 from manus.state.errors import ModelError, ToolError
-from manus.tools.browser.patience import PageStuckError, within
-from manus.tools.browser.pdf import pdf_text
+from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
+from manus.tools.browser.timing import PageStuckError, with_timeout
 from manus.tools.session import Session
-from manus.tools.web.main_text import main_text
-from manus.tools.web.relevance import cut_by_relevance
+from manus.tools.web.excerpt import excerpt
+from manus.tools.web.reader import parse, read_page
 
 _HTML_SECONDS = 10.0
+_PDF_SECONDS = 40.0
 _PAGE_CHARACTERS = 8_000
 _ANSWER_CHARACTERS = 6_000
 """Of the page's own words, when there is no model to read them."""
@@ -27,7 +28,9 @@ _LITTLE = 400
 _MAX_FRAMES = 5
 
 
-async def extract_content(session: Session, tab: Tab, goal: str | None, page: int | None) -> str:
+async def extract_content(
+    session: Session, browser: Browser, tab: Tab, goal: str | None, page: int | None
+) -> str:
     """What the page says about a goal; without a goal its text, page by page.
 
     Raises:
@@ -35,45 +38,40 @@ async def extract_content(session: Session, tab: Tab, goal: str | None, page: in
         PageStuckError: it does not answer.
     """
     url, title = tab.page.url, await tab.title()
-    text = await pdf_text(tab) if tab.is_pdf else await _text(tab)
+    text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
+    head = f"From {title or url} ({url})"
     if not text:
         raise ToolError("The page has no text that can be read.")
     if not goal:
-        return _one_page(text, title, url, page or 1)
+        return head + _one_page(text, page or 1)
+    note = ""
     if session.complete is not None:
-        cut = await asyncio.to_thread(cut_by_relevance, text, goal, _MODEL_CHARACTERS)
+        cut = await asyncio.to_thread(excerpt, text, goal, _MODEL_CHARACTERS)
         request = render(EXTRACT_REQUEST, goal=goal, title=title, url=url, words=cut)
-        messages = [SystemMessage(EXTRACT_SYSTEM), HumanMessage(request)]
         try:
+            messages = [SystemMessage(EXTRACT_SYSTEM), HumanMessage(request)]
             if answer := (await session.complete("extract", list(messages))).strip():
-                return f"From {title or url} ({url}):\n\n{answer}"
+                return f"{head}:\n\n{answer}"
         except ModelError as error:
-            why = f"(The model that reads pages failed: {error} These are the page's own words.)\n"
-            return why + await _by_relevance(text, goal, title, url)
-    return await _by_relevance(text, goal, title, url)
+            note = f"(The model that reads pages failed: {error} These are the page's own words.)\n"
+    cut = await asyncio.to_thread(excerpt, text, goal, _ANSWER_CHARACTERS)
+    what = "its text" if cut == text else "the parts that have to do with the goal"
+    return f"{note}{head}, {what}:\n\n{cut}"
 
 
-async def _by_relevance(text: str, goal: str, title: str, url: str) -> str:
-    cut = await asyncio.to_thread(cut_by_relevance, text, goal, _ANSWER_CHARACTERS)
-    what = "its text" if len(cut) == len(text) else "the parts that have to do with the goal"
-    return f"From {title or url} ({url}), {what}:\n\n{cut}"
-
-
-def _one_page(text: str, title: str, url: str, page: int) -> str:
+def _one_page(text: str, page: int) -> str:
     pages = split_pages(text, _PAGE_CHARACTERS)
     if page > len(pages):
         raise ToolError(f"The page's text has {len(pages)} pages; there is no page {page}.")
-    head = f"From {title or url} ({url})"
-    if len(pages) > 1:
-        head += f", page {page} of {len(pages)}"
-    return f"{head}:\n\n{pages[page - 1]}"
+    of = f", page {page} of {len(pages)}" if len(pages) > 1 else ""
+    return f"{of}:\n\n{pages[page - 1]}"
 
 
 def split_pages(text: str, size: int) -> list[str]:
-    """A text in pages of at most `size` characters, broken between paragraphs where possible."""
+    """A text in pages of at most `size` characters, broken between lines where possible."""
     pages: list[str] = []
     while len(text) > size:
-        cut = max(text.rfind("\n\n", size // 2, size), -1)
+        cut = text.rfind("\n\n", size // 2, size)
         cut = cut if cut > 0 else text.rfind("\n", size // 2, size)
         cut = cut if cut > 0 else size
         pages.append(text[:cut].rstrip())
@@ -82,15 +80,31 @@ def split_pages(text: str, size: int) -> list[str]:
 
 
 async def _text(tab: Tab) -> str:
-    html = await within(_HTML_SECONDS, tab.page.content())
-    found = await asyncio.to_thread(main_text, html, tab.page.url)
-    text = found.text
+    html = await with_timeout(_HTML_SECONDS, tab.page.content())
+    if tab.read is not None and tab.read[0] == html:
+        return tab.read[1]
+    text = (await parse("html", tab.page.url, html.encode(), "utf-8")).text
     if len(text) < _LITTLE:
         for frame in tab.page.frames[1 : 1 + _MAX_FRAMES]:
             try:
-                inner = await within(_HTML_SECONDS, frame.content())
+                inner = await with_timeout(_HTML_SECONDS, frame.content())
             except (PlaywrightError, PageStuckError):
                 continue
-            more = (await asyncio.to_thread(main_text, inner, frame.url)).text
-            text = f"{text}\n\n{more}".strip() if more else text
+            more = (await parse("html", frame.url, inner.encode(), "utf-8")).text
+            text = f"{text}\n\n{more}".strip()
+    tab.read = (html, text)
     return text
+
+
+async def pdf_text(browser: Browser, tab: Tab) -> str:
+    """The text of the PDF that a tab shows: its viewer has no elements, so it is fetched again.
+
+    Raises:
+        ToolError: it cannot be fetched or read.
+    """
+    url = tab.page.url
+    if tab.read is None or tab.read[0] != url:
+        kept = await tab.page.context.cookies(url)
+        cookies = {str(cookie.get("name")): str(cookie.get("value")) for cookie in kept}
+        tab.read = (url, (await read_page(browser.proxy, url, _PDF_SECONDS, cookies)).text)
+    return tab.read[1]

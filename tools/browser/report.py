@@ -9,7 +9,6 @@ from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
 
 _MAX_LINES = 8
-_MAX_REFUSALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,71 +24,49 @@ class Before:
 
 def look_before(browser: Browser, tab: Tab, mark: int) -> Before:
     """How things stand now; of the log, how they stood at a mark."""
-    return Before(
-        mark,
-        browser.proxy.count,
-        tab.id,
-        tab.page.url,
-        frozenset(browser.tabs),
-    )
+    return Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
 
 
 async def changes(browser: Browser, before: Before) -> list[str]:
     """One line for each thing that is different now."""
-    lines: list[str] = []
-    if browser.dead:
-        return lines
     tab = browser.active
+    if browser.dead:
+        return []
+    lines: list[str] = []
     opened = [t for t in browser.tabs.values() if t.id not in before.tabs]
-    for new in opened[:_MAX_LINES]:
+    for new in opened:
         front = ", now in front" if new is tab else ""
         lines.append(f"- Tab {new.id} opened{front}: {await _named(new)}")
-    moved = tab is not None and (tab.id, tab.page.url) != (before.tab, before.url)
-    if tab is not None and tab.page.url.startswith("chrome-error:"):
-        return [*lines, *_happenings(browser, before)]
-    if tab is not None and tab not in opened and moved:
-        what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
-        lines.append(f"- {what} {await _named(tab)}")
-    if tab is not None and lines and tab.status is not None and tab.status >= 400:
-        lines.append(f"- The server answered with HTTP {tab.status}.")
+    if tab is not None and not tab.page.url.startswith("chrome-error:"):
+        if tab not in opened and (tab.id, tab.page.url) != (before.tab, before.url):
+            what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
+            lines.append(f"- {what} {await _named(tab)}")
+        if lines and tab.status is not None and tab.status >= 400:
+            lines.append(f"- The server answered with HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")
-    return lines + _happenings(browser, before)
-
-
-def _happenings(browser: Browser, before: Before) -> list[str]:
-    lines: list[str] = []
-    errors = 0
-    missed = _incidents(browser, before)
-    for happening in browser.log.since(before.log):
-        if happening.kind == "console":
-            errors += 1
-            if errors > 1 or (missed and "Failed to load resource" in happening.text):
-                continue
-            lines.append(f"- Error in the page's console: {happening.text}")
-        else:
-            lines.append(f"- {happening.text}")
-    lines.extend(f"- {reason}" for reason in missed)
-    distinct = list(dict.fromkeys(lines))
-    if len(distinct) > _MAX_LINES:
-        more = len(distinct) - _MAX_LINES
+    distinct = list(dict.fromkeys(lines + _happenings(browser, before)))
+    if (more := len(distinct) - _MAX_LINES) > 0:
         distinct = [*distinct[:_MAX_LINES], f"- … and {more} more of the kind."]
     return distinct
 
 
-def _incidents(browser: Browser, before: Before) -> list[str]:
-    """What the egress rules refused, and that the page's own host could not be reached.
+def _happenings(browser: Browser, before: Before) -> list[str]:
+    """What stands in the log, of the console only the first error; and what was not reached.
 
-    Not what else it could not reach: pages are full of addresses that do not matter.
+    Of addresses that could not be reached, only the page's own host: pages are full of others.
     """
     tab = browser.active
     host = urlsplit(tab.page.url).hostname if tab is not None else None
     found = browser.proxy.since(before.incidents)
-    reasons = [i.reason for i in found if i.refused or i.host == host]
-    if len(reasons) > _MAX_REFUSALS:
-        more = f"{len(reasons) - _MAX_REFUSALS} more addresses were refused or not reached."
-        return [*reasons[:_MAX_REFUSALS], more]
-    return reasons
+    missed = [f"- {i.reason}" for i in found if i.refused or i.host == host]
+    events = browser.log.since(before.log)
+    lines = [f"- {text}" for kind, text in events if kind != "console"]
+    errors = [text for kind, text in events if kind == "console"]
+    if missed:  # the console says so too
+        errors = [text for text in errors if "Failed to load resource" not in text]
+    lines += [f"- Error in the page's console: {text}" for text in errors[:1]]
+    return lines + missed
 
 
 async def _named(tab: Tab) -> str:

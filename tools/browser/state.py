@@ -1,31 +1,34 @@
-"""The browser's state for the next-step prompt."""
+"""What the browser shows now: text for the model, a picture, a digest for loop detection."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import time
 from dataclasses import dataclass
 
 from playwright.async_api import Error as PlaywrightError
 
 from manus.prompts.browser import STATE_HEAD
+from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
-from manus.tools.browser.numbering import Numbering
 from manus.tools.browser.page_text import extent, fit, page_lines
-from manus.tools.browser.patience import PageStuckError, within
-from manus.tools.browser.pdf import pdf_preview
-from manus.tools.browser.settle import settle
+from manus.tools.browser.reading import pdf_text
 from manus.tools.browser.snapshot import FrameView, take_snapshot
-from manus.tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.tools.browser.tab import Numbering, Tab
+from manus.tools.browser.timing import PageStuckError, wait_until_idle, with_timeout
 from manus.tools.result import Image
 from manus.tools.session import Session
 
-_SCREENSHOT_SECONDS = 5.0
-_QUALITY = 60
-_LOOK_SECONDS = 8.0
+_PICTURE_SECONDS = 5.0
 _MAX_TABS = 20
+_MAX_FRAMES = 10
 _TRIES = 3
+_NO_ANSWER = (
+    "The page does not answer (a script of it may be running without end); go to an address, "
+    "refresh, or close the tab."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class BrowserState:
     text: str
     """At most about `browser.page_characters` characters."""
     screenshot: Image | None = None
-    """The viewport, if it was asked for and could be taken."""
+    """The viewport, if it was asked for, is not empty, and could be taken."""
 
 
 async def browser_state(session: Session, *, screenshot: bool = False) -> BrowserState | None:
@@ -49,12 +52,14 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     if browser.dead:
         return BrowserState("The browser has ended by itself; the next action starts a new one.")
     text = await describe(browser)
-    picture = await take_picture(browser.active) if screenshot and browser.active else None
+    tab = browser.active
+    is_empty = tab is None or tab.page.url == "about:blank"
+    picture = await _picture(tab) if screenshot and tab and not is_empty else None
     return BrowserState(f"{STATE_HEAD}\n{text}", picture)
 
 
-async def describe(browser: Browser, *, mark: bool = True) -> str:
-    """The page in front, as text; with `mark` the model is from now on taken to know it."""
+async def describe(browser: Browser) -> str:
+    """The page in front, as text; the model is from now on taken to know it."""
     tab = browser.active
     if tab is None:
         return "No page is open."
@@ -62,10 +67,8 @@ async def describe(browser: Browser, *, mark: bool = True) -> str:
     head = error + await _tabs(browser, tab)
     limit = browser.settings.page_characters
     head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
-    text, token, numbers = await _page(browser, tab, limit - len(head))
-    if mark:
-        browser.seen = (tab.id, token)
-        tab.known |= numbers
+    text, token = await _page(browser, tab, limit - len(head))
+    browser.seen = (tab.id, token)
     return head + text
 
 
@@ -76,67 +79,84 @@ async def _tabs(browser: Browser, active: Tab) -> str:
     titles = await asyncio.gather(*(tab.title() for tab in others))
     lines = [f"Tab {active.id} is in front. Other tabs:"]
     for tab, title in zip(others, titles, strict=True):
-        name = f"{title} — " if title else ""
-        lines.append(f"- tab {tab.id}: {name}{_short(tab.page.url)}")
+        lines.append(f"- tab {tab.id}: {title} — {tab.page.url[:120]}")
     return "\n".join(lines) + "\n"
 
 
-async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str, set[int]]:
-    """The page, its document, and the numbers of the elements shown."""
-    address = f"URL: {_short(tab.page.url, 300)}\n"
+async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str]:
+    """The page and its document."""
+    address = f"URL: {tab.page.url[:300]}\n"
     if tab.crashed:
-        return f"{address}The page has crashed; go to an address to go on.", "", set()
+        return f"{address}The page has crashed; go to an address to go on.", ""
     if tab.is_pdf:
-        return address + await pdf_preview(tab, room - len(address)), "", set()
+        return address + await _pdf(browser, tab, room - len(address)), ""
     view = await _look(browser, tab)
     if view is None:
-        said = (
-            "The page does not answer (a script of it may be running without end); go to an "
-            "address, refresh, or close the tab."
-        )
-        return address + said, "", set()
+        return address + _NO_ANSWER, ""
     if tab.numbering.token != view.token:
-        tab.numbering, tab.known = Numbering(view.token), set()
-    known = tab.known if browser.seen == (tab.id, view.token) else None
+        tab.numbering = Numbering(view.token)
+    known = tab.numbering.known if browser.seen == (tab.id, view.token) else None
     lines = page_lines(view, tab.numbering, known)
     head = f"{address}Title: {view.title}\nPage: {extent(view)}\n"
     if view.ready == "loading":
         head += "It is still loading.\n"
     body, numbers = fit(lines, max(200, room - len(head)))
-    return head + (body or "Nothing can be seen on the page."), view.token, numbers
+    tab.numbering.known |= numbers
+    return head + (body or "Nothing can be seen on the page."), view.token
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:
     for _ in range(_TRIES):
         try:
-            return await take_snapshot(tab.page, _LOOK_SECONDS)
+            return await take_snapshot(tab.page)
         except PageStuckError:
             if not await tab.revive():
                 return None
-            browser.log.add("trouble", "A script of the page ran without end and was stopped.")
+            browser.log.add("event", "A script of the page ran without end and was stopped.")
         except PlaywrightError:  # it changes its document at this moment
             if tab.id not in browser.tabs or browser.dead:
                 return None
             try:
-                await settle(browser, tab, time.monotonic(), ANSWER_SECONDS)
+                await wait_until_idle(browser, tab, time.monotonic())
             except PageStuckError:
                 continue
     return None
 
 
-async def take_picture(tab: Tab) -> Image | None:
-    """The viewport of a tab as a JPEG; None if it cannot be taken in time."""
+async def _pdf(browser: Browser, tab: Tab, room: int) -> str:
+    """The beginning of a PDF, or what is in the way if it cannot be read."""
     try:
-        data = await within(
-            _SCREENSHOT_SECONDS,
-            tab.page.screenshot(
-                type="jpeg", quality=_QUALITY, scale="css", timeout=_SCREENSHOT_SECONDS * 1000
-            ),
-        )
+        text = await pdf_text(browser, tab)
+    except ToolError as error:
+        return str(error)
+    lines = "\n".join(f"| {line}" for line in text.splitlines() if line.strip())
+    return ("This is a PDF; `extract_content` reads all of it.\n" + lines)[: max(room, 0)]
+
+
+async def _picture(tab: Tab) -> Image | None:
+    """The viewport of a tab as a JPEG; None if it cannot be taken in time."""
+    milliseconds = _PICTURE_SECONDS * 1000
+    try:
+        taking = tab.page.screenshot(type="jpeg", quality=60, scale="css", timeout=milliseconds)
+        data = await with_timeout(_PICTURE_SECONDS, taking)
     except (PlaywrightError, PageStuckError):
         return None
     return Image(base64.b64encode(data).decode(), "image/jpeg")
 
 
-def _short(url: str, limit: int = 120) -> str:
-    return url if len(url) <= limit else url[: limit - 1] + "…"
+async def page_fingerprint(browser: Browser, mark: int) -> str | None:
+    """A short digest of what the page in front shows, and of the dialogs since a mark of the log.
+
+    It is the same while nothing has changed. None if the page does not answer.
+    """
+    tab = browser.active
+    if tab is None or browser.dead:
+        return None
+    parts = [tab.page.url]
+    parts += [text for kind, text in browser.log.since(mark) if kind == "dialog"]
+    try:
+        for frame in tab.page.frames[:_MAX_FRAMES]:
+            parts.append(str(await tab.ask("digest", frame=frame)))
+    except (PlaywrightError, PageStuckError):
+        return None
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

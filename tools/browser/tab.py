@@ -1,24 +1,57 @@
-"""One tab: its page, what it is loading, and what is known of its document."""
+"""One tab: its page, what it is loading, and the numbers of its elements."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from manus.tools.browser.log import Log
-from manus.tools.browser.numbering import Numbering
-from manus.tools.browser.patience import PageStuckError, within
 from manus.tools.browser.scripts import script
+from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
 
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
-_ATTACH_SECONDS = 5.0
-ANSWER_SECONDS = 4.0
-"""How long a page may take over a question that a sound one answers at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An element: its frame, the document it belongs to, and its count there."""
+
+    frame: Frame
+    token: str
+    id: int
+
+
+class Numbering:
+    """The numbers of the elements of one document and its frames, from 1, as they were first seen.
+
+    A number stays as long as the document lives; a page that is opened again gets the same ones.
+    """
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token
+        """The document; of another one nothing here is true."""
+        self.known: set[int] = set()
+        """Numbers that the model has been shown."""
+        self.labels: dict[int, str] = {}
+        """What an element is: `link "Terms"`."""
+        self._numbers: dict[Reference, int] = {}
+        self._references: dict[int, Reference] = {}
+
+    def number(self, reference: Reference) -> int:
+        """The number of an element, a new one if it has none yet."""
+        number = self._numbers.setdefault(reference, len(self._numbers) + 1)
+        self._references[number] = reference
+        return number
+
+    def find(self, number: int) -> Reference | None:
+        """The element of a number, or None if none has had it."""
+        return self._references.get(number)
 
 
 class Tab:
@@ -28,34 +61,26 @@ class Tab:
         self.id = identity
         self.page = page
         self.numbering = Numbering()
-        self.known: set[int] = set()
-        """Numbers that the model has been shown."""
         self.trouble = asyncio.Event()
-        """Set when the action under way cannot come to its end: crash, dialogs without end."""
+        """Set when the action under way cannot come to its end: the page or the browser is gone."""
         self.crashed = False
-        self.dialogs = 0
-        """Dialogs since the last action began."""
         self.status: int | None = None
         self.content_type = ""
-        self.pdf: tuple[str, str] | None = None
-        """Address and text of the PDF that was read here last."""
+        self.read: tuple[str, str] | None = None
+        """The page's HTML, or a PDF's address, that was read here last, and its text."""
         self.navigation: Request | None = None
         """The page that is being asked for and has not begun to arrive."""
         self._arriving: tuple[int, str] | None = None
         self._requests: dict[Request, float] = {}
         self._log = log
         self._cdp: CDPSession | None = None
-        self._listen()
-
-    def _listen(self) -> None:
-        page = self.page
         page.on("request", self._on_request)
         page.on("response", self._on_response)
         page.on("requestfinished", self._on_end)
         page.on("requestfailed", self._on_failure)
         page.on("framenavigated", self._on_navigated)
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: self._log.add("console", _first_line(str(error))))
+        page.on("pageerror", lambda error: log.add("console", _first_line(str(error))))
         page.on("crash", self._on_crash)
 
     def _is_main(self, request: Request) -> bool:
@@ -82,7 +107,7 @@ class Tab:
 
     def _on_failure(self, request: Request) -> None:
         if request == self.navigation and request.failure and "ABORTED" not in request.failure:
-            self._log.add("navigation", f"{request.url} could not be loaded: {request.failure}")
+            self._log.add("event", f"{request.url} could not be loaded: {request.failure}")
         self._on_end(request)
 
     def _on_navigated(self, frame: Frame) -> None:
@@ -116,7 +141,7 @@ class Tab:
         if self._cdp is None:
             with contextlib.suppress(PlaywrightError, PageStuckError):
                 attaching = self.page.context.new_cdp_session(self.page)
-                self._cdp = await within(_ATTACH_SECONDS, attaching)
+                self._cdp = await with_timeout(ANSWER_SECONDS, attaching)
         return self._cdp
 
     async def ask(self, name: str, argument: Any = None, frame: Frame | None = None) -> Any:
@@ -127,7 +152,7 @@ class Tab:
             PlaywrightError: it is gone, or changes its document at this moment.
         """
         where = frame or self.page.main_frame
-        return await within(ANSWER_SECONDS, where.evaluate(script(name), argument))
+        return await with_timeout(ANSWER_SECONDS, where.evaluate(script(name), argument))
 
     async def element(self, number: int) -> ElementHandle | None:
         """The element of a number, or None if it is not on the page any more."""
@@ -137,10 +162,9 @@ class Tab:
         place = {"token": reference.token, "id": reference.id}
         try:
             asking = reference.frame.evaluate_handle(script("element"), place)
-            handle = await within(ANSWER_SECONDS, asking)
+            return (await with_timeout(ANSWER_SECONDS, asking)).as_element()
         except PlaywrightError:
             return None
-        return handle.as_element()
 
     async def token(self) -> str:
         """The document that the tab shows now; empty while it changes."""
@@ -154,7 +178,7 @@ class Tab:
         cdp = await self.cdp()
         if cdp is not None:
             with contextlib.suppress(PlaywrightError, PageStuckError):
-                await within(ANSWER_SECONDS, cdp.send("Page.stopLoading"))
+                await with_timeout(ANSWER_SECONDS, cdp.send("Page.stopLoading"))
         self.navigation = None
         self._requests.clear()
 
@@ -164,8 +188,8 @@ class Tab:
         if cdp is None:
             return False
         try:
-            await within(ANSWER_SECONDS, cdp.send("Runtime.terminateExecution"))
-            await within(ANSWER_SECONDS, self.page.evaluate("1"))
+            await with_timeout(ANSWER_SECONDS, cdp.send("Runtime.terminateExecution"))
+            await with_timeout(ANSWER_SECONDS, self.page.evaluate("1"))
         except (PlaywrightError, PageStuckError):
             return False
         return True
@@ -173,7 +197,7 @@ class Tab:
     async def title(self) -> str:
         """The page's title, or nothing if it does not tell in time."""
         try:
-            return " ".join((await within(1.0, self.page.title())).split())[:200]
+            return " ".join((await with_timeout(1.0, self.page.title())).split())[:200]
         except (PlaywrightError, PageStuckError):
             return ""
 

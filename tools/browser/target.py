@@ -9,9 +9,9 @@ from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.patience import within
 from manus.tools.browser.scripts import script
-from manus.tools.browser.tab import ANSWER_SECONDS, Tab
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.timing import ANSWER_SECONDS, with_timeout
 
 ACTION_MS = 4_000
 """How long an element may take to become ready to be acted on."""
@@ -25,22 +25,27 @@ class NotThereError(ToolError):
 class Target:
     """An element and what it is."""
 
-    number: int
+    label: str
+    """How it is called in what is said of it: `[9] link "Terms"`."""
     element: ElementHandle
     tag: str
     type: str
     editable: bool
-    multiple: bool
     disabled: bool
     read_only: bool
-    shown: bool
-    label: bool
-    opens: bool
+    is_behind_label: bool
+    """Hidden itself, and acted on through its label."""
+    opens_tab: bool
     """Whether a click on it opens another tab."""
 
-    async def ask(self, name: str, argument: Any = None) -> Any:
-        """Run one of our scripts on the element."""
-        return await within(ANSWER_SECONDS, self.element.evaluate(script(name), argument))
+    async def ask(self, text: str, argument: Any = None) -> Any:
+        """Run a script on the element."""
+        return await with_timeout(ANSWER_SECONDS, self.element.evaluate(text, argument))
+
+    def require_enabled(self) -> None:
+        """Refuse to act on what is disabled."""
+        if self.disabled:
+            raise ToolError(f"{self.label} is disabled; something else has to be done first.")
 
 
 async def find_target(tab: Tab, number: int) -> Target:
@@ -50,33 +55,30 @@ async def find_target(tab: Tab, number: int) -> Target:
         NotThereError: there is none, or it is not on the page any more.
     """
     element = await tab.element(number)
+    about = tab.numbering.labels.get(number, "")
+    label = f"[{number}] {about if len(about) <= 80 else about[:79] + '…'}".rstrip()
     if element is None:
-        known = tab.numbering.find(number) is not None
-        why = "is no longer on the page" if known else "is not on the page"
-        raise NotThereError(f"Nothing was done: element {number} {why}.")
-    about = await within(ANSWER_SECONDS, element.evaluate(script("describe")))
-    about["read_only"] = about.pop("readOnly")
-    return Target(number, element, **about)
+        why = "is no longer on the page" if about else "is not on the page"
+        raise NotThereError(f"Nothing was done: {label} {why}.")
+    found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    return Target(label, element, **found)
 
 
-def explain_failure(number: int, error: PlaywrightError) -> ToolError:
+def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     """What went wrong with an element, in a sentence."""
     text = str(error)
     if "intercepts pointer events" in text:
         cover = text.split("intercepts pointer events")[0].rstrip().rsplit("\n", 1)[-1]
         cover = " ".join(cover.strip(" -").split())[:160]
-        return ToolError(
-            f"Element {number} is covered by {cover}; close or move that first, or scroll."
-        )
+        return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
     if "not attached" in text or "detached" in text.lower():
-        return NotThereError(f"Element {number} vanished while it was being acted on.")
-    if "outside of the viewport" in text:
-        return ToolError(f"Element {number} cannot be brought into view.")
-    if "not visible" in text or "element is not visible" in text:
-        return ToolError(f"Element {number} is hidden at the moment.")
-    if "not enabled" in text or "disabled" in text:
-        return ToolError(f"Element {number} is disabled at the moment.")
-    if "not stable" in text:
-        return ToolError(f"Element {number} does not stop moving.")
-    first = text.strip().split("\n")[0]
-    return ToolError(f"Element {number} could not be acted on: {first[:200]}")
+        return NotThereError(f"{label} vanished while it was being acted on.")
+    for sign, why in (
+        ("outside of the viewport", "cannot be brought into view"),
+        ("not visible", "is hidden at the moment"),
+        ("not enabled", "is disabled at the moment"),
+        ("not stable", "does not stop moving"),
+    ):
+        if sign in text:
+            return ToolError(f"{label} {why}.")
+    return ToolError(f"{label} could not be acted on: {text.strip().split(chr(10))[0][:200]}")

@@ -185,21 +185,45 @@ class EgressRules:
         literal = literal_address(host)
         if literal is not None:
             return [str(literal)]
-        try:
-            async with asyncio.timeout(_DNS_SECONDS):
-                found = await self._resolve(_ascii(host), port)
-        except (OSError, TimeoutError, UnicodeError):
-            raise UnreachableError(f"The host name {host} cannot be resolved.") from None
         allowed, refusal = [], None
-        for text in dict.fromkeys(found):
+        for text in await self._look_up(host, port):
             try:
                 self._check_address(host, ipaddress.ip_address(text.partition("%")[0]), port)
                 allowed.append(text)
             except EgressRefusedError as error:
                 refusal = error
-        if not allowed:
-            raise refusal or UnreachableError(f"The host name {host} cannot be resolved.")
+        if refusal is not None and not allowed:
+            raise refusal
         return allowed
+
+    async def check_for_upstream(self, host: str, port: int) -> None:
+        """The same where another proxy resolves the name.
+
+        A name that is not listed itself has to lead into the networks listed: it is resolved here
+        too, and all its addresses have to pass, since nothing keeps the other proxy from any.
+
+        Raises:
+            EgressRefusedError: it is not allowed.
+        """
+        self.check_host(host, port)
+        if not self._allow or literal_address(host) or self._is_listed(_ascii(host), port):
+            return
+        try:
+            found = await self._look_up(host, port)
+        except UnreachableError:
+            raise _refused(host, "it is not on the allow list (`egress.allow`) by name") from None
+        for text in found:
+            self._check_address(host, ipaddress.ip_address(text.partition("%")[0]), port)
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
+        try:
+            async with asyncio.timeout(_DNS_SECONDS):
+                found = await self._resolve(_ascii(host), port)
+        except (OSError, TimeoutError, UnicodeError):
+            found = []
+        if not found:
+            raise UnreachableError(f"The host name {host} cannot be resolved.")
+        return list(dict.fromkeys(found))
 
     def _check_address(self, host: str, address: Address, port: int) -> None:
         both = (address, unwrap(address))

@@ -70,6 +70,18 @@ class EgressProxy:
                 seen.setdefault((incident.host, incident.reason), incident)
         return list(seen.values())
 
+    def raise_if_ours(self, body: bytes) -> None:
+        """Tell an answer of this proxy from one of the server.
+
+        Raises:
+            EgressRefusedError: the body is the sentence with which it refused.
+            UnreachableError: the same for what it did not reach.
+        """
+        text = body.decode("utf-8", "replace")
+        for incident in self._incidents:
+            if incident.reason == text:
+                raise EgressRefusedError(text) if incident.refused else UnreachableError(text)
+
     async def close(self) -> None:
         """Stop listening and drop all connections."""
         if self._server is None:
@@ -124,7 +136,7 @@ class EgressProxy:
         self, host: str, port: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self.rules.upstream is not None:
-            self.rules.check_host(host, port)
+            await self.rules.check_for_upstream(host, port)
             parts = urlsplit(self.rules.upstream)
             host, port = parts.hostname or "", parts.port or 80
             addresses = [host]

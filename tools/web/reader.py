@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
+import contextlib
+import json
 import re
+import sys
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 
 from manus.state.errors import ToolError
-from manus.tools.web.egress import EgressRefusedError
 from manus.tools.web.egress_proxy import EgressProxy
-from manus.tools.web.main_text import main_text
-from manus.tools.web.pdf_text import pdf_markdown, pdf_pages
 
-_MAX_BYTES = 10 * 1024 * 1024
+MEGABYTE = 1024 * 1024
+_MAX_BYTES = 10 * MEGABYTE
+_MAX_PDF_MEGABYTES = 50
 _MAX_REDIRECTS = 10
+_PARSE_SECONDS = 30.0
 _HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; manus)",
     "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
     "Accept-Language": "en,*;q=0.5",
 }
 _TEXT = re.compile(r"(text/|application/(json|xml|[a-z.+-]+\+(json|xml)|javascript))")
+_PARSER = Path(__file__).with_name("parser.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +47,49 @@ async def make_client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
     def make() -> httpx.AsyncClient:
         # in a thread: it reads the machine's list of certificates from the disk
         return httpx.AsyncClient(
-            proxy=proxy.url,
-            trust_env=False,
-            timeout=seconds,
-            headers=_HEADERS,
-            max_redirects=_MAX_REDIRECTS,
+            proxy=proxy.url, trust_env=False, timeout=seconds, headers=_HEADERS
         )
 
     return await asyncio.to_thread(make)
 
 
-async def read_page(proxy: EgressProxy, url: str, seconds: float = 20.0) -> Page:
-    """Fetch a page and take out its main text.
+async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """The body of a streamed answer, and whether it ended within `limit` bytes.
+
+    The bytes are counted as they are decompressed: a few kilobytes can hold gigabytes.
 
     Raises:
-        ToolError: it is refused by the egress rules, not there, too slow, or not text.
+        ToolError: it is compressed in a way that was not asked for, or not properly.
+    """
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
+        raise ToolError(f"{response.url} was not read: its encoding `{coding}` was not asked for.")
+    inflate = zlib.decompressobj(47) if coding not in {"", "identity"} else None
+    data = bytearray()
+    async for piece in response.aiter_raw(64 * 1024):
+        try:
+            data += inflate.decompress(piece, limit + 1 - len(data)) if inflate else piece
+        except zlib.error:
+            raise ToolError(f"{response.url} was not read: its {coding} is damaged.") from None
+        if len(data) > limit:
+            return bytes(data[:limit]), False
+    return bytes(data), True
+
+
+async def read_page(
+    proxy: EgressProxy, url: str, seconds: float = 20.0, cookies: Mapping[str, str] | None = None
+) -> Page:
+    """Fetch a page and take out its main text. `cookies` go to the first host only.
+
+    Raises:
+        ToolError: it is refused by the egress rules, not there, too large, too slow, or not text.
     """
     proxy.rules.check_url(url)
     mark = proxy.count
     try:
         async with asyncio.timeout(seconds), await make_client(proxy, seconds) as client:
+            for name, value in (cookies or {}).items():
+                client.cookies.set(name, value, domain=httpx.URL(url).host)
             return await _fetch(client, proxy, url)
     except TimeoutError:
         raise ToolError(f"{url} was not read: no full answer within {seconds:g} s.") from None
@@ -81,43 +111,56 @@ async def _fetch(client: httpx.AsyncClient, proxy: EgressProxy, url: str) -> Pag
 
 async def _read(response: httpx.Response, proxy: EgressProxy) -> Page:
     url = str(response.url)
-    data = bytearray()
-    async for piece in response.aiter_bytes():
-        data += piece
-        if len(data) > _MAX_BYTES:
-            break
-    if response.status_code >= 400:
-        refused = data.decode("utf-8", "replace")
-        if any(i.reason == refused for i in proxy.since(0) if i.refused):
-            raise EgressRefusedError(refused)
-        raise ToolError(f"{url} was not read: the server answered {response.status_code}.")
     kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
-    return await asyncio.to_thread(_page, url, bytes(data), kind, response.charset_encoding)
-
-
-def _page(url: str, data: bytes, kind: str, charset: str | None) -> Page:
-    if kind == "application/pdf" or data.startswith(b"%PDF-"):
-        try:
-            return Page(url, url.rsplit("/", 1)[-1], pdf_markdown(*pdf_pages(data)))
-        except ValueError as error:
-            raise ToolError(f"{url} was not read: {error}.") from None
-    if not _TEXT.match(kind) and kind != "application/xhtml+xml":
+    is_pdf = kind == "application/pdf"
+    limit = _MAX_PDF_MEGABYTES * MEGABYTE if is_pdf else _MAX_BYTES
+    data, whole = await read_body(response, limit)
+    if response.status_code >= 400:
+        proxy.raise_if_ours(data)
+        raise ToolError(f"{url} was not read: the server answered {response.status_code}.")
+    if is_pdf:
+        if not whole:
+            raise ToolError(
+                f"{url} was not read: the PDF is larger than {_MAX_PDF_MEGABYTES} MB; download it "
+                "and take what is needed out of it with a program."
+            )
+        return await parse("pdf", url, data)
+    if not _TEXT.match(kind):
         raise ToolError(f"{url} was not read: it is {kind or 'of no known type'} and not text.")
-    text = _decoded(data, charset)
     if "html" in kind:
-        found = main_text(text, url)
-        return Page(url, found.title, found.text)
-    return Page(url, "", text)
+        return await parse("html", url, data, response.charset_encoding)
+    from manus.tools.web.parser import decoded
+
+    return Page(url, "", decoded(data, response.charset_encoding))
 
 
-def _decoded(data: bytes, charset: str | None) -> str:
-    declared = re.search(rb"""<meta[^>]+charset=["']?([\w-]+)""", data[:2048], re.IGNORECASE)
-    names = [charset, declared[1].decode("ascii") if declared else None, "utf-8"]
-    for name in names:
-        if name is None:
-            continue
-        try:
-            return data.decode(codecs.lookup(name).name)
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return data.decode("utf-8", "replace") if not charset else data.decode("latin-1")
+async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
+    """The text of a page (`html`) or a PDF (`pdf`), read by a process that can be ended.
+
+    Raises:
+        ToolError: it cannot be read, or only with more time or memory than it is given.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",  # nothing is imported from the folder of this file
+        str(_PARSER),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    question = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
+    try:
+        async with asyncio.timeout(_PARSE_SECONDS):
+            said, _ = await process.communicate(question + b"\n" + data)
+    except TimeoutError:
+        said = b""
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if not said:
+        raise ToolError(f"{url} was not read: it takes too much time or memory.")
+    answer = json.loads(said)
+    if "error" in answer:
+        raise ToolError(f"{url} was not read: {answer['error']}.")
+    return Page(url, answer["title"], answer["text"])

@@ -1,104 +1,254 @@
-"""A search: engines in order until one has results, and the pages found, read in parallel."""
+"""A search: engines in order until one has results, and the pages found, read side by side.
+
+Engines with a key or an address of their own are asked by their interface; all others by `ddgs`,
+which asks several at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlencode, urlsplit
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import SecretStr
 
 from manus.state.browser_settings import SearchSettings
 from manus.state.errors import ToolError
-from manus.tools.web.egress_proxy import EgressProxy
-from manus.tools.web.reader import read_page
-from manus.tools.web.relevance import cut_by_relevance
-from manus.tools.web.search_engines import Ask, EngineError, Query, Result, engines
+from manus.tools.session import Session
+from manus.tools.web.egress_proxy import EgressProxy, egress_of
+from manus.tools.web.excerpt import excerpt
+from manus.tools.web.reader import MEGABYTE, make_client, read_body, read_page
 
-log = logging.getLogger("manus")
-
+_SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
 _AT_ONCE = 5
-_TRACKING = ("utm_", "fbclid", "gclid", "msclkid", "mc_cid", "mc_eid")
+_OWN = ("tavily", "brave_api", "searxng")
+_FAILURES = (ToolError, httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError, AttributeError)
+"""Of an engine that cannot be reached, or answers as nobody foresaw."""
 
 
-@dataclass(slots=True)
-class Found:
-    """What came of a search."""
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for, where (two-letter codes), and how many results are wanted."""
 
-    engine: str = ""
-    results: list[Result] = field(default_factory=list)
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    """The engines that had nothing, each with the reason."""
+    text: str
+    count: int
+    lang: str
+    country: str
 
 
-async def search(settings: SearchSettings, proxy: EgressProxy, query: Query) -> Found:
-    """Ask the engines in order until one has results."""
-    found = Found()
-    for name, ask in engines(settings, proxy):
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One thing found."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+Ask = Callable[[SearchSettings, EgressProxy, Query], Awaitable[list[Result]]]
+
+
+async def search_text(session: Session, query: Query, fetch_content: bool = False) -> str:
+    """Search, and put what came of it into words.
+
+    Raises:
+        ToolError: no engine had results; it says why for each.
+    """
+    proxy = await egress_of(session)
+    settings = session.settings.search
+    failures: list[str] = []
+    for name, ask in _engines(settings):
         try:
-            results = distinct(await _patiently(ask, query, settings))
-        except EngineError as error:
-            found.failures.append((name, str(error).rstrip(".")))
-            continue
-        if results:
-            found.engine, found.results = name, results[: query.count]
-            return found
-        found.failures.append((name, "it found nothing"))
+            async with asyncio.timeout(settings.timeout + 1):
+                results = distinct(await ask(settings, proxy, query))[: query.count]
+        except (TimeoutError, httpx.TimeoutException):
+            failures.append(f"{name}: no answer within {settings.timeout:g} s")
+        except _FAILURES as error:  # the next engine is asked
+            failures.append(f"{name}: {_reason(error)}")
+        else:
+            if results:
+                texts = await _read(proxy, results, query.text) if fetch_content else []
+                return _rendered(name, query, results, texts, failures)
+            failures.append(f"{name}: it found nothing")
+    if not failures:
+        raise ToolError(
+            "No search engine can be asked: `search.engines` names none that is set up."
+        )
+    raise ToolError(
+        f'The search for "{query.text}" had no result ({"; ".join(failures)}). Try other words.'
+    )
+
+
+def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
+    """The engines that can be asked, in order; neighbours that `ddgs` asks are one."""
+    set_up = {
+        "tavily": settings.tavily_api_key,
+        "brave_api": settings.brave_api_key,
+        "searxng": settings.searxng_url,
+    }
+    asks: dict[str, Ask] = {"tavily": _tavily, "brave_api": _brave, "searxng": _searxng}
+    found: list[tuple[str, Ask]] = []
+    for is_own, names in groupby(settings.engines, lambda name: name in _OWN):
+        if is_own:
+            found += [(name, asks[name]) for name in names if set_up[name]]
+        else:
+            joined = ", ".join(names)
+            found.append((joined, _ddgs(joined)))
     return found
 
 
-async def _patiently(ask: Ask, query: Query, settings: SearchSettings) -> list[Result]:
-    for attempt in range(settings.retries + 1):
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= 160 else text[:159] + "…"
+
+
+async def _tavily(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
+    found = await _json(
+        proxy,
+        settings,
+        "POST",
+        settings.tavily_url,
+        headers={"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"},
+        json={"query": query.text, "max_results": query.count, "search_depth": "basic"},
+    )
+    return _results(found.get("results"), "title", "url", "content")
+
+
+async def _brave(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
+    found = await _json(
+        proxy,
+        settings,
+        "GET",
+        settings.brave_url,
+        headers={"X-Subscription-Token": _secret(settings.brave_api_key)},
+        params={
+            "q": query.text,
+            "count": query.count,
+            "country": query.country.upper(),
+            "search_lang": query.lang,
+        },
+    )
+    return _results((found.get("web") or {}).get("results"), "title", "url", "description")
+
+
+async def _searxng(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
+    address = (settings.searxng_url or "").rstrip("/").removesuffix("/search")
+    params = {"q": query.text, "format": "json", "language": query.lang}
+    found = await _json(proxy, settings, "GET", f"{address}/search", params=params)
+    return _results(found.get("results"), "title", "url", "content")
+
+
+async def _json(
+    proxy: EgressProxy, settings: SearchSettings, method: str, url: str, **request: Any
+) -> dict[str, Any]:
+    mark = proxy.count
+    try:
+        async with (
+            await make_client(proxy, settings.timeout) as client,
+            client.stream(method, url, **request) as response,
+        ):
+            data, _ = await read_body(response, MEGABYTE)
+    except httpx.ProxyError as error:
+        refused = next((i.reason for i in proxy.since(mark) if i.refused), str(error))
+        raise ToolError(refused) from None
+    if response.status_code >= 400:
+        proxy.raise_if_ours(data)
+        about = " (is the key right?)" if response.status_code in {401, 403} else ""
+        raise ToolError(f"it answered with HTTP {response.status_code}{about}")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ToolError("its answer is not JSON") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _ddgs(backend: str) -> Ask:
+    async def ask(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
+        from ddgs import DDGS
+        from ddgs.exceptions import DDGSException
+
+        mark = proxy.count
+        client = DDGS(proxy=proxy.url, timeout=max(1, round(settings.timeout)))
+        region = f"{query.country}-{query.lang}".lower()
         try:
-            # a little more than the engine's own limit, which says better what was slow
-            async with asyncio.timeout(settings.timeout + 1):
-                return await ask(query)
-        except TimeoutError:
-            failure = EngineError(f"no answer within {settings.timeout:g} s", passing=True)
-        except EngineError as error:
-            failure = error
-        except Exception as error:  # what nobody foresaw must not keep the next from being asked
-            log.info("an engine failed", exc_info=error)
-            why = f"it could not be asked or understood ({type(error).__name__})"
-            failure = EngineError(why, passing=False)
-        if not failure.passing or attempt == settings.retries:
-            break
-        await asyncio.sleep(0.5 * 2**attempt)
-    raise failure
+            found = await asyncio.to_thread(
+                client.text, query.text, region=region, max_results=query.count, backend=backend
+            )
+        except DDGSException as error:
+            if reasons := dict.fromkeys(incident.reason for incident in proxy.since(mark)):
+                raise ToolError(" ".join(reasons)) from None
+            if "no results" in str(error).lower():
+                return []
+            raise ToolError(str(error)) from None
+        return _results(found, "title", "href", "body")
+
+    return ask
+
+
+def _results(rows: Any, title: str, url: str, snippet: str) -> list[Result]:
+    if not isinstance(rows, Iterable):
+        return []
+    return [
+        Result(_line(row.get(title)), str(row[url]), _line(row.get(snippet)))
+        for row in rows
+        if isinstance(row, dict) and str(row.get(url) or "").startswith(("http://", "https://"))
+    ]
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _secret(value: SecretStr | None) -> str:
+    return value.get_secret_value() if value is not None else ""
 
 
 def distinct(results: list[Result]) -> list[Result]:
     """The results without those that lead to the same page, in order."""
     seen: dict[str, Result] = {}
     for result in results:
-        seen.setdefault(_key(result.url), result)
+        try:
+            parts = urlsplit(result.url)
+        except ValueError:
+            continue
+        host = parts.netloc.lower().removeprefix("www.")
+        seen.setdefault(f"{host}{parts.path.rstrip('/')}?{parts.query}", result)
     return list(seen.values())
 
 
-def _key(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
-    query = [p for p in parse_qsl(parts.query) if not p[0].lower().startswith(_TRACKING)]
-    host = parts.netloc.lower().removeprefix("www.")
-    return f"{host}{parts.path.rstrip('/')}?{urlencode(sorted(query))}"
-
-
-async def read_results(proxy: EgressProxy, results: list[Result], about: str) -> list[str]:
-    """The main text of each page, cut to what has to do with the query; or why there is none."""
-    gate = asyncio.Semaphore(_AT_ONCE)
+async def _read(proxy: EgressProxy, results: list[Result], about: str) -> list[str]:
+    """The main text of each page, cut to what the query is about; or why there is none."""
+    at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def read(result: Result) -> str:
-        async with gate:
+        async with at_once:
             try:
                 page = await read_page(proxy, result.url, _READ_SECONDS)
             except ToolError as error:
                 return f"({error})"
-        text = page.text.strip()
-        if not text:
-            return "(The page has no text without a browser.)"
-        return await asyncio.to_thread(cut_by_relevance, text, about, _PAGE_CHARACTERS)
+        text = page.text.strip() or "(The page has no text without a browser.)"
+        return await asyncio.to_thread(excerpt, text, about, _PAGE_CHARACTERS)
 
     return list(await asyncio.gather(*(read(result) for result in results)))
+
+
+def _rendered(
+    engine: str, query: Query, results: list[Result], texts: list[str], failures: list[str]
+) -> str:
+    lines = [f'Results for "{query.text}" ({engine}):']
+    for number, result in enumerate(results, 1):
+        lines.append(f"\n{number}. {result.title or '(no title)'}\n   {result.url}")
+        if snippet := result.snippet:
+            lines.append(f"   {snippet if len(snippet) <= _SNIPPET else snippet[:399] + '…'}")
+        if texts:
+            lines.append(f"\n{texts[number - 1]}")
+    if failures:
+        lines.append("\nAsked before: " + "; ".join(failures) + ".")
+    return "\n".join(lines)

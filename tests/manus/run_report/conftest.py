@@ -40,7 +40,7 @@ async def chromium() -> AsyncIterator[Browser]:
     expect.set_options(timeout=60_000)
     async with async_playwright() as playwright:
         program = find_browser(None, playwright.chromium.executable_path)
-        browser = await playwright.chromium.launch(executable_path=program.path, timeout=60_000)
+        browser = await playwright.chromium.launch(executable_path=program, timeout=60_000)
         yield browser
         await browser.close()
 

@@ -1,8 +1,10 @@
 // What an element is to the tool that is going to act on it.
-(element) => ({
-  tag: element.tagName, type: (element.type || "").toLowerCase(), editable: element.isContentEditable,
-  multiple: !!element.multiple, disabled: !!element.disabled || element.matches(":disabled"), readOnly: !!element.readOnly,
-  shown: element.getClientRects().length > 0 && (!element.checkVisibility || element.checkVisibility({ visibilityProperty: true, opacityProperty: true })),
-  opens: /^(?!_self$|_top$|_parent$)./i.test(element.closest("a[target], area[target]")?.target || ""),
-  label: !!(element.labels && element.labels.length),
-})
+(element) => {
+  const shown = element.getClientRects().length > 0 && (!element.checkVisibility || element.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
+  return {
+    tag: element.tagName, type: (element.type || "").toLowerCase(), editable: element.isContentEditable,
+    disabled: !!element.disabled || element.matches(":disabled"), read_only: !!element.readOnly,
+    is_behind_label: !shown && !!(element.labels && element.labels.length),
+    opens_tab: /^(?!_self$|_top$|_parent$)./i.test(element.closest("a[target], area[target]")?.target || ""),
+  };
+}

@@ -1,0 +1,126 @@
+"""Browsers that die or are killed, and what is left of them when we end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.browser.conftest import new_session
+from tests.browser.driver import Driver
+from tests.browser.site import Answer, Site
+
+
+@pytest.fixture
+async def driver(tmp_path: Path) -> AsyncIterator[Driver]:
+    session = new_session(tmp_path)
+    yield Driver(session)
+    await session.close()
+
+
+def family() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
+async def answers(driver: Driver, site: Site) -> None:
+    site.pages["/fine"] = "<title>Fine</title>"
+    assert "Title: Fine" in await driver.open(f"{site.base}/fine")
+
+
+def kill(processes: set[psutil.Process]) -> None:
+    """The browser among them, as the machine would do it that has no memory left."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "chrom" in process.name().lower():
+                process.kill()
+
+
+async def test_a_browser_that_was_killed_is_started_anew(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<title>Home</title><button>Go</button>"
+    before = family()
+    await driver.open(site.base)
+    first = driver.browser
+    kill(family() - before)
+    async with asyncio.timeout(60):
+        while not first.dead:
+            await asyncio.sleep(0.01)
+    assert "The browser has ended by itself" in await driver.look()
+    said = await driver.say("go_to_url", url=site.base)
+    assert f"It showed {site.base}/." in said
+    await answers(driver, site)
+
+
+async def test_killed_in_the_middle_of_an_action(driver: Driver, site: Site) -> None:
+    site.pages["/never"] = Answer("late", hold=threading.Event())
+    before = family()
+    await driver.open("about:blank")
+    going = asyncio.ensure_future(driver.do("go_to_url", url=f"{site.base}/never"))
+    async with asyncio.timeout(60):
+        while "/never" not in site.paths():
+            await asyncio.sleep(0.01)
+    kill(family() - before)
+    async with asyncio.timeout(60):
+        observation = await going
+    assert observation.is_error
+    await answers(driver, site)
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from tests.browser.conftest import new_session
+from tests.browser.driver import Driver
+
+async def main():
+    driver = Driver(new_session(Path(sys.argv[1])))
+    await driver.open("about:blank")
+    print("up", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("stuck", [False, True])
+async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path, stuck: bool) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        assert child.stdout is not None
+        assert await asyncio.to_thread(child.stdout.readline) == b"up\n"
+        left = psutil.Process(child.pid).children(recursive=True)
+        assert any("chrom" in process.name().lower() for process in left)
+        if stuck:  # the driver cannot say good-bye either
+            for process in left:
+                if "node" in process.name().lower():
+                    process.kill()
+        child.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(child.wait)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, left, 60)
+        assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
+    finally:
+        child.kill()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+async def test_closing_leaves_nothing(driver: Driver, site: Site) -> None:
+    site.pages["/"] = "<script>setTimeout(() => { for(;;); }, 50)</script>"
+    before = family()
+    await driver.do("go_to_url", url=site.base)
+    begun = family() - before
+    assert begun
+    await driver.session.close()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, begun, 60)
+    assert alive == []
