@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from manus.graph.given import to_context, to_input
+from manus.graph.journal_check import doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.nodes import active_run as running
 from manus.nodes.turn.final_answer import kept_for_last_word
@@ -152,18 +153,13 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         return 3 * max_steps + 10
 
     async def _doubt(self, journal: Journal, given: dict[str, Any], *, is_new: bool) -> None:
-        """Where a run goes on without the journal it had: what was under way may have happened.
-
-        Not so for a state that a person has made, and for a fork, which repeats effects on purpose.
-        """
-        had_none, journal.is_new = journal.is_new, False
-        if is_new or not had_none or not self._is_stored(given) or given.get("checkpoint_id"):
+        """See whether a run that goes on has the journal that belongs to its state."""
+        if given.get("checkpoint_id"):
+            journal.fork()  # a fork repeats effects on purpose
+        if is_new or not self._is_stored(given) or given.get("checkpoint_id"):
+            journal.is_whole = True
             return
-        found = await self.aget_state(_newest(given))
-        if (found.metadata or {}).get("source") == "loop":
-            for task in found.tasks:
-                if task.name == "act" and not task.interrupts and task.result is None:
-                    journal.begin(task.id, "act")
+        doubt_unfinished(journal, await self.aget_state(_newest(given)))
 
     async def _is_under_way(self, configurable: dict[str, Any]) -> bool:
         """Whether the thread has more to do: the run has stopped at a breakpoint."""

@@ -36,6 +36,8 @@ UNKNOWN_EFFECT = (
     "it was not executed again. Look at what is there before you decide to repeat it."
 )
 NOTHING = "(nothing came back)"
+JOURNALLED = "journalled"
+"""Marks the message of a call that the journal knows: state and journal vouch for each other."""
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
 
@@ -96,6 +98,7 @@ async def _journalled(
     else:
         unknown = Observation(UNKNOWN_EFFECT, is_error=True)
         result = await _to_result(task, unknown, session, max_observe)
+    result.message.additional_kwargs = {JOURNALLED: True}
     said = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
     journal.finish(key, said, result.update)
     return result

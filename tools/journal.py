@@ -25,13 +25,14 @@ from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
 from manus.state.files import write_atomically
-from manus.tools.paid_calls import PaidCalls
 
 log = logging.getLogger("manus")
 
 # Only the calls of the last superstep can be asked for again; the rest is kept as a trail.
 _KEEP = 200
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_HEADER = b'{"journal": 1}\n'
+"""The first line of a whole journal: one that lacks it has lost its beginning."""
 
 
 class Entry(NamedTuple):
@@ -52,17 +53,17 @@ class Journal:
 
     def __init__(self, path: Path | None) -> None:
         self._entries: dict[str, Entry] = {}
-        self._calls = PaidCalls()
+        self._spent: dict[str, list[dict[str, Any]]] = {}
         self._file: IO[bytes] | None = None
         self._path = path
-        self._torn = False
-        """The file does not end with a whole line."""
         self._lock = threading.RLock()
         """Held from what is written to what is remembered: a file that is written anew meanwhile
         would lack a line, or have the one before it behind it."""
-        self.is_new = False
-        """There was no file when it was opened: a run that goes on with it has lost its records.
-        Whoever takes note of that takes it back."""
+        self.is_whole = True
+        """Whether all that was written was there when it was opened. Who takes note of a loss sets
+        it back."""
+        self.newest: str | None = None
+        """The call that ended last; None after a fork, which leaves it behind."""
 
     @staticmethod
     def path_for(private: Path, thread_id: str) -> Path:
@@ -81,16 +82,12 @@ class Journal:
         if self._path is None or self._file is not None:
             return
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self.is_new = not self._path.exists()
-            held = b"" if self.is_new else self._path.read_bytes()
-            lines = held.decode("utf-8", "replace").split("\n")
-            for line in lines:
-                self._recall(line)
-            self._calls.give_up()
-            if len(lines) > 2 * _KEEP:
-                self._shorten(self._path)
-            self._torn = len(lines) <= 2 * _KEEP and bool(lines[-1])
+            held = self._path.read_bytes() if self._path.exists() else b""
+            lines = held.splitlines(keepends=True)
+            known = [self._recall(line) for line in lines]
+            self.is_whole = held.startswith(_HEADER) and held.endswith(b"\n") and all(known)
+            if not self.is_whole or len(lines) > 2 * _KEEP:
+                self._write_anew(self._path)
             # unbuffered: a line that was refused must not stay behind and be written later
             self._file = self._path.open("ab", buffering=0)
         except OSError as error:
@@ -126,36 +123,45 @@ class Journal:
             if self._path is None or self._file is None or not self.is_lost():
                 return
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._write_anew(self._path)
                 fresh = self._path.open("ab", buffering=0)
             except OSError as error:
                 raise self._unusable(error) from None
             self._file.close()
             self._file = fresh
-            self._put(b"\n" + b"".join(self._lines()))
 
-    def _recall(self, line: str) -> None:
+    def _recall(self, line: bytes) -> bool:
+        """Take a line; whether it is one of ours."""
         try:
             record = json.loads(line)
-            key, state = record["key"], record["state"]
-        except (ValueError, KeyError, TypeError):
-            return  # the line under way when the process died
-        if state == "released":
-            self._entries.pop(key, None)
-        elif state in ("asked", "unasked", "spent"):
-            self._calls.take(record)
-        elif state in ("begun", "done"):
-            self._remember(key, Entry(state, record.get("message"), record.get("update")))
+            key, state = record.get("key"), record.get("state")
+            if state == "spent":
+                self._spent.setdefault(key, []).append(record["line"])
+            elif state in ("begun", "done"):
+                self._remember(key, Entry(state, record.get("message"), record.get("update")))
+            elif state == "released":
+                self._entries.pop(key, None)
+            elif state == "forked":
+                self.newest = None
+            else:
+                return line == _HEADER
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
+        return True
 
-    def _shorten(self, path: Path) -> None:
+    def _write_anew(self, path: Path) -> None:
         """Write the last word on each of the newest calls in place of all that was said."""
         self._forget()
-        write_atomically(path, b"".join(self._lines()))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, b"".join([_HEADER, *self._lines()]), 0o600)
 
     def _lines(self) -> Iterable[bytes]:
         for key, (state, message, update) in self._entries.items():
             yield _line({"key": key, "state": state, "message": message, "update": update})
-        yield from map(_line, self._calls.records())
+        for key, spent in self._spent.items():
+            yield from (_line({"key": key, "state": "spent", "line": line}) for line in spent)
+        if self.newest is None and self._entries:
+            yield _line({"state": "forked"})
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -198,65 +204,55 @@ class Journal:
             self._write({"key": key, "state": "released"})
             self._entries.pop(key, None)
 
-    def ask(self, key: str, name: str, line: dict[str, Any]) -> None:
-        """Record a model call that a task is about to make, as what it is if nothing comes of it.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
-        record = {"key": key, "state": "asked", "name": name, "line": line}
+    def fork(self) -> None:
+        """Note that the thread goes on from an earlier state: what came after it is left behind."""
         with self._lock:
-            self._write(record)
-            self._calls.take(record)
+            self._write({"state": "forked"})
+            self.newest = None
 
-    def unask(self, key: str, name: str) -> None:
-        """Take back that a call is under way: it was refused."""
-        self._tell({"key": key, "state": "unasked", "name": name})
-
-    def spend(self, key: str, line: dict[str, Any], name: str | None = None) -> None:
+    def spend(self, key: str, line: dict[str, Any]) -> None:
         """Record a model call that a task has made, before the task is done.
 
         What cannot be written is counted all the same, as long as the process lives.
         """
-        asked = {"name": name} if name is not None else {}
-        self._tell({"key": key, "state": "spent", **asked, "line": line})
+        with self._lock:
+            self._spent.setdefault(key, []).append(line)
+            try:
+                self._write({"key": key, "state": "spent", "line": line})
+            except StorageError as error:
+                log.warning("%s", error)
 
     def spent(self, key: str) -> list[dict[str, Any]]:
         """The model calls of a task, those before a crash included."""
-        return self._calls.of(key)
-
-    def _tell(self, record: dict[str, Any]) -> None:
-        with self._lock:
-            self._calls.take(record)
-            try:
-                self._write(record)
-            except StorageError as error:
-                log.warning("%s", error)
+        return list(self._spent.get(key, ()))
 
     def _remember(self, key: str, entry: Entry) -> None:
         self._entries.pop(key, None)  # so that the newest word stands last
         self._entries[key] = entry
+        if entry.state == "done":
+            self.newest = key
         if len(self._entries) > 2 * _KEEP:
             self._forget()
 
     def _forget(self) -> None:
-        for key in list(self._entries)[:-_KEEP]:
+        """Keep the newest calls, and each that has not ended, however long ago it began."""
+        for key in [key for key, e in self._entries.items() if e.state == "done"][:-_KEEP]:
             del self._entries[key]
-        self._calls.forget()
+        for key in list(self._spent)[:-_KEEP]:
+            del self._spent[key]
 
     def _write(self, record: dict[str, Any]) -> None:
-        if self._file is not None:
-            self._put((b"\n" if self._torn else b"") + _line(record))
-
-    def _put(self, lines: bytes) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
+        line = _line(record)
+        end = os.fstat(self._file.fileno()).st_size
         try:
-            written = self._file.write(lines)
+            if self._file.write(line) != len(line):
+                self._file.truncate(end)  # a part of a line would look like damage
+                self._file.seek(end)
+                raise OSError(0, "only a part of a line was written")
         except OSError as error:
             raise self._unusable(error) from None
-        self._torn = written != len(lines)
-        if self._torn:
-            raise self._unusable(OSError(0, "only a part of a line was written"))
 
     def _unusable(self, error: OSError) -> StorageError:
         return StorageError(

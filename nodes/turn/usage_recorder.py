@@ -42,25 +42,22 @@ class Meter:
         self._by_tool = by_tool
         self.lines = [cast(Spending, line) for line in journal.spent(key)]
 
-    def claim(self, reply: Reply) -> str:
+    def claim(self, reply: Reply) -> str:  # noqa: ARG002
         """Note a call that is about to be made, as what it is if nothing comes of it; its name.
 
         If the process dies before more is known of it, it counts as that.
         """
-        name = uuid.uuid4().hex[:12]
-        self._journal.ask(self._key, name, dict(self._line(reply)))
-        return name
+        return uuid.uuid4().hex[:12]
 
     def drop(self, claim: str) -> None:
         """Take a claim back: the call was refused, and is not paid for."""
-        self._journal.unask(self._key, claim)
 
-    def count(self, reply: Reply, claim: str | None) -> None:
+    def count(self, reply: Reply, claim: str | None) -> None:  # noqa: ARG002
         """Count a call, in place of its claim."""
         line = self._line(reply)
         self.lines.append(line)
         self._purse.record(line)
-        self._journal.spend(self._key, dict(line), claim)
+        self._journal.spend(self._key, dict(line))
 
     def _line(self, reply: Reply) -> Spending:
         line = Spending(

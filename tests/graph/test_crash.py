@@ -110,19 +110,60 @@ async def test_in_a_tool(agent: ScriptedAgent, children: Children) -> None:
     assert_paired(await agent.messages())
 
 
-async def test_in_a_tool_with_the_records_gone(agent: ScriptedAgent, children: Children) -> None:
-    """An agent that cleans its workspace, or a person who does, takes the journal with it."""
+def _remove(journal: Path) -> None:
+    shutil.rmtree(journal.parents[1])
+
+
+def _empty(journal: Path) -> None:
+    journal.write_bytes(b"")
+
+
+def _halve(journal: Path) -> None:
+    held = journal.read_bytes()
+    journal.write_bytes(held[: len(held) // 2])
+
+
+def _damage(journal: Path) -> None:
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(b"#\n" if b'"hold"' in line else line for line in lines))
+
+
+def _keep_first_effect(journal: Path) -> None:
+    """As a store finds it that is older than the journal's trail: another call ended last."""
+    lines = journal.read_bytes().splitlines(keepends=True)
+    done = next(line for line in lines if b'"done"' in line)
+    other = {**json.loads(done), "key": "another call, of which the store knows nothing"}
+    journal.write_bytes(lines[0] + done + json.dumps(other).encode() + b"\n")
+
+
+def _lose_its_end(journal: Path) -> None:
+    """Whole lines are lost, those of the call in progress among them."""
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+
+
+@pytest.mark.parametrize(
+    "harm", [_remove, _empty, _halve, _damage, _keep_first_effect, _lose_its_end]
+)
+async def test_in_a_tool_with_a_record_that_does_not_fit(
+    agent: ScriptedAgent,
+    children: Children,
+    harm: Callable[[Path], None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever befell the journal, or the store: no call that was under way runs twice."""
     agent.server.script(call("append", path="a", line="1"), SIDE_BY_SIDE, text("Gone on."))
 
     def two_done_one_held() -> bool:
         return recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"]
 
     children.kill_when(children.start(), two_done_one_held)
-    shutil.rmtree(agent.workspace / ".manus")
+    [journal] = (agent.workspace / ".manus" / "journal").glob("*.jsonl")
+    harm(journal)
     outcome = await agent.invoke(GO_ON)
     assert outcome.output == "Gone on."
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1", "1"], ["1"], ["1"]]
     assert "not executed again" in (await agent.observations())[2]
+    assert "not repeated" in caplog.text, "the person is told"
     assert_paired(await agent.messages())
 
 

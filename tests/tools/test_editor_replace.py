@@ -47,6 +47,10 @@ async def test_tabs_and_spaces_stay_what_they_are(edit: Edit, root: Path) -> Non
     assert (root / "Makefile").read_text() == "all:\n\tgcc  -o x\n        spaces\n"
 
 
+RUSSIAN = "Привет, мир. Это файл с текстом на русском языке.\n"
+CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
+
+
 @pytest.mark.parametrize(
     ("before", "old", "new", "after"),
     [
@@ -60,8 +64,13 @@ async def test_tabs_and_spaces_stay_what_they_are(edit: Edit, root: Path) -> Non
         (b"a\nb", "b", "c", b"a\nc"),
         (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
         (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
-        ("Привет, мир.\n".encode("cp1251"), "мир", "дом", "Привет, дом.\n".encode("cp1251")),
-        ("你好，世界。\n".encode("gb18030"), "世界", "大家", "你好，大家。\n".encode("gb18030")),
+        (RUSSIAN.encode("cp1251"), "мир", "дом", RUSSIAN.replace("мир", "дом").encode("cp1251")),
+        (
+            CHINESE.encode("gb18030"),
+            "世界",
+            "大家",
+            CHINESE.replace("世界", "大家").encode("gb18030"),
+        ),
         ("\ufeffa\r\n".encode("utf-16-le"), "a", "\xe9→", "\ufeff\xe9→\r\n".encode("utf-16-le")),
         ("\ufeffa\n".encode("utf-16-be"), "a", "b", "\ufeffb\n".encode("utf-16-be")),
         (b"a\x0cb\x1cc\xc2\x85d\xe2\x80\xa8e\n", "b", "x", b"a\x0cx\x1cc\xc2\x85d\xe2\x80\xa8e\n"),

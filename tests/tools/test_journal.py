@@ -96,23 +96,25 @@ def test_without_a_path_it_remembers_in_memory() -> None:
     assert journal.look_up("k") == Entry("done", MESSAGE)
 
 
-def test_a_torn_last_line_is_as_if_it_had_not_been_written(journal: Journal, path: Path) -> None:
+def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE)
     whole = path.read_bytes()
-    claim = whole.index(b"\n") + 1
-    for length in range(len(whole)):
+    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
+    for length in set(range(len(whole))) - set(ends):
         path.write_bytes(whole[:length])
-        expected = None if length < claim - 1 else Entry("begun", None)
-        if length == len(whole) - 1:  # all of the record is there, only the line's end is not
-            expected = Entry("done", MESSAGE)
-        assert _read_again(path, "k") == expected
-    path.write_bytes(whole[:-3])
-    going_on = _opened(path)
-    going_on.begin("k2", "bash")
-    going_on.close()
-    assert _read_again(path, "k") == Entry("begun", None)
-    assert _read_again(path, "k2") == Entry("begun", None)
+        damaged = _opened(path)
+        damaged.close()
+        assert not damaged.is_whole
+    for begin in ends:
+        path.write_bytes(whole[begin:])
+        headless = _opened(path)
+        headless.close()
+        assert not headless.is_whole
+    path.write_bytes(whole)
+    intact = _opened(path)
+    intact.close()
+    assert intact.is_whole
 
 
 @pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b"[]\n", b'{"key": "k"}\n', b"7\n"])
@@ -121,6 +123,7 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     with path.open("ab") as file:
         file.write(junk)
     going_on = _opened(path)
+    assert not going_on.is_whole
     going_on.begin("after", "bash")
     going_on.close()
     assert _read_again(path, "before") == Entry("begun", None)
@@ -243,7 +246,7 @@ def test_a_file_that_was_removed_is_written_anew_with_all_that_it_held(
     assert not journal.is_lost()
     assert journal.is_current()
     journal.begin("c", "bash")
-    assert lines.count(b"\n") == 4
+    assert lines.count(b"\n") == 5
     again = _opened(path)
     again.close()
     assert [again.look_up(key) for key in "abc"] == [
@@ -266,9 +269,28 @@ def test_a_removed_file_that_cannot_be_written_anew_is_a_storage_error(
 
 def test_it_knows_whether_there_was_one_before(path: Path) -> None:
     first, second = _opened(path), _opened(path)
-    assert (first.is_new, second.is_new) == (True, False)
+    assert (first.is_whole, second.is_whole) == (False, True)
     first.close()
     second.close()
+
+
+def test_a_slow_call_beside_many_quick_ones_keeps_its_claim(journal: Journal, path: Path) -> None:
+    journal.begin("slow", "bash")
+    for number in range(430):
+        journal.begin(f"k{number}", "bash")
+        journal.finish(f"k{number}", MESSAGE)
+    assert journal.look_up("slow") == Entry("begun", None)
+    assert _read_again(path, "slow") == Entry("begun", None)
+
+
+def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> None:
+    for key in ("a", "b"):
+        journal.finish(key, MESSAGE)
+    assert journal.newest == "b"
+    journal.fork()
+    again = _opened(path)
+    again.close()
+    assert (journal.newest, again.newest) == (None, None)
 
 
 def test_one_without_a_file_is_always_current() -> None:

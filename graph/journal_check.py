@@ -1,0 +1,63 @@
+"""Whether a thread's journal and its stored state are of one piece."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.types import StateSnapshot
+
+from manus.tools.call import JOURNALLED
+from manus.tools.journal import Journal
+
+log = logging.getLogger("manus")
+
+
+def doubt_unfinished(journal: Journal, found: StateSnapshot) -> None:
+    """Where journal and state do not fit, no call that is under way is carried out again.
+
+    The journal may have been lost, or the state restored from an older copy: either way a call of
+    which nothing is known may have taken effect. Each ends as an observation that says so. Not so
+    for a state that a person has made, which repeats effects on purpose.
+
+    Raises:
+        StorageError: the journal cannot be written.
+    """
+    is_whole, journal.is_whole = journal.is_whole, True
+    if (found.metadata or {}).get("source") != "loop":
+        journal.fork()
+        return
+    acts = [task for task in found.tasks if task.name == "act" and not task.interrupts]
+    messages = [*found.values.get("messages", []), *(m for t in acts for m in _written(t.result))]
+    why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
+    if why is None:
+        return
+    unknown = [t for t in acts if t.result is None and journal.look_up(t.id) is None]
+    for task in unknown:
+        journal.begin(task.id, "act")
+    if unknown:
+        log.warning(
+            "%s: the %d tool calls that were under way may have taken effect and are not repeated.",
+            why,
+            len(unknown),
+        )
+
+
+def _misfit(
+    journal: Journal, messages: list[Any], tasks: set[str], *, is_whole: bool
+) -> str | None:
+    """What does not fit, in words; None if all does."""
+    if not is_whole:
+        return "The record of this thread's tool calls is lost or damaged"
+    answers = [m for m in messages if isinstance(m, ToolMessage)]
+    recorded = [m for m in answers if JOURNALLED in m.additional_kwargs]
+    if recorded and journal.look_up(str(recorded[-1].id)) is None:
+        return "The record of this thread's tool calls lacks the last of them"
+    if journal.newest is not None and journal.newest not in tasks | {m.id for m in answers}:
+        return "This thread's stored state is older than the record of its tool calls"
+    return None
+
+
+def _written(result: Any) -> list[Any]:
+    return result.get("messages", []) if isinstance(result, dict) else []
