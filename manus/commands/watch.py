@@ -42,11 +42,12 @@ async def _watch(thread: str, port: int, settings: Settings, *, show: bool) -> i
                     "it begins.\n"
                 )
             async for html in pages(store, thread):
-                if is_first := not server.shown[0]:
+                is_first = not server.shown[0]
+                server.show(html)
+                if is_first:
                     sys.stdout.write(f"{server.url}\n")
                     sys.stdout.flush()
                     sys.stderr.write("Ctrl-C ends it.\n")
-                server.show(html)
                 if is_first and show:
                     import webbrowser
 
