@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 
+from manus.hardening import hide_process
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     end_at_signal()
     _open_what_is_closed()
+    hide_process()
     _survive_any_text()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = 130

@@ -44,6 +44,9 @@ class McpServer(BaseModel):
     """Sent with each request to an address."""
     token: SecretStr | None = None
     """An OAuth token or API key, sent as `Authorization: Bearer …`."""
+    read_only: tuple[str, ...] = ()
+    """Tools of it that change nothing, by the server's names: a call of one may run beside others,
+    and again after a crash. What the server says of itself is not believed."""
     enabled: bool = True
     """Whether its tools are offered."""
     connect_timeout: float = Field(30.0, gt=0, le=90)

@@ -10,6 +10,7 @@ import pytest
 
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
+from manus.tools.base import AgentTool
 from manus.tools.load_mcp_tools import load_mcp_tools
 from tests.mcp.conftest import Connect, odd, odd_at_address
 
@@ -149,3 +150,14 @@ async def test_what_a_program_gets_and_that_it_ends_with_the_session(
     assert (await catalog.execute("mcp_odd_roots")).is_error
     await session.close()
     assert not lives(server.pid)
+
+
+async def test_only_the_settings_call_a_tool_read_only(connect: Connect) -> None:
+    """The server says so of `add` itself."""
+    catalog, session = await connect(odd=odd(), trusted=odd(read_only=["add"]))
+    said = {name: catalog.find(name) for name in ("mcp_odd_add", "mcp_trusted_add")}
+    assert {name: isinstance(t, AgentTool) and t.read_only({}) for name, t in said.items()} == {
+        "mcp_odd_add": False,
+        "mcp_trusted_add": True,
+    }
+    await session.close()

@@ -25,7 +25,7 @@ class McpTool(AgentTool):
     told: types.Tool = Field(exclude=True, repr=False)
     """What the server says of it."""
     is_read_only: bool = False
-    """Whether the server says that a call changes nothing."""
+    """Whether the user's settings say that a call changes nothing."""
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -45,7 +45,6 @@ def to_tool(told: types.Tool, name: str, server: Server, session: Session) -> Mc
     """The tool that a server told of, under its name for the model."""
     about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
     schema = {key: value for key, value in told.inputSchema.items() if key != "$schema"}
-    hints = told.annotations
     return McpTool(
         name=name,
         description=about[:_LONGEST_DESCRIPTION],
@@ -53,5 +52,5 @@ def to_tool(told: types.Tool, name: str, server: Server, session: Session) -> Mc
         session=session,
         server=server,
         told=told,
-        is_read_only=bool(hints is not None and hints.readOnlyHint),
+        is_read_only=told.name in server.settings.read_only,
     )
