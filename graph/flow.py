@@ -18,7 +18,6 @@ from manus.graph.inline import inline
 from manus.graph.profiles import all_executors, profile_named
 from manus.graph.run_graph import RunGraph
 from manus.graph.state_update import checked_update
-from manus.nodes import active_run as running
 from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
 from manus.nodes.summarize import summarize
@@ -110,7 +109,7 @@ class FlowGraph(RunGraph):
             UsageError: another value does not, or the run is at work.
         """
         thread = config.get("configurable", {}).get("thread_id")
-        if running.at_work(f"{thread}:") is not None:
+        if self.runs.at_work(f"{thread}:") is not None:
             raise UsageError(AT_WORK)
         if values is not None and as_node != START:
             present = (await self.aget_state(config)).values
@@ -153,6 +152,8 @@ def build_flow(
     compiled = builder.compile(checkpointer=checkpointer, name="flow")
     flow_graph = FlowGraph.of(compiled, FLOW)
     flow_graph.executors = graphs
+    for graph in graphs.values():
+        graph.runs = flow_graph.runs
     return flow_graph
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
 from manus.state.context import Context
@@ -56,15 +58,18 @@ def _asks_for_something(message: AnyMessage) -> bool:
 
 
 def to_context(given: Any) -> Context:
-    """The run's context from what the caller chose.
+    """The run's context from what the caller chose; an empty text counts as not given.
+
+    Where nothing was given, inside another graph: what its context says of the same fields.
 
     Raises:
         UsageError: a choice is unknown or does not fit.
     """
+    given = _inherited() if given is None else given
     if isinstance(given, Context):
         return given
     try:
-        return Context.model_validate(given or {})
+        return Context.model_validate(_chosen(given or {}))
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(str(part) for part in problem["loc"]) or "context"
@@ -73,3 +78,23 @@ def to_context(given: Any) -> Context:
             f"The run's `{name}` does not fit: {problem['msg'][:1].lower()}{problem['msg'][1:]}. "
             f"There are: {known}."
         ) from None
+
+
+def _chosen(given: Any) -> Any:
+    """Without the boxes of a form that were left empty."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: _chosen(value) for name, value in given.items() if value != ""}
+
+
+def _inherited() -> Any:
+    """The context of the graph that a run is a node of, as far as ours knows its fields."""
+    try:
+        runtime: Any = get_runtime()
+    except (RuntimeError, KeyError):  # outside of any graph
+        return None
+    context = getattr(runtime, "context", None)
+    if context is None or isinstance(context, Context):
+        return context
+    known = context if isinstance(context, Mapping) else vars(context)
+    return {name: known[name] for name in Context.model_fields if known.get(name) is not None}

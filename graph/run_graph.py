@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+import weakref
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from typing import Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_DURABILITY
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph, StateGraph
+from langgraph.types import StateSnapshot
 
 from manus.graph.given import to_context, to_input
 from manus.graph.journal_check import doubt_unfinished
 from manus.graph.outcome import is_over, question_of
-from manus.nodes import active_run as running
+from manus.graph.runs import Runs, Turn
+from manus.graph.sync_calls import SyncCalls
+from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
 from manus.nodes.turn.final_answer import kept_for_last_word
 from manus.nodes.turn.side_calls import offer_model
 from manus.state.agent import AgentInput
-from manus.state.context import Context
+from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
 from manus.tools.journal import Journal
@@ -33,7 +36,7 @@ NO_THREAD = (
 )
 
 
-class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
+class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     """The agent graph of one profile.
 
     It differs from a plain compiled graph in two ways: a request in words becomes a message of the
@@ -42,9 +45,10 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
     waits for a person, or at a breakpoint, they stay open.
     """
 
-    def __init__(self, *, profile: Profile, **parts: Any) -> None:
+    def __init__(self, *, profile: Profile, runs: Runs | None = None, **parts: Any) -> None:
         super().__init__(**parts)
         self.profile = profile
+        self.runs = runs or Runs()
 
     @classmethod
     def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], profile: Profile) -> Self:
@@ -85,68 +89,110 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
             return {**found, "stop_reason": "interrupted", "output": questions}
         return found
 
-    async def astream(
+    def astream(
         self,
         input: Any,  # noqa: A002 - the name is LangGraph's
         config: RunnableConfig | None = None,
         *,
         context: Any = None,
         **options: Any,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any]:
         """As `CompiledStateGraph.astream`, for `ainvoke` too.
+
+        As a node of another graph it takes over that one's context as far as it knows its fields.
 
         Raises:
             UsageError: there is no request, the thread is busy, or a setting does not fit.
         """
-        given = to_input(input)
-        chosen = to_context(context)
+        turn = Turn()
+        stream = self._stream(turn, input, config, context, options)
+        turn.stream = weakref.ref(stream)
+        return stream
+
+    async def _stream(
+        self, turn: Turn, given: Any, config: RunnableConfig | None, context: Any, options: Any
+    ) -> AsyncGenerator[Any]:
+        given, chosen = to_input(given), to_context(context)
+        limit = (config or {}).get("recursion_limit")
         config = ensure_config(config)
         key, durable = _key_of(config)
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
-        parent = running.at_work(config.get("configurable", {}).get(running.KEY))
-        share = config.get("configurable", {}).get(running.SHARE)
-        running_now = await running.start(
-            key, self.profile, chosen, durable=durable, parent=parent, share_of=share
-        )
-        offer_model(running_now)
-        inner = self._inner(config, key, running_now)
+        share = config.get("configurable", {}).get(SHARE)
         is_new = share is None and isinstance(given, dict)
+        waited = await self.runs.begin(key, turn)
+        held = AsyncExitStack()
         try:
-            await self._remember(running_now, inner, is_new=is_new)
-            await self._doubt(running_now.session.journal, inner["configurable"], is_new=is_new)
+            await self._hold(held, config)
+            turn.running = await open_run(
+                key,
+                self.profile,
+                chosen,
+                durable=durable,
+                parent=parent_of(config),
+                share_of=share,
+                waited=waited,
+            )
+            offer_model(turn.running)
+            inner = self._inner(config, turn.running, limit)
+            if self.checkpointer and "durability" not in options:
+                # a step is on disk before the next one begins, unless the caller wants it otherwise
+                options = {**options, "durability": "sync"}
+            await self._remember(turn.running, inner, is_new=is_new)
+            await self._doubt(turn.running.session.journal, inner["configurable"], is_new=is_new)
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
             async with aclosing(stream) as parts:
                 async for part in parts:
+                    turn.is_idle = True
                     yield part
-                    running.goes_on(key)
+                    turn.is_idle, turn.task = False, asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
-                running_now.session.waiting |= await self._is_under_way(inner["configurable"])
+                turn.running.session.waiting |= await self._is_under_way(inner["configurable"])
         finally:
-            await asyncio.shield(running.stop(key, keep=durable))
+            await asyncio.shield(self._end(key, turn, held, may_wait=durable))
+
+    async def _hold(self, held: AsyncExitStack, config: RunnableConfig) -> None:
+        """Keep other processes, and other graphs of this one, from the thread of a run.
+
+        The store of the command line can do that; whoever holds the thread already says so.
+        """
+        configurable = config.get("configurable", {})
+        hold = getattr(self.checkpointer, "hold", None)
+        if hold is not None and not (configurable.get(HELD) or configurable.get("checkpoint_ns")):
+            await held.enter_async_context(hold(str(configurable["thread_id"])))
+
+    async def _end(self, key: str, turn: Turn, held: AsyncExitStack, *, may_wait: bool) -> None:
+        # until all is closed, the next run on the thread has to wait
+        try:
+            await self.runs.end(key, turn, may_wait=may_wait)
+        finally:
+            await held.aclose()
+
+    async def close_waiting(self) -> None:
+        """Close what runs keep open that wait for a person: this process will not go on with them.
+
+        An answer that comes later finds the run as after a crash: built again from what is stored.
+        """
+        await self.runs.close_waiting()
 
     async def _remember(
-        self, running_now: running.Running, config: RunnableConfig, *, is_new: bool
+        self, running_now: Running, config: RunnableConfig, *, is_new: bool
     ) -> None:
         """Tell a purse of a run that goes on what was spent: tools may be the first to ask it."""
         if is_new or not running_now.purse.is_limited:
             return
-        values = await self.stored_values(config)
+        found = await self._stored(config["configurable"])
+        values: dict[str, Any] = {} if found is None else found.values
         if (usage := values.get("usage")) is not None:
             purse, history = running_now.purse, values.get("messages", [])
             purse.sync(usage)
             purse.keep(kept_for_last_word(purse.budget, usage, history))
 
-    def _inner(
-        self, config: RunnableConfig, key: str, running_now: running.Running
-    ) -> RunnableConfig:
+    def _inner(self, config: RunnableConfig, running: Running, limit: int | None) -> RunnableConfig:
         """The configuration that the nodes see."""
-        given = config.get("configurable", {})
-        # a step is on disk before the next one begins, unless the caller wants it otherwise
-        default = {CONFIG_KEY_DURABILITY: "sync"} if self._is_stored(given) else {}
-        limit = max(config.get("recursion_limit", 0), self.supersteps(running_now.max_steps))
-        configurable = {**default, **given, running.KEY: key}
-        return {**config, "configurable": configurable, "recursion_limit": limit}
+        configurable = {**config.get("configurable", {}), KEY: Alive(running)}
+        supersteps = limit if limit is not None else self.supersteps(running.max_steps)
+        return {**config, "configurable": configurable, "recursion_limit": supersteps}
 
     def supersteps(self, max_steps: int) -> int:
         """How many supersteps a run of so many steps may take."""
@@ -156,28 +202,24 @@ class RunGraph(CompiledStateGraph[Any, Context, Any, Any]):
         """See whether a run that goes on has the journal that belongs to its state."""
         if given.get("checkpoint_id"):
             journal.fork()  # a fork repeats effects on purpose
-        if is_new or not self._is_stored(given) or given.get("checkpoint_id"):
+        found = None if is_new or given.get("checkpoint_id") else await self._stored(given)
+        if found is None:
             journal.is_whole = True
-            return
-        doubt_unfinished(journal, await self.aget_state(_newest(given)))
+        else:
+            doubt_unfinished(journal, found)
 
     async def _is_under_way(self, configurable: dict[str, Any]) -> bool:
         """Whether the thread has more to do: the run has stopped at a breakpoint."""
-        if not self._is_stored(configurable):
-            return False
-        return not is_over(await self.aget_state(_newest(configurable)))
+        found = await self._stored(configurable)
+        return found is not None and not is_over(found)
 
-    async def stored_values(self, config: RunnableConfig) -> dict[str, Any]:
-        """The newest state of a run's thread; empty where nothing is stored."""
-        configurable = config.get("configurable", {})
-        if not self._is_stored(configurable):
-            return {}
-        values: dict[str, Any] = (await self.aget_state(_newest(configurable))).values
-        return values
-
-    def _is_stored(self, configurable: dict[str, Any]) -> bool:
-        """Whether there is a checkpointer: of its own, or of the graph that it runs in."""
-        return bool(self.checkpointer) or configurable.get(CONFIG_KEY_CHECKPOINTER) is not None
+    async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
+        """The newest state of a run's thread; None without a checkpointer, here or above."""
+        named = {k: v for k, v in configurable.items() if k != "checkpoint_id"}
+        try:
+            return await self.aget_state({"configurable": named})
+        except ValueError:  # LangGraph's, where there is no checkpointer
+            return None
 
 
 def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> Graph:
@@ -192,10 +234,6 @@ def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> 
             data = ", ".join(labels[edge.source, edge.target])
             drawing.edges[index] = edge._replace(data=data)
     return drawing
-
-
-def _newest(configurable: dict[str, Any]) -> RunnableConfig:
-    return {"configurable": {k: v for k, v in configurable.items() if k != "checkpoint_id"}}
 
 
 def _key_of(config: RunnableConfig) -> tuple[str, bool]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -27,7 +26,7 @@ from manus.report import (
 )
 from manus.screen import Screen
 from manus.state.agent import Usage, no_usage
-from manus.state.context import Context
+from manus.state.context import HELD, Context
 from manus.state.settings import Settings
 from manus.stopping import Stopping
 
@@ -68,7 +67,7 @@ class Job:
             "budget": in_words(self.context.budget.model_dump(exclude_none=True)) or None,
         }
         return {
-            "configurable": {"thread_id": self.thread_id},
+            "configurable": {"thread_id": self.thread_id, HELD: True},
             "metadata": {
                 "graph": self.kind,
                 "profile": self.profile,
@@ -139,8 +138,10 @@ class Conductor:
                 return found.outcome
             self._workspace = str(found.context.workspace)
             self._screen.paragraph(f"Working in {self._workspace}", "dim")
-            async with _closing_what_waits():
+            try:
                 return await self._conduct(found)
+            finally:
+                await found.graph.close_waiting()  # this process will not go on with it
 
     async def _conduct(self, job: Job) -> Outcome:
         """Stream the run, and stream on after each answer, until there is nothing more to do."""
@@ -193,14 +194,3 @@ class Conductor:
         self._progress.end()
         pending = Outcome(self._thread_id, "error", None, False, said, [], usage)
         self._screen.paragraph(how_to_go_on(pending), always=True)
-
-
-@asynccontextmanager
-async def _closing_what_waits() -> AsyncIterator[None]:
-    """Close what a run that waits for a person keeps open: this process will not go on with it."""
-    from manus.nodes.active_run import close_waiting
-
-    try:
-        yield
-    finally:
-        await close_waiting()

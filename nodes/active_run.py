@@ -1,14 +1,13 @@
 """What the nodes of a run share while it works: its session, its tools and its models.
 
-It is found by a key that the graph puts into the run's configuration. It holds no state that
-matters: after a crash or on another machine it is built again from state, context and settings.
+The graph puts it into the run's configuration. It holds no state that matters: after a crash or on
+another machine it is built again from state, context and settings.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from manus.models.recording import Recorder
 from manus.models.tokens import Calibration
 from manus.state.budget import Budget
 from manus.state.context import Context
-from manus.state.errors import ThreadBusyError
 from manus.state.model_settings import ModelSettings
 from manus.state.profile import Profile
 from manus.state.settings import VISION, Settings, load_settings
@@ -34,7 +32,7 @@ from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
 KEY = "__manus_running"
-"""Where the run's configuration holds the key; two underscores keep it out of the checkpoints."""
+"""Where the run's configuration holds it; two underscores keep it out of the checkpoints."""
 SHARE = "__manus_share"
 """Where it holds which share of a budget the run has: the place of its step in the plan."""
 
@@ -108,21 +106,28 @@ class Running:
         return self._models[key]
 
 
-LONGEST_WAIT = 900.0
-"""Seconds for which the live things of a run are kept open while it waits for a person."""
+class Alive:
+    """Carries a run through a configuration: whoever prints or sends one finds nothing in it."""
 
-_running: dict[str, Running] = {}
-_closing: set[asyncio.Task[None]] = set()
-_busy: set[str] = set()
-"""Keys of runs that begin, work or end; a run that waits for a person is not among them."""
-_tasks: dict[str, asyncio.Task[Any] | None] = {}
-"""The tasks in which they do so: a server may take each part of a stream in a task of its own."""
-_ENDING = 60.0
-"""Seconds that a run waits at most for one on its thread that is being cancelled."""
-_LOOK = 0.02
+    __slots__ = ("run",)
+
+    def __init__(self, run: Running) -> None:
+        self.run = run
 
 
-async def start(
+def running_of(config: RunnableConfig) -> Running:
+    """The run that a node belongs to."""
+    alive: Alive = config["configurable"][KEY]
+    return alive.run
+
+
+def parent_of(config: RunnableConfig) -> Running | None:
+    """The run of ours inside which another one begins, if there is one."""
+    alive = config.get("configurable", {}).get(KEY)
+    return alive.run if isinstance(alive, Alive) else None
+
+
+async def open_run(
     key: str,
     profile: Profile,
     context: Context,
@@ -130,62 +135,25 @@ async def start(
     durable: bool,
     parent: Running | None = None,
     share_of: str | None = None,
+    waited: Running | None = None,
 ) -> Running:
-    """Begin, or go on with, the run of a key. `durable`: it can be resumed in another process.
+    """Open what a run needs. `durable`: it can be resumed in another process.
 
-    What a run that waited for a person kept open is there again. A run inside another one shares
+    What a run that `waited` for a person kept open is there again. A run inside another one shares
     its settings, models and recording, and has a session of its own; `share_of` names the share
     of its budget.
 
-    One that is being cancelled is waited for: a server begins the next run while the one before
-    still ends its processes.
-
     Raises:
-        ThreadBusyError: a run of that key is at work in this process.
         SettingsError, UsageError: settings or workspace do not fit.
     """
-    await _until_ended(key)
-    if key in _busy:
-        thread = key.rpartition(":")[0]
-        raise ThreadBusyError(f"Another run is at work on the thread {thread}; wait for it to end.")
-    _busy.add(key)
-    goes_on(key)
-    waited = _running.get(key)
-    try:
-        made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
-        if parent is not None and share_of is not None:
-            made.purse.draw_on(parent.purse, share_of)
-        _running[key] = made
-        if waited is not None and waited.session is not made.session:
-            await waited.session.close()
-    except BaseException:  # cancelled, too: the thread must not stay busy for ever
-        _free(key)
-        raise
+    made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
+    if parent is not None and share_of is not None:
+        made.purse.draw_on(parent.purse, share_of)
+    if waited is not None and waited.session is not made.session:
+        await waited.session.close()
     made.session.waiting = False
     made.session.restart_clock()
     return made
-
-
-def goes_on(key: str) -> None:
-    """Note the task in which a run works from now on."""
-    _tasks[key] = asyncio.current_task()
-
-
-def _free(key: str) -> None:
-    _busy.discard(key)
-    _tasks.pop(key, None)
-
-
-async def _until_ended(key: str) -> None:
-    """Wait for a run that is on its way out; one that is at work is left to it."""
-    limit = time.monotonic() + _ENDING
-    # no event: a server may keep its runs in several loops
-    while key in _busy and _is_ending(_tasks.get(key)) and time.monotonic() < limit:  # noqa: ASYNC110
-        await asyncio.sleep(_LOOK)
-
-
-def _is_ending(task: asyncio.Task[Any] | None) -> bool:
-    return task is not None and (task.done() or task.cancelling() > 0)
 
 
 def _build(
@@ -238,46 +206,3 @@ def _recorder(context: Context, workspace: Workspace, other: Running | None) -> 
     recorder = Recorder(Path(context.record), str(workspace.root))
     recorder.start()
     return recorder
-
-
-def at_work(key: str | None) -> Running | None:
-    """The run of a key if it is at work in this process now."""
-    return _running.get(key) if key in _busy and key is not None else None
-
-
-def running_of(config: RunnableConfig) -> Running:
-    """The run that a node belongs to."""
-    return _running[config["configurable"][KEY]]
-
-
-async def stop(key: str, *, keep: bool = True) -> None:
-    """End what a run keeps open, unless it waits for a person and `keep` says it can go on."""
-    known = _running.get(key)
-    try:
-        if known is None:
-            return
-        if keep and known.session.waiting:
-            asyncio.get_running_loop().call_later(LONGEST_WAIT, _give_up, key, known)
-            return
-        del _running[key]
-        await known.session.close()
-    finally:
-        _free(key)  # last: until all is closed, the next run on the thread has to wait
-
-
-def _give_up(key: str, known: Running) -> None:
-    """Close what a run kept open while nobody answered; an answer builds it again."""
-    if _running.get(key) is known and key not in _busy:
-        del _running[key]
-        task = asyncio.get_running_loop().create_task(known.session.close())
-        _closing.add(task)
-        task.add_done_callback(_closing.discard)
-
-
-async def close_waiting() -> None:
-    """End what runs keep open that wait for a person: this process will not go on with them.
-
-    An answer that comes later finds the run as after a crash: built again from what is stored.
-    """
-    for key in [key for key in _running if key not in _busy]:
-        await _running.pop(key).session.close()

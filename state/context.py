@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from manus.state.budget import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
+HELD = "__manus_held"
+"""Where a run's configuration says that whoever begins it holds its thread already."""
 
 
 class Context(BaseModel):

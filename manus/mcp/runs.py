@@ -14,7 +14,7 @@ from manus.checkpoint import open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graphs import build
 from manus.questions import match_answers
-from manus.state.context import Context
+from manus.state.context import HELD, Context
 from manus.state.errors import ManusError, UsageError
 from manus.state.settings import Settings
 from manus.text import first_line, flat, main_argument
@@ -78,12 +78,10 @@ async def _run(
     profile: str,
     context: Context,
 ) -> Outcome:
-    from manus.nodes.active_run import close_waiting
-
     thread = given.thread or secrets.token_hex(5)
     words = (given.request or "")[:100]
     config: Any = {
-        "configurable": {"thread_id": thread},
+        "configurable": {"thread_id": thread, HELD: True},
         "metadata": {"graph": kind, "profile": profile, "workspace": context.workspace},
     }
     if words:
@@ -101,7 +99,7 @@ async def _run(
                     await tell(line)
             return outcome_of(await graph.aget_state(config))
         finally:
-            await close_waiting()
+            await graph.close_waiting()
 
 
 def _said(text: str, *, is_error: bool) -> types.CallToolResult:

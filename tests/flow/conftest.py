@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
@@ -25,5 +24,6 @@ async def flow(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)
-    yield ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
-    await close_waiting()
+    made = ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
+    yield made
+    await made.graph.close_waiting()

@@ -7,7 +7,6 @@ import itertools
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from manus.nodes.active_run import close_waiting
 from manus.nodes.context.compaction import is_summary
 from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -182,7 +181,7 @@ async def test_a_call_of_recall_that_another_process_carries_out(looker: Scripte
     stop = {"interrupt_before": ["act"]}
     given = {"request": "Look around."}
     await looker.graph.ainvoke(given, thread_config("t"), context=looker.context(), **stop)
-    await close_waiting()
+    await looker.graph.close_waiting()
     outcome = await looker.invoke(None, text("ok"))
     assert outcome.stop_reason == "answered"
     assert (await looker.observations())[-1].startswith("[#2] look:\nPlace 1.")

@@ -7,7 +7,6 @@ from typing import Any
 
 from langgraph.types import Command
 
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore, open_sqlite
 from manus.tools.journal import Journal
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
@@ -100,7 +99,7 @@ async def test_the_shell_keeps_its_variables_and_its_folder(agent: ScriptedAgent
 
 async def test_they_are_closed_when_the_process_does_not_go_on(agent: ScriptedAgent) -> None:
     await agent.run(call("keep", path="", line="one"), ASK)
-    await close_waiting()
+    await agent.graph.close_waiting()
     assert Shelf.open == 0
     await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
     assert await agent.observations() == ["one", "Blue.", "two"]
@@ -126,7 +125,6 @@ async def test_another_profile_gets_its_own_tools(agent: ScriptedAgent) -> None:
     other = ScriptedAgent(agent.server, agent.workspace, agent.saver, fewer)
     await other.invoke(Command(resume="Blue."), text("Done."))
     assert agent.server.requests[-1].tool_names == ["ask_human", "terminate"]
-    assert Shelf.open == 0
 
 
 async def test_the_answer_may_come_with_other_choices(agent: ScriptedAgent) -> None:
@@ -154,7 +152,7 @@ async def test_the_answer_may_come_in_another_process(
 ) -> None:
     """What another process has: the same files, nothing of this one's memory."""
     await agent.run(calls(ASK, call("append", path="a", line="1")))
-    await close_waiting()
+    await agent.graph.close_waiting()
     async with open_sqlite(tmp_path / "threads.sqlite") as other:
         again = ScriptedAgent(agent.server, agent.workspace, other)
         outcome = await again.invoke(Command(resume="Blue."), text("Done."))

@@ -13,7 +13,6 @@ import pytest
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
 from manus.graph.run_graph import RunGraph
-from manus.nodes.active_run import close_waiting
 from manus.prompts.render import render
 from manus.state.context import Context
 from manus.state.errors import SettingsError
@@ -287,4 +286,3 @@ async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
     )
     assert outcome.stop_reason == "terminated"
     assert "42" in (await swe.observations())[0]
-    await close_waiting()

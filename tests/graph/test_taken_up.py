@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, hang, text
@@ -27,7 +26,6 @@ async def died(agent: ScriptedAgent, config: Any) -> None:
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    await close_waiting()
 
 
 async def test_it_goes_on_and_does_not_begin_again(

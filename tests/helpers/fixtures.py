@@ -9,7 +9,6 @@ import pytest
 
 from manus.models.endpoints import breaker
 from manus.models.lessons import lessons
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer
@@ -40,5 +39,6 @@ async def agent(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)  # where no `manus.toml` of the developer lies
-    yield ScriptedAgent(server, workspace, saver)
-    await close_waiting()
+    made = ScriptedAgent(server, workspace, saver)
+    yield made
+    await made.graph.close_waiting()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from manus.graph.outcome import Outcome
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore
 from manus.state.context import Context
 from tests.helpers.agent import ScriptedAgent, thread_config
@@ -98,4 +97,4 @@ async def agent(
     made = ProvidedAgent(none, workspace, saver)
     made.provider, made.asked = provider, asked
     yield made
-    await close_waiting()
+    await made.graph.close_waiting()

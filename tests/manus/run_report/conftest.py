@@ -10,7 +10,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
-from manus.nodes.active_run import close_waiting
 from manus.sqlite import SqliteStore
 from manus.tools.browser.find import find_browser
 from tests.flow.helpers import SECOND, ScriptedFlow
@@ -30,8 +29,9 @@ async def flow(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)
-    yield ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
-    await close_waiting()
+    made = ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
+    yield made
+    await made.graph.close_waiting()
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

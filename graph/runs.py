@@ -1,0 +1,117 @@
+"""The runs of a graph in this process: one at a time on a thread, and those that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import weakref
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+from manus.nodes.active_run import Running
+from manus.state.errors import ThreadBusyError
+
+LONGEST_WAIT = 900.0
+"""Seconds for which the live things of a run are kept open while it waits for a person."""
+_ENDING = 60.0
+"""Seconds that a run waits at most for the one before it on its thread to close what it opened."""
+_LOOK = 0.02
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One stream of a run."""
+
+    running: Running | None = None
+    stream: weakref.ref[AsyncGenerator[Any]] | None = None
+    task: asyncio.Task[Any] | None = None
+    """In which it works: a server may take each part of a stream in a task of its own."""
+    is_idle: bool = False
+    """Whether its caller has a part in hand, and nobody waits for the next."""
+
+    def is_ending(self) -> bool:
+        """Whether it is on its way out."""
+        return self.task is not None and (self.task.done() or self.task.cancelling() > 0)
+
+
+class Runs:
+    """Belongs to a graph and its copies; the key of a run is its thread and namespace."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Turn] = {}
+        self._waiting: dict[str, Running] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def at_work(self, key: str) -> Running | None:
+        """The run of a key, if it is at work now."""
+        turn = self._turns.get(key)
+        return None if turn is None else turn.running
+
+    async def begin(self, key: str, turn: Turn) -> Running | None:
+        """Take the thread; what the run before keeps open, if it waits for a person.
+
+        A stream that its caller has left, by `break` or by not asking for more, is closed first.
+        One that is being cancelled is waited for: a server begins the next run while the one before
+        still ends its processes.
+
+        Raises:
+            ThreadBusyError: a run of that key is at work.
+        """
+        while (before := self._turns.get(key)) is not None:
+            if not (before.is_idle or before.is_ending()):
+                raise ThreadBusyError(
+                    f"Another run is at work on the thread {key.rpartition(':')[0]}; wait for it "
+                    "to end."
+                )
+            await _end(before)
+            await self._until_left(key, before)
+        turn.task = asyncio.current_task()
+        self._turns[key] = turn
+        return self._waiting.pop(key, None)
+
+    async def _until_left(self, key: str, turn: Turn) -> None:
+        limit = time.monotonic() + _ENDING
+        # no event: a server may keep its runs in several loops
+        while self._turns.get(key) is turn:
+            if time.monotonic() > limit:
+                raise ThreadBusyError(
+                    f"The run before on the thread {key.rpartition(':')[0]} does not end."
+                )
+            await asyncio.sleep(_LOOK)
+
+    async def end(self, key: str, turn: Turn, *, may_wait: bool) -> None:
+        """Close what a run has opened, unless it waits for a person; then let go of the thread."""
+        running = turn.running
+        try:
+            if running is None:
+                return
+            if may_wait and running.session.waiting:
+                self._waiting[key] = running
+                asyncio.get_running_loop().call_later(LONGEST_WAIT, self._give_up, key, running)
+                return
+            await running.session.close()
+        finally:
+            self._turns.pop(key, None)
+
+    def _give_up(self, key: str, running: Running) -> None:
+        """Close what a run kept open while nobody answered; an answer builds it again."""
+        if self._waiting.get(key) is running:
+            del self._waiting[key]
+            task = asyncio.get_running_loop().create_task(running.session.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def close_waiting(self) -> None:
+        """Close what waits: an answer that comes later finds the run as after a crash."""
+        while self._waiting:
+            _, running = self._waiting.popitem()
+            await running.session.close()
+
+
+async def _end(turn: Turn) -> None:
+    stream = turn.stream() if turn.stream is not None and turn.is_idle else None
+    if stream is not None:
+        with contextlib.suppress(RuntimeError):  # it is being closed already
+            await stream.aclose()

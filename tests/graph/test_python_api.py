@@ -1,0 +1,190 @@
+"""The graphs as LangGraph's users write them: sync and async, as nodes, left and gone on with."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.errors import GraphRecursionError
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command
+
+from manus import build_agent, build_flow
+from manus.graph.run_graph import RunGraph
+from manus.sqlite import SqliteStore
+from manus.state.context import Context
+from manus.state.errors import ThreadBusyError
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
+from tests.server import ScriptedServer, call, hang, text
+
+REQUEST = {"request": "Do it."}
+T = thread_config("t")
+
+
+@pytest.fixture
+def context(server: ScriptedServer, tmp_path: Path) -> dict[str, Any]:
+    return {
+        "workspace": str(tmp_path / "w"),
+        "model": "scripted",
+        "base_url": server.base_url,
+        "record": "",  # a box of a form that was left empty
+    }
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """Opened outside of any event loop."""
+    (tmp_path / "s").touch()
+    store = SqliteStore(tmp_path / "s")
+    yield store
+    store.close()
+
+
+def calls_of_everybody(graph: RunGraph, context: Any) -> list[str]:
+    """What `invoke`, `stream`, `batch` and the state's methods give, one after the other."""
+    outputs = [graph.invoke(REQUEST, T, context=context)["output"]]
+    parts = list(graph.stream(REQUEST, T, context=context, stream_mode="values"))
+    outputs.append(parts[-1]["output"])
+    threads = [thread_config("a"), thread_config("b")]
+    outputs += [f["output"] for f in graph.batch([REQUEST] * 2, threads, context=context)]
+    assert graph.get_state(T).values["output"] == outputs[1]
+    assert len(list(graph.get_state_history(T, limit=2))) == 2
+    graph.update_state(T, {"output": "Edited."})
+    assert graph.get_state(T).values["output"] == "Edited."
+    assert "think" in graph.get_graph().draw_mermaid() or "plan" in graph.get_graph().draw_mermaid()
+    return outputs
+
+
+class TestSync:
+    def test_outside_of_a_loop(
+        self, server: ScriptedServer, context: Any, store: SqliteStore
+    ) -> None:
+        server.always(text("Done."))
+        agent = build_agent(TESTER, checkpointer=store)
+        assert calls_of_everybody(agent, context) == ["Done."] * 4
+
+    async def test_inside_of_a_loop(
+        self, server: ScriptedServer, context: Any, saver: SqliteStore
+    ) -> None:
+        server.always(text("Done."))
+        agent = build_agent(TESTER, checkpointer=saver)
+        assert calls_of_everybody(agent, context) == ["Done."] * 4
+
+    def test_a_flow(self, server: ScriptedServer, context: Any, store: SqliteStore) -> None:
+        server.when(is_planner).always(makes("alpha"))
+        server.when(is_step("alpha")).always(succeeds())
+        server.when(is_summary).always(text("All."))
+        flow = build_flow((TESTER,), checkpointer=store)
+        assert calls_of_everybody(flow, context) == ["All."] * 4
+
+    def test_without_a_checkpointer(self, server: ScriptedServer, context: Any) -> None:
+        server.script(text("Done."))
+        assert build_agent(TESTER).invoke(REQUEST, context=context)["output"] == "Done."
+
+    def test_a_stream_that_is_left(
+        self, server: ScriptedServer, context: Any, store: SqliteStore
+    ) -> None:
+        server.script(call("poll"), text("Gone on."))
+        graph = build_agent(TESTER, checkpointer=store)
+        for part in graph.stream(REQUEST, T, context=context, stream_mode="updates"):
+            if "act" in part:
+                break
+        del part
+        gc.collect()
+        assert graph.invoke(None, T, context=context)["output"] == "Gone on."
+
+    def test_an_error_of_the_run(self, context: Any, store: SqliteStore) -> None:
+        graph = build_agent(TESTER, checkpointer=store)
+        for use in (graph.invoke, lambda *a, **k: list(graph.stream(*a, **k))):
+            with pytest.raises(ValueError, match="no request"):
+                use({"request": ""}, T, context=context)
+
+
+@dataclass
+class ParentContext:
+    """A context of somebody else's graph, with fields of ours among its own."""
+
+    workspace: str
+    model: str
+    base_url: str
+    max_steps: int = 1
+    colour: str = "blue"
+
+
+class TestAsANode:
+    async def test_in_a_graph_of_messages(self, server: ScriptedServer, context: Any) -> None:
+        """Its context is taken over; the request is the human message, what it says comes out."""
+        builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
+        builder.add_node("agent", build_agent(TESTER))
+        builder.add_edge(START, "agent")
+        builder.add_edge("agent", END)
+        given = {k: v for k, v in context.items() if v}
+        server.script(call("append", path="a", line="1"))
+        found = await builder.compile().ainvoke(
+            {"messages": [("user", "Do it.")]}, context=ParentContext(**given)
+        )
+        kinds = [m.type for m in found["messages"]]
+        assert kinds == ["human", "ai", "tool"], "one step: the parent's max_steps"
+        assert Path(context["workspace"], "a").read_text() == "1\n"
+
+    async def test_with_the_parents_checkpointer(
+        self, server: ScriptedServer, context: Any, saver: SqliteStore
+    ) -> None:
+        builder: Any = StateGraph(MessagesState, context_schema=Context)
+        builder.add_node("agent", build_agent(TESTER))
+        builder.add_edge(START, "agent")
+        graph = builder.compile(checkpointer=saver)
+        server.script(call("ask_human", inquire="On?"))
+        chosen = Context(**{name: value for name, value in context.items() if value})
+        asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=chosen)
+        assert "On?" in str(asked["__interrupt__"])
+        server.script(text("Done."))
+        found = await graph.ainvoke(Command(resume="yes"), T, context=chosen)
+        assert found["messages"][-1].text == "Done."
+
+
+class TestStreams:
+    async def test_one_that_is_left_does_not_hold_the_thread(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("poll"))
+        options: Any = {"context": agent.context(), "stream_mode": "updates"}
+        async for part in agent.graph.astream(REQUEST, T, **options):
+            if "act" in part:
+                break
+        outcome = await agent.invoke(None, text("Gone on."))
+        assert outcome.output == "Gone on."
+
+    async def test_nor_one_that_is_stepped_by_hand(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("poll"))
+        options: Any = {"context": agent.context(), "stream_mode": "updates"}
+        stream = agent.graph.astream(REQUEST, T, **options)
+        while "act" not in await asyncio.create_task(anext(stream)):
+            pass
+        outcome = await agent.invoke(None, text("Gone on."))
+        assert outcome.output == "Gone on."
+        assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
+
+    async def test_the_callers_recursion_limit(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("poll"))
+        limited: Any = {**T, "recursion_limit": 3}
+        with pytest.raises(GraphRecursionError):
+            await agent.graph.ainvoke(REQUEST, limited, context=agent.context())
+
+
+async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgent) -> None:
+    """The lock is that of the command line: it holds across processes."""
+    agent.server.script(hang())
+    first = asyncio.create_task(agent.run())
+    await agent.server.arrived(1)
+    other = ScriptedAgent(agent.server, agent.workspace, agent.saver)
+    with pytest.raises(ThreadBusyError):
+        await other.run(request="Me too.")
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert (await other.run(text("Now."))).output == "Now."
