@@ -135,7 +135,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             )
             offer_model(turn.running)
             inner = self._inner(config, turn.running, limit)
-            if self.checkpointer and "durability" not in options:
+            if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
                 options = {**options, "durability": "sync"}
             await self._remember(turn.running, inner, is_new=is_new)
