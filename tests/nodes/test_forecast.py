@@ -12,7 +12,7 @@ from manus.models.forecast import Forecast, forecast
 from manus.models.reply_figures import Reply
 from manus.models.reply_lengths import longest_reply
 from manus.models.tokens import Calibration, estimate_request
-from manus.nodes.active_run import Running, start, stop
+from manus.nodes.active_run import Running, open_run
 from manus.state.budget import Budget
 from manus.state.context import Context
 from manus.state.model_settings import ModelSettings, Price
@@ -34,8 +34,9 @@ async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     (tmp_path / "manus.toml").write_text(PRICES)
     budget = Budget(tokens=10**6, cost=10)
     context = Context(workspace=str(tmp_path), model="m", budget=budget)
-    yield await start("k", TESTER, context, durable=False)
-    await stop("k", keep=False)
+    made = await open_run("k", TESTER, context, durable=False)
+    yield made
+    await made.session.close()
 
 
 def told(running: Running, **chosen: object) -> Forecast:
