@@ -86,6 +86,11 @@ def is_over(snapshot: StateSnapshot) -> bool:
     return not (snapshot.next or snapshot.tasks)
 
 
+def is_of_model(interrupt: Interrupt) -> bool:
+    """Whether a run waits for its model server, and for no answer."""
+    return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
+
+
 def question_of(interrupt: Interrupt) -> str:
     """The question of an interrupt in words."""
     value = interrupt.value

@@ -22,7 +22,6 @@ from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
-from manus.nodes.turn.final_answer import kept_for_last_word
 from manus.nodes.turn.side_calls import offer_model
 from manus.state.agent import AgentInput
 from manus.state.context import HELD, Context
@@ -178,15 +177,13 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     async def _remember(
         self, running_now: Running, config: RunnableConfig, *, is_new: bool
     ) -> None:
-        """Tell a purse of a run that goes on what was spent: tools may be the first to ask it."""
-        if is_new or not running_now.purse.is_limited:
+        """Tell a run that goes on what it has used: tools may be the first to ask its model."""
+        if is_new or not running_now.budget.limits.is_limited:
             return
         found = await self._stored(config["configurable"])
         values: dict[str, Any] = {} if found is None else found.values
         if (usage := values.get("usage")) is not None:
-            purse, history = running_now.purse, values.get("messages", [])
-            purse.sync(usage)
-            purse.keep(kept_for_last_word(purse.budget, usage, history))
+            running_now.budget.sync(usage)
 
     def _inner(self, config: RunnableConfig, running: Running, limit: int | None) -> RunnableConfig:
         """The configuration that the nodes see."""

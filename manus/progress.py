@@ -136,6 +136,8 @@ class Progress:
     def _on_retry(self, event: dict[str, Any]) -> None:
         self._screen.end_live()
         wait = f"attempt {event['attempt'] + 1} in {event['wait']:.1f} s"
+        if left := event.get("left"):
+            wait += f", tried for {left:.0f} s more"
         self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
     def _on_loop(self, event: dict[str, Any]) -> None:

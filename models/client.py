@@ -1,78 +1,207 @@
-"""The one place that asks a model: retries, fallbacks, recording, errors that a user can read."""
+"""The one place that asks a model: fallbacks, retries, budget, recording, figures."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
+from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
-from manus.models.endpoints import breaker
-from manus.models.forecast import forecast
+from manus.models.errors import may_be_billed
+from manus.models.factory import build_model
 from manus.models.model_names import DEFAULT_MODEL, address_of
-from manus.models.replies import check_filtered, check_said, check_whole, is_empty
-from manus.models.reply_figures import Reply, with_figures, without_reply
+from manus.models.recording import Recorder
+from manus.models.replies import CUT_OFF, check_filtered, empty_sentence, is_empty
+from manus.models.reply import Reply, count
 from manus.models.retry import Tell, with_retries
-from manus.models.stream_listener import listening, may_be_billed
-from manus.nodes.active_run import Running
-from manus.nodes.turn.usage_recorder import claim, count, drop
-from manus.state.errors import ModelError, ModelRefusedError, ModelUnavailableError
+from manus.models.server_usage import cache_tokens
+from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_request
+from manus.models.windows import Window, learn_window, window_of
+from manus.state.errors import (
+    ContextOverflowError,
+    ModelError,
+    ModelRefusedError,
+    ModelReplyError,
+    ModelUnavailableError,
+)
 from manus.state.events import RetryEvent
-from manus.state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings, Price
 
 log = logging.getLogger("manus")
 
-_BEFORE_FALLBACK = 2
-"""Retries where another endpoint can be asked instead."""
-
-__all__ = ["Reply", "Tell", "complete"]
+_BEFORE_FALLBACK = 3.0
+"""Seconds for which an endpoint is tried again where another one can be asked instead."""
 
 
-async def complete(
-    running: Running,
-    role: str,
-    request: Sequence[BaseMessage],
-    *,
-    tools: list[dict[str, Any]] | None = None,
-    tool_choice: str = "auto",
-    tell: Tell | None = None,
-    quiet: bool = False,
-) -> Reply:
-    """Ask the model of a role.
+@dataclass(slots=True)
+class ModelClient:
+    """Asks the models of one run."""
 
-    What may pass (429, 5xx, connection, time-out) is tried again after growing, jittered waits, or
-    after the wait that the server asks for; what cannot (key, model name, request) is not. When an
-    endpoint fails for good, the role's fallbacks are asked in their order. An empty reply is asked
-    for again once. A `quiet` reply is not streamed: what the agent says to itself is not what it
-    says to a person.
+    endpoint_of: Callable[[str], ModelSettings]
+    """The endpoint of a role, with those that are asked after it."""
+    price_of: Callable[[str], Price | None]
+    workspace: Path
+    budget: RunBudget
+    recorder: Recorder | None = None
+    calibration: dict[str, Calibration] = field(default_factory=dict)
+    """What estimates of tokens are multiplied by, by model."""
+    built: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
 
-    Raises:
-        BudgetError: the run's budget has no room for the call.
-        ModelError: it failed for good; the message is a sentence for the user.
-        SettingsError: no model is configured, or its package is missing.
-    """
-    exchange = _Exchange(running, role, request, tools, tool_choice, tell, quiet)
-    chain = breaker.to_ask(running.model_settings(role).with_fallbacks())
-    failures: list[ModelError] = []
-    for place, endpoint in enumerate(chain):
+    def endpoint(self, role: str) -> ModelSettings:
+        """The endpoint of a role that is asked first."""
+        return self.endpoint_of(role).with_fallbacks()[0]
+
+    async def model(self, role: str) -> BaseChatModel:
+        """The chat model of a role, built when it is first asked for.
+
+        Raises:
+            SettingsError: no model is configured, or its package is missing.
+        """
+        return await self._model_at(self.endpoint(role))
+
+    def window(self, role: str) -> Window:
+        """The context window of the endpoint of a role that is asked first."""
+        endpoint = self.endpoint(role)
+        return window_of(endpoint, self.built.get(endpoint))
+
+    def learn_window(self, role: str, error: ContextOverflowError, size: float) -> None:
+        """A request of about so many tokens was refused: by which endpoint, its name tells."""
+        chain = self.endpoint_of(role).with_fallbacks()
+        refused = (one for one in chain if (one.model or DEFAULT_MODEL) == error.model)
+        learn_window(next(refused, chain[0]), error, size)
+
+    async def complete(
+        self,
+        role: str,
+        request: Sequence[BaseMessage],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: str = "auto",
+        tell: Tell | None = None,
+        quiet: bool = False,
+    ) -> Reply:
+        """Ask the model of a role.
+
+        What may pass (429, 5xx, connection, silence) is tried again for `retry_for` seconds; what
+        cannot (key, model name, request) is not. When an endpoint fails for good, the role's
+        fallbacks are asked in their order. A reply that is empty, or ends in its middle, is asked
+        for once more. A `quiet` reply is not streamed to whoever watches: what the agent says to
+        itself is not what it says to a person.
+
+        Raises:
+            BudgetError: the run's budget is used up.
+            ModelUnavailableError: no server was there for all the time that it is waited for.
+            ModelError: it failed for good; the message is a sentence for the user.
+            SettingsError: no model is configured, or its package is missing.
+        """
+        question = Question(request, tools, tool_choice, quiet)
+        chain = self.endpoint_of(role).with_fallbacks()
+        failures: list[ModelError] = []
+        for place, endpoint in enumerate(chain):
+            rest = chain[place + 1 :]
+            wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if rest else endpoint.retry_for
+            try:
+                reply = await self._reply(role, endpoint, question, wait, tell)
+            except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
+                failures.append(error)
+                _tell_fallback(rest, error, tell)
+                continue
+            if self.recorder is not None:
+                await asyncio.to_thread(self.recorder.add, role, request, reply.message)
+            return reply
+        raise _together(failures)
+
+    async def _reply(
+        self,
+        role: str,
+        endpoint: ModelSettings,
+        question: Question,
+        retry_for: float,
+        tell: Tell | None,
+    ) -> Reply:
+        """The reply of one endpoint."""
+        model, names = await self._model_at(endpoint), _names(endpoint)
+
+        async def ask() -> Reply:
+            reply = await self._counted(role, model, endpoint, question)
+            check_filtered(reply.message, **names)
+            return reply
+
+        reply = await with_retries(ask, retry_for, names, tell)
+        if not (is_empty(reply.message) or reply.message.additional_kwargs.pop(CUT_OFF, False)):
+            return reply
+        if question.tool_choice == "required" and is_empty(reply.message):
+            return reply
+        log.info("the model's reply was empty, or ended in its middle; it is asked once more")
+        again = await with_retries(ask, retry_for, names, tell)
+        again.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why one ended
+        if is_empty(again.message):
+            raise ModelReplyError(empty_sentence(again.message, **names))
+        return again
+
+    async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
+        if endpoint not in self.built:
+            self.built[endpoint] = await build_model(endpoint, self.workspace)
+        return self.built[endpoint]
+
+    async def _counted(
+        self, role: str, model: BaseChatModel, endpoint: ModelSettings, question: Question
+    ) -> Reply:
+        """One attempt. It needs room in the budget, also after one that failed and was paid for."""
+        self.budget.check()
+        began = time.monotonic()
         try:
-            reply = await exchange.with_endpoint(endpoint, last=place == len(chain) - 1)
-        except (ModelUnavailableError, ModelRefusedError) as error:
-            breaker.failed(endpoint, error)
-            failures.append(error)
-            _tell_fallback(chain[place + 1 :], error, tell)
-            continue
-        breaker.worked(endpoint)
+            message = await ask_endpoint(model, endpoint, question)
+        except BaseException as error:
+            if may_be_billed(error):
+                count(self._figures(role, endpoint, question, AIMessage(""), began))
+            raise
+        reply = self._figures(role, endpoint, question, message, began)
+        count(reply)
         return reply
-    if len(failures) == 1:
-        raise failures[0]
-    said = " ".join(f"({n}) {failure}" for n, failure in enumerate(failures, start=1))
-    raise type(failures[0])(f"None of {len(failures)} models could be asked: {said}")
+
+    def _figures(
+        self,
+        role: str,
+        endpoint: ModelSettings,
+        question: Question,
+        message: AIMessage,
+        began: float,
+    ) -> Reply:
+        """The reply with the server's figures, or with estimates where it gives none."""
+        model = endpoint.model or DEFAULT_MODEL
+        calibration = self.calibration.setdefault(model, Calibration())
+        usage = message.usage_metadata
+        if usage is None or not usage["input_tokens"]:  # some servers report zeros
+            usage = None
+            given = calibration(estimate_request(question.request, question.tools))
+            said, cached, written = calibration(estimate_message(message)), 0, 0
+            message.additional_kwargs[TOKENS] = given + said
+        else:
+            given, said = usage["input_tokens"], usage["output_tokens"]
+            cached, written = cache_tokens(usage.get("input_token_details"))
+            if calibration.is_due():
+                calibration.learn(estimate_request(question.request, question.tools), given)
+        price = self.price_of(model)
+        return Reply(
+            message,
+            input_tokens=given,
+            output_tokens=said,
+            cached_tokens=cached,
+            cache_write_tokens=written,
+            estimated=usage is None,
+            seconds=time.monotonic() - began,
+            cost=price.cost(given, said, cached, written) if price is not None else None,
+            role=role,
+        )
 
 
 def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell | None) -> None:
@@ -84,100 +213,14 @@ def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell 
         tell(RetryEvent(type="retry", attempt=1, wait=0.0, reason=reason))
 
 
-class _Exchange:
-    """One request, and the endpoints that it may be sent to."""
-
-    def __init__(
-        self,
-        running: Running,
-        role: str,
-        request: Sequence[BaseMessage],
-        tools: list[dict[str, Any]] | None,
-        tool_choice: str,
-        tell: Tell | None,
-        quiet: bool,
-    ) -> None:
-        self._running = running
-        self._role = role
-        self._request = request
-        self._tools = tools
-        self._tool_choice = tool_choice
-        self._tell = tell
-        self._question = Question(request, tools, tool_choice, quiet)
-
-    async def with_endpoint(self, endpoint: ModelSettings, *, last: bool) -> Reply:
-        """The reply of one endpoint; an empty one is asked for again once."""
-        retries = endpoint.retries if last else min(endpoint.retries, _BEFORE_FALLBACK)
-        reply = await self._reply(endpoint, retries)
-        if not is_empty(reply.message) or self._tool_choice == "required":
-            return reply
-        log.info("the model's reply was empty; it is asked once more")
-        again = await self._reply(endpoint, retries)
-        check_said(again.message, **_names(endpoint))
-        return again.after(reply)
-
-    async def _reply(self, endpoint: ModelSettings, retries: int) -> Reply:
-        running = self._running
-        model = await running.model_at(self._role, endpoint)
-        names = _names(endpoint)
-        cut_off: list[AIMessage] = []
-        replies: list[Reply] = []
-
-        async def ask() -> AIMessage:
-            reply = await self._paid(endpoint, model)
-            replies.append(reply)
-            check_filtered(reply.message, **names)
-            check_whole(reply.message, cut_off, **names)
-            return reply.message
-
-        message = await with_retries(ask, retries, names, self._tell)
-        if running.recorder is not None:
-            recorder = running.recorder
-            await asyncio.to_thread(recorder.add, self._role, self._request, message)
-        return replies[-1]
-
-    async def _paid(self, endpoint: ModelSettings, model: BaseChatModel) -> Reply:
-        """One attempt. It needs room in the budget, also after one that failed and was paid for."""
-        running = self._running
-        told = forecast(running, endpoint, self._request, self._tools)
-        aside = self._question.quiet
-        async with running.purse.call(told.likely, told.most, on_the_side=aside) as paid:
-            name = self._claim(endpoint)
-            began = time.monotonic()
-            with listening() as ear:
-                try:
-                    message = await ask_endpoint(model, endpoint, self._question)
-                except BaseException as error:
-                    if may_be_billed(error, ear):
-                        broken = self._without_reply(endpoint, ear.said, time.monotonic() - began)
-                        count(broken, name)
-                        paid.append(broken)
-                    else:
-                        drop(name)
-                    raise
-            reply = self._with_figures(endpoint, message, time.monotonic() - began)
-            count(reply, name)
-            paid.append(reply)
-            told.learn(running.calibration[endpoint.model or ""], reply)
-        return reply
-
-    def _claim(self, endpoint: ModelSettings) -> str | None:
-        """Note the call before it is made, where a process that dies must not forget it."""
-        if not self._running.purse.is_limited:
-            return None
-        return claim(self._without_reply(endpoint, "", 0.0))
-
-    def _without_reply(self, endpoint: ModelSettings, said: str, seconds: float) -> Reply:
-        """What is known of a call without a whole reply."""
-        return without_reply(
-            self._running, endpoint, self._role, said, self._request, self._tools, seconds
-        )
-
-    def _with_figures(self, endpoint: ModelSettings, message: AIMessage, seconds: float) -> Reply:
-        """The reply with its figures: it is paid for, usable or not."""
-        return with_figures(
-            self._running, endpoint, self._role, message, self._request, self._tools, seconds
-        )
+def _together(failures: Sequence[ModelError]) -> ModelError:
+    """One error of all endpoints; it may pass if one of theirs may."""
+    if len(failures) == 1:
+        return failures[0]
+    said = " ".join(f"({n}) {failure}" for n, failure in enumerate(failures, start=1))
+    kinds = [type(failure) for failure in failures]
+    kind = ModelUnavailableError if ModelUnavailableError in kinds else kinds[0]
+    return kind(f"None of {len(failures)} models could be asked: {said}")
 
 
 def _names(endpoint: ModelSettings) -> dict[str, str]:

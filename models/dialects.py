@@ -12,11 +12,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from manus.models.cache_marks import with_cache_marks
 from manus.models.extras import EXTRAS
-from manus.models.origins import is_thought
-from manus.models.own_blocks import with_own_blocks
-from manus.models.prompted_tools import in_words
+from manus.models.prompted import in_words
+from manus.models.reasoning import REASONING, is_signed, is_thought
 from manus.models.replies import reason_of
-from manus.state.messages import calls_of, has_calls
+from manus.state.messages import calls_of, has_calls, text_of
 
 _WANT_TOOLS = frozenset({"anthropic", "bedrock"})
 """Calls in the history are refused where the request offers no tools."""
@@ -60,7 +59,7 @@ def from_provider(message: AIMessage, provider: str) -> AIMessage:
         message.response_metadata.setdefault("finish_reason", reason)
     if provider == "google":  # its package says one of the calls again there, and sends it again
         message.additional_kwargs.pop("function_call", None)
-    own = with_own_blocks(message, provider)
+    own = _with_own_blocks(message, provider)
     if isinstance(message.content, list) and (own or provider in EXTRAS):
         blocks = _said_once(message.content)
         plain = all(map(_is_plain, blocks))
@@ -101,3 +100,51 @@ def _is_plain(block: Any) -> bool:
 
 def _text(block: Any) -> str:
     return block if isinstance(block, str) else str(block["text"])
+
+
+def _with_own_blocks(message: AIMessage, provider: str) -> bool:
+    """Whether a reply had blocks in LangChain's common form; they are then in the provider's own.
+
+    Its newer streaming makes such blocks of every reply. The history holds one form, however its
+    replies were streamed; what is signed is found where the provider's package looks for it.
+    """
+    content = message.content
+    if message.response_metadata.get("output_version") != "v1" or not isinstance(content, list):
+        return False
+    known = ("reasoning",) if REASONING in message.additional_kwargs else ()
+    kinds = {block.get("type") if isinstance(block, dict) else "text" for block in content}
+    plain = kinds <= {"text", *known, "tool_call", "invalid_tool_call"}
+    if plain and not any(map(is_signed, content)):
+        message.content = text_of(message)
+        del message.response_metadata["output_version"]
+        return False
+    message.content = [_own(block, provider) for block in content]
+    del message.response_metadata["output_version"]
+    return True
+
+
+def _own(block: Any, provider: str) -> Any:
+    if not isinstance(block, dict):
+        return block
+    kind = block.get("type")
+    if kind == "non_standard" and isinstance(block.get("value"), dict):
+        return block["value"]
+    if kind == "reasoning":
+        return _thought(block, provider)
+    if kind in ("tool_call", "invalid_tool_call"):
+        return {**block, "type": "tool_use"}
+    return {name: value for name, value in block.items() if name != "index"}
+
+
+def _thought(block: dict[str, Any], provider: str) -> dict[str, Any]:
+    said = str(block.get("reasoning") or "")
+    extras = block.get("extras")
+    extras = extras if isinstance(extras, dict) else {}
+    signature = {"signature": extras["signature"]} if extras.get("signature") else {}
+    if provider == "bedrock":
+        if "redacted_content" in extras:
+            inner: dict[str, Any] = {"redacted_content": extras["redacted_content"]}
+        else:
+            inner = {"text": said, **signature}
+        return {"type": "reasoning_content", "reasoning_content": inner}
+    return {"type": "thinking", "thinking": said, **signature}

@@ -15,11 +15,7 @@ from typing import Any
 _SHOWN = 300
 _MESSAGES = ("message", "Message", "detail", "error")
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-# to the end where it does not end: looking for it from each beginning would never come to one
-_NOT_SHOWN = re.compile(
-    r"<(script|style)\b.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
-)
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _READ = 100_000
 """Characters of a server's words that are read."""
 
@@ -136,7 +132,7 @@ def body_of(error: BaseException) -> str:
     text = next((body for body in bodies if isinstance(body, str) and body.strip()), "")
     if not is_page(text):
         return text
-    bare = _TAG.sub(" ", _NOT_SHOWN.sub(" ", text[:_READ]))
+    bare = _TAG.sub(" ", text[:_READ])
     return " ".join(html.unescape(bare).split())
 
 

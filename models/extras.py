@@ -48,7 +48,8 @@ def build_extra(
             f"pip install {package}."
         ) from None
     try:
-        model: Any = model_class(model=name, **values_of(settings, provider, connect))
+        values = values_of(settings, provider, connect)
+        model: Any = model_class(model=name, streaming=True, **values)
         if provider == "anthropic" and not model.anthropic_api_key.get_secret_value():
             raise ValueError("there is none")  # its client would find out with an odd request
     except Exception as error:  # each client has exceptions of its own

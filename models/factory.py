@@ -71,7 +71,7 @@ def _common(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
-    from manus.models.openai_chat import LeanChatOpenAI
+    from manus.models.openai_chat import FastChatOpenAI
 
     if settings.api_key is None and settings.base_url is None:
         raise SettingsError(NOT_CONFIGURED)
@@ -85,7 +85,7 @@ def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
         values["use_responses_api"] = False
     if settings.reasoning_effort is not None:
         values["reasoning_effort"] = settings.reasoning_effort
-    return LeanChatOpenAI(**values, **_protocol(settings, model=name))
+    return FastChatOpenAI(**values, **_protocol(settings, model=name))
 
 
 def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
@@ -96,11 +96,11 @@ def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
     connect = min(settings.timeout, _CONNECT_TIMEOUT)
     timeout = Timeout(settings.timeout, connect=connect)
     # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
-    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
+    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True, "streaming": True}
     # whose sockets have their options: with its own it would warn that these hide a proxy
     common |= {"http_async_client": http_client(timeout), "http_socket_options": ()}
-    # for a stream of nothing but comments; one that is silent is noticed by the time-out
-    return {**common, "stream_chunk_timeout": settings.timeout + _CONNECT_TIMEOUT, **more}
+    # comments that keep a connection open are no part of a reply
+    return {**common, "stream_chunk_timeout": settings.timeout, **more}
 
 
 async def _later(key: str) -> str:
@@ -108,7 +108,7 @@ async def _later(key: str) -> str:
 
 
 def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
-    from manus.models.azure import LeanAzureChatOpenAI
+    from manus.models.openai_chat import FastAzureChatOpenAI
 
     if settings.base_url is None:
         raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
@@ -126,4 +126,4 @@ def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
         "azure_endpoint": settings.base_url,
         "api_version": settings.api_version or "2024-10-21",
     }
-    return LeanAzureChatOpenAI(**values, **_protocol(settings, **azure))
+    return FastAzureChatOpenAI(**values, **_protocol(settings, **azure))

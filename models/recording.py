@@ -25,8 +25,8 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.ai import UsageMetadata
 
-from manus.models.malformed import as_sent, with_calls
-from manus.models.origins import BESIDE, thought_blocks
+from manus.models.reasoning import BESIDE, thought_blocks
+from manus.models.tool_calls import as_sent, with_calls
 from manus.state.errors import SettingsError, StorageError
 from manus.state.messages import calls_of
 

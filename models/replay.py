@@ -19,8 +19,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
-from manus.models.malformed import as_sent, told_apart
 from manus.models.recording import Turn, decode_reply, digest, normal_form, normal_turn
+from manus.models.tool_calls import as_sent, told_apart
 from manus.state.errors import ReplayMismatchError, SettingsError
 from manus.state.messages import calls_of
 

@@ -1,10 +1,12 @@
-"""Replies that are none: empty, stopped by a content filter, or cut off in their middle."""
+"""Replies that are none: empty, stopped by a content filter, cut off, or one passage repeated."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from langchain_core.messages import AIMessage
 
-from manus.state.errors import ModelRefusedError, ModelUnavailableError
+from manus.state.errors import ModelRefusedError
 from manus.state.messages import has_calls, text_of
 
 CUT_OFF = "cut_off"
@@ -33,6 +35,12 @@ _FILTERED = frozenset(
         "image_safety",
     }
 )
+_TIMES = 8
+_REPEATED = 600
+"""Characters of repetition at a reply's end that are taken for a model that does not stop."""
+_PROBE = 12
+_LONGEST = 2_000
+"""Characters of a passage that is looked for."""
 
 
 def is_empty(message: AIMessage) -> bool:
@@ -54,6 +62,36 @@ def ended_at_limit(message: AIMessage) -> bool:
     return reason_of(message) in _AT_LIMIT
 
 
+def no_answer(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
+    """Why the text of a reply is no answer; None where it may be one.
+
+    A reply with calls is not judged: what is wrong with a call is said of that call.
+    """
+    if has_calls(message):
+        return None
+    if repeats_itself(text_of(message)):
+        return "repeats itself"
+    return "cut off" if ended_at_limit(message) else None
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text ends in one passage over and over: at least 8 times, and 600 characters."""
+    text = text.rstrip()
+    if len(text) < _REPEATED:
+        return False
+    tail = text[-_TIMES * _LONGEST :]
+    probe, place = tail[-_PROBE:], len(tail) - _PROBE
+    for _ in range(_LONGEST):
+        place = tail.rfind(probe, 0, place + _PROBE - 1)
+        period = len(tail) - _PROBE - place
+        size = max(_TIMES * period, _REPEATED)
+        if place < 0 or size > len(tail):
+            return False
+        if tail[-size:-period] == tail[-size + period :]:
+            return True
+    return False
+
+
 def check_filtered(message: AIMessage, *, model: str, address: str) -> None:
     """See that a reply was not stopped by a content filter; what there is of it is not used.
 
@@ -63,38 +101,16 @@ def check_filtered(message: AIMessage, *, model: str, address: str) -> None:
     if reason_of(message) in _FILTERED:
         raise ModelRefusedError(
             f"The content filter of the model server at {address} stopped the reply of `{model}` "
-            f"({reason_of(message)}); put the request in other words, or use another model.",
-            of_request=True,
+            f"({reason_of(message)}); put the request in other words, or use another model."
         )
 
 
-def check_said(message: AIMessage, *, model: str, address: str) -> None:
-    """See that a reply is not empty, once it has been asked for again.
-
-    Raises:
-        ModelUnavailableError: it is.
-    """
-    if not is_empty(message):
-        return
+def empty_sentence(message: AIMessage, *, model: str, address: str) -> str:
+    """What a user reads of a reply that is empty, once it has been asked for again."""
     where = f"The model server at {address} gave an empty reply of `{model}` twice"
     if ended_at_limit(message):
-        raise ModelUnavailableError(
+        return (
             f"{where}: it ended at its length limit before it said anything; set a larger "
             "MANUS_MAX_TOKENS, or less reasoning_effort."
         )
-    raise ModelUnavailableError(f"{where}; try again, or use another model.")
-
-
-def check_whole(message: AIMessage, before: list[AIMessage], *, model: str, address: str) -> None:
-    """See that a streamed reply came to its end. One that did not is asked for again once.
-
-    Some servers never say why a reply ended: the second such reply is taken as it is.
-
-    Raises:
-        ModelUnavailableError: it broke off.
-    """
-    if message.additional_kwargs.get(CUT_OFF) and not before:
-        before.append(message)
-        raise ModelUnavailableError(
-            f"The model server at {address} ended the reply of `{model}` in its middle."
-        )
+    return f"{where}; try again, or use another model."

@@ -2,97 +2,110 @@
 
 from __future__ import annotations
 
+import asyncio
+import email.utils
 import logging
+import math
 import random
+import re
+import time
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
-
-from manus.models.errors import attempts_for, explain, is_never_connected, may_pass
-from manus.models.retry_after import server_wait
-from manus.state.errors import ManusError, ModelError
+from manus.models.error_facts import headers_of, told
+from manus.models.errors import explain
+from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import RetryEvent
 
 log = logging.getLogger("manus")
 
 FIRST_WAIT = 0.5
-FIRST_WAIT_UNCONNECTED = 0.1
-"""Seconds, where nobody listens: a server that comes up is given a moment, no more."""
-LONGEST_WAIT = 60.0
-"""Seconds. A server that asks for a longer wait is not waited for."""
+LONGEST_WAIT = 30.0
+"""Seconds between two tries, unless the server asks for a longer wait."""
+
+T = TypeVar("T")
+_TRUSTED = 2
+"""Tries before which a server's own wait is kept however short it is."""
 
 Tell = Callable[[RetryEvent], None]
 
 
 async def with_retries(
-    ask: Callable[[], Awaitable[AIMessage]], retries: int, names: dict[str, str], tell: Tell | None
-) -> AIMessage:
-    """The reply, asked for again after growing waits, or after those that the server asks for.
+    ask: Callable[[], Awaitable[T]], retry_for: float, names: dict[str, str], tell: Tell | None
+) -> T:
+    """The reply, asked for again for so many seconds after the first failure that may pass.
+
+    The waits grow, or are those that the server asks for. One that asks for a longer wait than
+    there is time is not waited for.
 
     Raises:
-        ModelError: it failed for good.
+        ModelError: it failed for good, or for all that time.
     """
-    failed: list[ManusError] = []
-
-    async def attempt() -> AIMessage:
-        if failed:
-            raise failed.pop()
+    tries, ends = 0, math.inf
+    while True:
         try:
             return await ask()
         except ManusError:
             raise
         except Exception as error:
-            raise explain(error, **names) from error
-
-    try:  # nearly always the first attempt is enough, and needs none of what follows
-        return await attempt()
-    except ManusError as error:
-        failed.append(error)
-    return await _retrying(retries, tell)(attempt)
-
-
-def _retrying(retries: int, tell: Tell | None) -> AsyncRetrying:
-    def enough(state: RetryCallState) -> bool:
-        error = _failure(state)
-        wait = server_wait(_cause(error))
-        too_long = wait is not None and wait > LONGEST_WAIT
-        return too_long or state.attempt_number >= attempts_for(_cause(error), retries + 1)
-
-    def before_sleep(state: RetryCallState) -> None:
-        event = RetryEvent(
-            type="retry",
-            attempt=state.attempt_number,
-            wait=state.next_action.sleep if state.next_action else 0.0,
-            reason=str(_failure(state)),
-        )
-        log.info("model call tried again in %.1f s: %s", event["wait"], event["reason"])
-        if tell is not None:
-            tell(event)
-
-    return AsyncRetrying(
-        retry=retry_if_exception(may_pass),
-        stop=enough,
-        wait=_wait,
-        before_sleep=before_sleep,
-        reraise=True,
-    )
+            failure = explain(error, **names)
+            if not isinstance(failure, ModelUnavailableError):
+                raise failure from error
+            now = time.monotonic()
+            ends = min(ends, now + retry_for)
+            wait = _wait(error, tries)
+            if now + wait > ends:
+                raise failure from error
+        tries += 1
+        _tell_of(failure, tries, wait, ends - now, tell)
+        await asyncio.sleep(wait)
 
 
-def _failure(state: RetryCallState) -> ModelError:
-    return cast(ModelError, state.outcome.exception() if state.outcome else ModelError())
+def _tell_of(
+    failure: ModelUnavailableError, tries: int, wait: float, left: float, tell: Tell | None
+) -> None:
+    log.info("model call tried again in %.1f s, for %.0f s more: %s", wait, left, failure)
+    if tell is not None:
+        said = str(failure)
+        tell(RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=said))
 
 
-def _cause(error: BaseException) -> Exception:
-    return cast(Exception, error.__cause__ or error)
+def _wait(error: BaseException, tries: int) -> float:
+    longest = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
+    own = random.uniform(longest / 2, longest)
+    if asked := server_wait(error):  # a time that is over is no wait
+        asked += random.uniform(0, min(1.0, 0.1 * asked))
+        return asked if tries < _TRUSTED else max(asked, own)
+    return own
 
 
-def _wait(state: RetryCallState) -> float:
-    asked = server_wait(_cause(_failure(state)))
-    if asked:  # nothing, or a time that is over, is no wait: all tries would be made at once
-        return asked + random.uniform(0, 0.1 * asked)
-    unconnected = is_never_connected(_cause(_failure(state)))
-    first = FIRST_WAIT_UNCONNECTED if unconnected else FIRST_WAIT
-    longest = min(LONGEST_WAIT, first * 2 ** (state.attempt_number - 1))
-    return random.uniform(longest / 2, longest)
+def server_wait(error: BaseException) -> float | None:
+    """The seconds that the server asks to wait, in a header or Google's details; None for none."""
+    headers = headers_of(error)
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    given = headers.get("retry-after")
+    if (seconds := _number(given)) is not None:
+        return seconds
+    return _until(given) if given else _google(told(error).get("details"))
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _google(details: Any) -> float | None:
+    found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+    delays = (re.fullmatch(r"(\d+(?:\.\d+)?)s", str(d.get("retryDelay"))) for d in found)
+    return next((float(delay[1]) for delay in delays if delay), None)

@@ -1,91 +1,70 @@
-"""How large a model's context window is: as set, as the server said, or as its name says."""
+"""How large a model's context window is: as set, as learned, as its package or its name says."""
 
 from __future__ import annotations
 
 import re
+from typing import Any, NamedTuple
 
-from manus.models.endpoints import breaker
-from manus.models.model_names import DEFAULT_MODEL
-from manus.nodes.active_run import Running
+from manus.models.model_names import DEFAULT_MODEL, address_of, split_spec
+from manus.models.providers import WINDOWS
 from manus.state.errors import ContextOverflowError
 from manus.state.model_settings import ModelSettings
 
 DEFAULT = 128_000
-_KNOWN = (
-    ("gpt-5", 400_000),
-    ("gpt-4.1", 1_000_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4o", 128_000),
-    ("gpt-4-32k", 32_768),
-    ("gpt-4", 8_192),
-    ("gpt-3.5", 16_385),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("claude", 200_000),
-    ("gemini", 1_000_000),
-    ("deepseek", 64_000),
-    ("qwen2.5", 32_768),
-    ("qwen3", 40_960),
-    ("llama3:", 8_192),
-    ("llama3.", 128_000),
-    ("mistral", 32_768),
-)
 _LEAST = 1_000
 """Tokens that a window is taken to have at least."""
 _UNDER = 0.8
 """Of a request that was refused although the estimate says that it fits."""
-_SAID = (
-    re.compile(
-        r"(?:context|maximum|limit|window|n_ctx)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.IGNORECASE
-    ),
-    re.compile(r"\b(\d[\d,]{3,9}) (?:tokens )?(?:maximum|max\b|context)", re.IGNORECASE),
-)
+_SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
 
 
-def window_of(settings: ModelSettings, running: Running) -> int:
-    """The context window of a model in tokens."""
-    name = settings.model or ""
-    learned = running.windows.get(name or DEFAULT_MODEL)
+class Window(NamedTuple):
+    """A context window in tokens."""
+
+    size: int
+    is_certain: bool
+    """Whether it was set, or named by the server; else it is told from the model's name."""
+
+
+# What servers have said, by address and model: the same for every run of the process.
+_learned: dict[tuple[str, str], Window] = {}
+
+
+def window_of(settings: ModelSettings, model: Any = None) -> Window:
+    """The context window of an endpoint; `model` is its chat model, if there is one yet."""
+    learned = _learned.get(_key(settings))
     if settings.context_window is not None:
-        return min(settings.context_window, learned or settings.context_window)
+        least = min(settings.context_window, learned.size if learned else settings.context_window)
+        return Window(least, is_certain=True)
     if learned is not None:
         return learned
-    bare = name.rpartition("/")[2].lower()
-    bare = bare.partition(":")[2] if bare.partition(":")[0] in _PREFIXES else bare
-    return next((size for begin, size in _KNOWN if bare.startswith(begin)), DEFAULT)
+    profile = getattr(model, "profile", None) or {}
+    if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
+        return Window(size, is_certain=False)
+    name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
+    known = (size for begin, size in WINDOWS if name.startswith(begin))
+    return Window(next(known, DEFAULT), is_certain=False)
 
 
-def window_for(running: Running, role: str) -> int:
-    """The context window of the endpoint of a role that is asked first as things are now."""
-    return window_of(endpoint_for(running, role), running)
-
-
-def endpoint_for(running: Running, role: str) -> ModelSettings:
-    """The endpoint of a role that is asked first as things are now."""
-    return breaker.usable(running.model_settings(role).with_fallbacks())[0]
-
-
-_PREFIXES = ("openai", "azure", "anthropic", "google", "bedrock")
-
-
-def said_window(text: str) -> int | None:
-    """The window that a server names when it refuses a request as too large."""
-    found = (said.search(text) for said in _SAID)
-    size = next((int(one[1].replace(",", "")) for one in found if one), 0)
-    return size if size >= 1_000 else None
-
-
-def learn_window(running: Running, error: ContextOverflowError, size: float) -> None:
+def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
     """Remember how large a window is whose server refused a request of about so many tokens.
 
     As the server named it, but less than the estimate of a request that was too large; where it
     named none, half of that.
     """
-    model, said = error.model or DEFAULT_MODEL, said_window(str(error))
-    if said is not None and said <= size:
-        running.named_windows.add(model)
-        running.windows[model] = said
-        return
-    running.named_windows.discard(model)
-    running.windows[model] = max(round(size / 2 if said is None else _UNDER * size), _LEAST)
+    found = _SAID.search(str(error))
+    said = int(found[1].replace(",", "")) if found else 0
+    if _LEAST <= said <= size:
+        _learned[_key(settings)] = Window(said, is_certain=True)
+    else:
+        guess = _UNDER * size if said >= _LEAST else size / 2
+        _learned[_key(settings)] = Window(max(round(guess), _LEAST), is_certain=False)
+
+
+def forget_windows() -> None:
+    """Know nothing of any server: for tests, whose servers follow one another at one address."""
+    _learned.clear()
+
+
+def _key(settings: ModelSettings) -> tuple[str, str]:
+    return address_of(settings), settings.model or DEFAULT_MODEL

@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import json
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_openai.chat_models._compat import _convert_from_v1_to_chat_completions
-from langchain_openai.chat_models.base import _convert_message_to_dict
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 
-from manus.models.origins import Back, is_foreign
-from manus.models.sealed import excuse, put_back
-from manus.models.thoughts import IN_TEXT, REASONING, THOUGHT_AS
+from manus.models.reasoning import EXTRA, IN_TEXT, REASONING, THOUGHT_AS, is_foreign, put_back
 from manus.state.messages import calls_of
 
+SEND_REASONING = "send_reasoning"
+"""An argument of a model's call: how what the model thought goes back (`Back`)."""
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""What Google takes for the signature of a call that another model has made:
+ai.google.dev/gemini-api/docs/thought-signatures."""
+
+
+class Back(NamedTuple):
+    """How thoughts go back to a compatible server: an argument of the model's call."""
+
+    origin: str = ""
+    text: bool = False
+    """What can be read, of every message of the assistant."""
+    as_given: bool = False
+    """Under the name that the server has for it, not as `reasoning_content`."""
+    sealed: bool = True
+    """What is signed or encrypted, to the endpoint that gave it."""
+    excused: bool = False
+    """Calls that have no signature say so."""
 
 
 def encode(value: Any) -> bytes:
@@ -68,7 +88,7 @@ def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
     if back.sealed and not foreign:
         put_back(form, message)
     if back.excused:
-        excuse(form)
+        _excuse(form)
 
 
 def _add_words(form: dict[str, Any], name: str, words: str) -> None:
@@ -78,6 +98,13 @@ def _add_words(form: dict[str, Any], name: str, words: str) -> None:
         form[name] = words
 
 
+def _excuse(form: dict[str, Any]) -> None:
+    """Say of calls that none of them has a signature; of those side by side the first has one."""
+    calls = form.get("tool_calls")
+    if calls and not any(EXTRA in call for call in calls):
+        calls[0][EXTRA] = {"google": {"thought_signature": NO_SIGNATURE}}
+
+
 def wire_form(message: BaseMessage) -> dict[str, Any]:
     """A message as the chat completions protocol has it.
 
@@ -85,20 +112,40 @@ def wire_form(message: BaseMessage) -> dict[str, Any]:
     their prompt template, and refuse the whole history for one malformed call.
     """
     if isinstance(message, AIMessage):
-        message = _convert_from_v1_to_chat_completions(message)
-    form: dict[str, Any] = _convert_message_to_dict(message)
-    if isinstance(message, AIMessage) and message.invalid_tool_calls:
-        for call in form["tool_calls"][len(message.tool_calls) :]:
-            raw = call["function"]["arguments"]
-            call["function"]["arguments"] = json.dumps({"malformed_arguments": raw})
-        kinds = [*message.tool_calls, *message.invalid_tool_calls]
-        places = [next(i for i, c in enumerate(kinds) if c is call) for call in calls_of(message)]
-        form["tool_calls"] = [form["tool_calls"][place] for place in places]
-    if isinstance(message, AIMessage) and isinstance(message.content, list):
-        form["content"] = _texts(message.content) or (None if form.get("tool_calls") else "")
-    if isinstance(message, ToolMessage) and isinstance(message.content, list):
-        form["content"] = f"{message.text}\n{IMAGE_FOLLOWS}"
+        return _assistant(message)
+    if isinstance(message, ToolMessage):
+        image = isinstance(message.content, list)
+        text = f"{message.text}\n{IMAGE_FOLLOWS}" if image else message.content
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    if isinstance(message.content, str) and message.type in ("human", "system"):
+        role = {"human": "user", "system": "system"}[message.type]
+        named = {"name": message.name} if message.name else {}
+        return {"role": role, "content": message.content, **named}
+    form = convert_to_openai_messages(message)
+    assert isinstance(form, dict)
     return form
+
+
+def _assistant(message: AIMessage) -> dict[str, Any]:
+    calls = [
+        {
+            "type": "function",
+            "id": call["id"],
+            "function": {"name": call["name"], "arguments": _arguments(call["args"])},
+        }
+        for call in calls_of(message)
+    ]
+    content: Any = message.content
+    if isinstance(content, list):
+        content = _texts(content)
+    form = {"role": "assistant", "content": content or (None if calls else "")}
+    return {**form, "tool_calls": calls} if calls else form
+
+
+def _arguments(args: Any) -> str:
+    if not isinstance(args, dict):
+        args = {"malformed_arguments": args or ""}
+    return json.dumps(args, ensure_ascii=False)
 
 
 def _texts(blocks: list[Any]) -> list[dict[str, str]]:

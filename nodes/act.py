@@ -34,7 +34,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     key = info.task_id if info is not None else task["id"]
     try:
         with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
-            running.purse.recall(meter.lines)
+            for line in meter.lines:  # of an attempt that a crash broke off
+                running.budget.record(line)
             outcome = await call_tool(
                 task,
                 session=running.session,

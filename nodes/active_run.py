@@ -11,14 +11,12 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
-from manus.models.factory import build_model
+from manus.models.budget import RunBudget
+from manus.models.client import ModelClient
 from manus.models.prices import check_prices
-from manus.models.purse import Purse
 from manus.models.recording import Recorder
-from manus.models.tokens import Calibration
 from manus.state.budget import Budget
 from manus.state.context import Context
 from manus.state.model_settings import ModelSettings
@@ -46,26 +44,22 @@ class Running:
     session: Session
     catalog: Catalog
     recorder: Recorder | None = None
-    purse: Purse = field(default_factory=lambda: Purse(Budget()))
-    """What it may still spend on its model."""
-    calibration: dict[str, Calibration] = field(default_factory=dict)
-    """What estimates of tokens are multiplied by, by model."""
-    windows: dict[str, int] = field(default_factory=dict)
-    """Context windows that servers have told of, by model."""
-    named_windows: set[str] = field(default_factory=set)
-    """Models whose server has named its window; the others' were told from what it refused."""
-    _models: dict[tuple[str, ModelSettings], BaseChatModel] = field(default_factory=dict)
+    budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
+    """What it may use, and has used."""
+    client: ModelClient = field(init=False)
+    """Asks its models."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make the client of these settings."""
+        root = self.session.workspace.root
+        price_of = self.settings.price_of
+        self.client = ModelClient(self.model_settings, price_of, root, self.budget, self.recorder)
 
     @property
     def max_steps(self) -> int:
         """The step budget: the context's, else the settings', else the profile's."""
         return self.context.max_steps or self.settings.max_steps or self.profile.max_steps
-
-    @property
-    def budget(self) -> Budget:
-        """The limits of the run as they are now: the context's, else the settings'."""
-        return self.purse.budget
 
     @property
     def max_observe(self) -> int:
@@ -92,17 +86,6 @@ class Running:
     def sees(self) -> bool:
         """Whether pictures reach a model that sees them."""
         return self.model_settings(self.role_for(pictures=True)).vision
-
-    async def model(self, role: str) -> BaseChatModel:
-        """The chat model of a role, built when it is first asked for."""
-        return await self.model_at(role, self.model_settings(role).with_fallbacks()[0])
-
-    async def model_at(self, role: str, endpoint: ModelSettings) -> BaseChatModel:
-        """The chat model of a role at an endpoint: its own, or one of its fallbacks."""
-        key = (role, endpoint)
-        if key not in self._models:
-            self._models[key] = await build_model(endpoint, self.session.workspace.root)
-        return self._models[key]
 
 
 class Alive:
@@ -139,15 +122,15 @@ async def open_run(
     """Open what a run needs. `durable`: it can be resumed in another process.
 
     What a run that `waited` for a person kept open is there again. A run inside another one shares
-    its settings, models and recording, and has a session of its own; `share_of` names the share
-    of its budget.
+    its settings, models, recording and budget, and has a session of its own; `share_of` names the
+    plan step that it is.
 
     Raises:
         SettingsError, UsageError: settings or workspace do not fit.
     """
-    made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
-    if parent is not None and share_of is not None:
-        made.purse.draw_on(parent.purse, share_of)
+    made = await asyncio.to_thread(
+        _build, key, profile, context, durable, parent, waited, share_of or ""
+    )
     if waited is not None and waited.session is not made.session:
         await waited.session.close()
     made.session.waiting = False
@@ -162,6 +145,7 @@ def _build(
     durable: bool,
     parent: Running | None,
     waited: Running | None,
+    name: str,
 ) -> Running:
     settings = parent.settings if parent is not None else load_settings(os.environ)
     check_prices(settings, context, profile.role)
@@ -175,12 +159,15 @@ def _build(
         session = Session(workspace, journal=journal, archive=archive)
     session.profile, session.context, session.settings = profile, context, settings
     catalog = build_catalog(profile.tools, session)
-    models = parent._models if parent is not None else {}
     recorder = _recorder(context, workspace, parent or waited)
-    made = Running(profile, context, settings, session, catalog, recorder, _models=models)
-    made.purse = Purse(context.budget.over(settings.budget))
+    if parent is None:
+        budget = RunBudget(context.budget.over(settings.budget))
+    else:
+        budget = RunBudget(context.budget, parent.budget, name)
+    made = Running(profile, context, settings, session, catalog, recorder, budget=budget)
     if parent is not None:
-        made.calibration = parent.calibration
+        made.client.built = parent.client.built
+        made.client.calibration = parent.client.calibration
     return made
 
 

@@ -12,8 +12,8 @@ from langgraph.runtime import Runtime
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.planning.run_plan_step import run_plan_step
 from manus.nodes.planning.scheduling import choose_steps
-from manus.nodes.turn.stop_conditions import budget_used_up
 from manus.state.agent import Usage
+from manus.state.budget import budget_used_up
 from manus.state.context import Context
 from manus.state.events import PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
@@ -53,9 +53,9 @@ def take_steps(state: FlowState, running: Running, exclusive: Collection[str], e
     """
     seconds = running.session.lap()
     usage: Usage = {**state["usage"], "seconds": state["usage"]["seconds"] + seconds}
-    running.purse.sync(usage)
+    running.budget.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
-    if (over := budget_used_up(running.budget, usage)) is not None:
+    if (over := budget_used_up(running.budget.limits, usage)) is not None:
         return {**update, "run": {**state["run"], "over": over}}
     plan, began = state["plan"], time.time_ns() - _TICK
     most = 0 if can_revise(state) else running.context.max_parallel_steps

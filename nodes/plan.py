@@ -15,12 +15,13 @@ from manus.nodes.active_run import Running, running_of
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, with_executors
 from manus.nodes.planning.summary import without_model
-from manus.nodes.turn.stop_conditions import budget_used_up
+from manus.nodes.turn.model_away import waits_for_model
 from manus.nodes.turn.usage_recorder import Meter, metered
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason, no_usage
+from manus.state.budget import budget_used_up
 from manus.state.context import Context
-from manus.state.errors import ManusError
+from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState
 from manus.state.messages import last_request, text_of
@@ -44,9 +45,12 @@ async def plan(
     if not new and state["run"]["approval"] == "wanted":
         return _approved(state, running, emit)
     with metered(running, runtime) as meter:
-        if new:
-            return await _make(state, running, executors, meter, emit)
-        return await _revise(state, running, executors, meter, emit)
+        try:
+            if new:
+                return await _make(state, running, executors, meter, emit)
+            return await _revise(state, running, executors, meter, emit)
+        except ModelUnavailableError as error:
+            raise waits_for_model(error, running, config) from error
 
 
 def is_new(state: FlowState) -> bool:
@@ -63,7 +67,7 @@ async def _make(
     """A plan for the newest request; the one before it is put with the earlier ones."""
     emit(StatusEvent(type="status", status="running", stop_reason=None))
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
-    running.purse.sync(no_usage(), meter.lines)
+    running.budget.sync(no_usage(), meter.lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
     begun = {**_begin(state, running, executors), "plans": earlier}
@@ -75,6 +79,8 @@ async def _make(
     question = ephemeral(prompts.PLAN_NOW)
     try:
         made = await ask_planner(state, running, executors, question, make, emit)
+    except ModelUnavailableError:
+        raise
     except ManusError as error:
         usage = meter.usage(running.session.lap())
         ended = _ended("error", str(error), emit)
@@ -148,7 +154,7 @@ async def _revise(
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     present, used = state["plan"], state["usage"]
-    running.purse.sync(used, meter.lines)
+    running.budget.sync(used, meter.lines)
     update: Update = {
         "run": _run_after(state, approve=running.context.approve_plan),
         "status": "thinking",
@@ -159,9 +165,11 @@ async def _revise(
 
     revised = None
     try:
-        if budget_used_up(running.budget, used) is None:
+        if budget_used_up(running.budget.limits, used) is None:
             question = HumanMessage(_question(state))
             revised = await ask_planner(state, running, executors, question, make, emit)
+    except ModelUnavailableError:
+        raise
     except ManusError as error:
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
         spent = add_usage(meter.usage(running.session.lap()), detailed(present))

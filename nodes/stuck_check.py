@@ -16,14 +16,13 @@ from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, 
 from manus.nodes.turn.results import output_of, results_of
 from manus.nodes.turn.stop_conditions import (
     Facts,
-    budget_used_up,
-    ending_limits,
     ending_of,
     status_after,
 )
 from manus.nodes.turn.usage_recorder import by_tools
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run, Usage
+from manus.state.budget import budget_used_up, ending_limits
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
@@ -119,7 +118,7 @@ def facts_of(
         text_ends=context.text_reply == "finish" and "closing" not in run,
         step=run["step"],
         max_steps=run["max_steps"],
-        budget=run.get("closing") or budget_used_up(ending_limits(running.budget), usage),
+        budget=run.get("closing") or budget_used_up(ending_limits(running.budget.limits), usage),
         stuck=loop is not None and loop["measure"] == "ask",
     )
 

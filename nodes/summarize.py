@@ -10,13 +10,12 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from manus.models.client import complete
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.large import fitted_question
 from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
-from manus.nodes.turn.stop_conditions import budget_used_up, ending_limits
 from manus.nodes.turn.usage_recorder import metered
 from manus.prompts import flow as prompts
+from manus.state.budget import budget_used_up, ending_limits
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
@@ -38,7 +37,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     tell = runtime.stream_writer
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     with metered(running, runtime) as meter:
-        running.purse.sync(state["usage"], meter.lines)
+        running.budget.sync(state["usage"], meter.lines)
         text = await _summary(state, running, tell)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
@@ -60,7 +59,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
 
 async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     plan = state["plan"]
-    budget, used = running.budget, running.purse.used
+    budget, used = running.budget.limits, running.budget.used
     if budget_used_up(ending_limits(budget), used):
         return without_model(plan)
     left = None if budget.seconds is None else budget.seconds - used["seconds"]
@@ -73,7 +72,7 @@ async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     )
     try:
         async with asyncio.timeout(left):
-            reply = await complete(running, ROLE, messages, tell=tell)
+            reply = await running.client.complete(ROLE, messages, tell=tell)
     except (BudgetError, TimeoutError):
         return without_model(plan)
     except ManusError as error:

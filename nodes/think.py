@@ -10,11 +10,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.client import Reply
+from manus.models.reply import Reply
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.turn.browser_context import look
-from manus.nodes.turn.final_answer import kept_for_last_word, last_call, nearly_used_up
+from manus.nodes.turn.final_answer import last_call, nearly_used_up
 from manus.nodes.turn.history_repair import mend, replacing
+from manus.nodes.turn.model_away import waits_for_model
 from manus.nodes.turn.model_turn import Talk
 from manus.nodes.turn.own_plan import plan_notes
 from manus.nodes.turn.reply import prepared
@@ -24,7 +25,7 @@ from manus.nodes.turn.usage_recorder import Meter, metered
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Run, Usage
 from manus.state.context import Context, ToolChoice
-from manus.state.errors import BudgetError, ManusError
+from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, text_of
 from manus.state.usage import by_step, spent_so_far, with_spending
@@ -39,22 +40,23 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     with metered(running, runtime, step=begun["run"]["step"]) as meter:
-        return await _think(state, begun, running, meter, runtime.stream_writer)
+        try:
+            return await _think(state, begun, running, meter, runtime.stream_writer)
+        except ModelUnavailableError as error:
+            raise waits_for_model(error, running, config) from error
 
 
 async def _think(
     state: AgentState, begun: AgentState, running: Running, meter: Meter, tell: Any
 ) -> Update:
     run, usage = begun["run"], begun["usage"]
-    running.purse.sync(usage, meter.lines)
+    running.budget.sync(usage, meter.lines)
     _tell_beginning(run, usage, tell)
     mended = mend(state.get("messages", []), running.session.journal.answer_to)
     history = mended or state.get("messages", [])
     plan_note, begun_plan = plan_notes(state, running.profile)
-    purse = running.purse
-    purse.keep(kept_for_last_word(purse.budget, purse.used, history))
     loop = begun.get("loop", state.get("loop"))
-    choice, budget_note = closing_choice(running, run, running.purse.used, history)
+    choice, budget_note = closing_choice(running, run, running.budget.used, history)
     seen, images = await look(running, history)
     told = notes_for(run, loop, running.context.tool_choice)
     notes = [*seen, *plan_note, *budget_note, *told]
@@ -62,6 +64,8 @@ async def _think(
     writes = replacing(state.get("messages", []), mended)
     try:
         reply = await talk.ask(notes, choice, images)
+    except ModelUnavailableError:
+        raise
     except ManusError as error:
         spent = accounted(begun, running, meter)
         earlier = state.get("spent", []) if "spent" not in begun else []
@@ -72,7 +76,6 @@ async def _think(
         return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
     spent = accounted(begun, running, meter)
     message = prepared(reply.message, talk.history, run, choice)
-    purse.keep(kept_for_last_word(purse.budget, purse.used, [message]))
     tell(_thought(run, message, reply, spent["usage"]))
     if has_calls(message):
         tell(StatusEvent(type="status", status="executing", stop_reason=None))
@@ -97,7 +100,7 @@ def closing_choice(
 
     The last call that a budget allows is noted in the run, and has no tools.
     """
-    budget, choice = running.budget, running.context.tool_choice
+    budget, choice = running.budget.limits, running.context.tool_choice
     if budget.tool_calls is not None:
         run["calls_left"] = max(0, budget.tool_calls - usage["tool_calls"])
     if over := last_call(budget, usage, history):

@@ -160,3 +160,19 @@ OUTCOME_LOST = (
     "This call was under way when the run was interrupted; what came of it is not known, and it "
     "was not executed again. Look at what is there before you decide to repeat it."
 )
+
+SHORTER = (
+    "Your last reply was cut off at its length limit, or said the same over and over, and was "
+    "thrown away. Reply once more, in at most half the length; put long content into a file."
+)
+
+NO_ANSWER = {
+    "cut off": (
+        "The model's reply was cut off at its length limit, twice; set a larger MANUS_MAX_TOKENS, "
+        "or ask for less at once."
+    ),
+    "repeats itself": (
+        "The model's reply repeats one passage over and over, twice; use another model, or a "
+        "temperature that suits it."
+    ),
+}

@@ -6,8 +6,9 @@ ManusError
 │   └── ThreadBusyError        the thread is being worked on by another run
 ├── StorageError               checkpoints cannot be read or written
 ├── ModelError                 a model call failed for good
-│   ├── ModelUnavailableError  it may pass (429, 5xx, connection, time-out); retried first
+│   ├── ModelUnavailableError  the server is away (429, 5xx, connection, silence); waited for first
 │   ├── ModelRefusedError      it will not pass: key, model name, request
+│   ├── ModelReplyError        its reply is none: empty, cut off, one passage over and over
 │   ├── ContextOverflowError   the request is larger than the model's window
 │   ├── BudgetError            the run's budget has no room for the call
 │   └── ReplayMismatchError    a recording does not know this conversation
@@ -48,19 +49,15 @@ class ModelError(ManusError):
 
 
 class ModelUnavailableError(ModelError):
-    """The endpoint did not answer after every retry."""
+    """The server was away for all the time that it is waited for; it may be there again later."""
 
 
 class ModelRefusedError(ModelError):
-    """The endpoint refused: key, model name or request.
+    """The endpoint refused: key, model name or request."""
 
-    Attributes:
-        of_request: It is about the one request, its form or its content: another may be answered.
-    """
 
-    def __init__(self, said: str = "", *, of_request: bool = False) -> None:
-        super().__init__(said)
-        self.of_request = of_request
+class ModelReplyError(ModelError):
+    """What came is no reply to go on with, also when it was asked for once more."""
 
 
 class ContextOverflowError(ModelError):
@@ -76,7 +73,7 @@ class ContextOverflowError(ModelError):
 
 
 class BudgetError(ModelError):
-    """The run's budget, or a step's share of it, has no room for another model call.
+    """The run's budget has no room for another model call.
 
     Attributes:
         over: The budget that has none, in words.

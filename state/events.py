@@ -69,6 +69,8 @@ class RetryEvent(TypedDict):
     type: Literal["retry"]
     attempt: int
     wait: float
+    left: NotRequired[float]
+    """Seconds for which it is still tried."""
     reason: str
 
 

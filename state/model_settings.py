@@ -37,18 +37,20 @@ class ModelSettings(BaseModel):
     send_reasoning: bool | None = None
     """Whether a compatible server is sent back what its model thought. Unset: what is signed or
     encrypted always (`reasoning_details`, signatures of calls), the words themselves
-    (`reasoning_content`) once the server has said that they must be."""
+    (`reasoning_content`) to the servers that are known to want them (DeepSeek, Moonshot)."""
     timeout: float = Field(120.0, gt=0)
-    """For connecting and between two pieces of a reply, not for a whole reply."""
-    retries: int = Field(5, ge=0)
-    """Further tries of a call whose failure may pass."""
+    """Silence: before a reply begins and between two pieces of it. Not for a whole reply."""
+    retry_for: float = Field(300.0, ge=0)
+    """For which a server that is away (no connection, 429, 5xx, silence) is tried again; then the
+    run stops, and `manus resume` goes on with it. 0: not at all."""
     vision: bool = True
     """Whether the model sees images; if not they are left out with a line that says so."""
-    tool_calling: Literal["auto", "native", "prompted"] = "auto"
-    """`prompted`: tools are described in the prompt and calls read from the text; `auto`: only once
-    the server has said that the model has no tools."""
+    tool_calling: Literal["native", "prompted"] = "native"
+    """`prompted`: tools are described in the prompt and calls read from the text, for models that
+    have none."""
     context_window: int | None = Field(None, ge=1000)
-    """Told from the model's name where it is known, else 128,000, until the server says better."""
+    """Input tokens. Unset: as the model's package says, else as its name does, else 128,000, until
+    the server says better."""
     api_version: str | None = None
     """Azure OpenAI only."""
     fallback: tuple[ModelSettings, ...] = ()
@@ -124,11 +126,6 @@ class Price(BaseModel):
         given = (input_tokens - cached - written) * self.input
         given += cached * self._or_input(self.cached) + written * self._or_input(self.cache_write)
         return (given + output_tokens * self.output) / 1_000_000
-
-    def most(self, input_tokens: int, output_tokens: int) -> float:
-        """What a call costs at most, whatever the provider does with its cache."""
-        dearest = max(self.input, self._or_input(self.cached), self._or_input(self.cache_write))
-        return (input_tokens * dearest + output_tokens * self.output) / 1_000_000
 
     def _or_input(self, price: float | None) -> float:
         return self.input if price is None else price

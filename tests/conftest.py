@@ -35,5 +35,6 @@ def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     """No setting from outside, and a data folder of its own, for each test."""
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         monkeypatch.delenv(name)
+    monkeypatch.setenv("MANUS_RETRY_FOR", "3")  # nobody waits for minutes here
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home" / name.lower()))

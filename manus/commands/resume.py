@@ -61,7 +61,7 @@ async def _prepare(
 
     from manus.conduct import Job, Nothing
     from manus.configuration import check_model, check_workspace, main_model, read_context
-    from manus.graph.outcome import is_over, outcome_of
+    from manus.graph.outcome import is_of_model, is_over, outcome_of
     from manus.graphs import build
     from manus.questions import match_answers
     from manus.threads import config_of, get_thread
@@ -78,10 +78,12 @@ async def _prepare(
     given: Any = Command(resume=answers) if answers else None
     if has_ended:
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
-    if has_ended or (outcome.questions and given is None and not context.interactive):
+    # a run whose model was away is asked nothing: it tries again
+    asks = outcome.questions and not all(map(is_of_model, outcome.questions))
+    if has_ended or (asks and given is None and not context.interactive):
         return Nothing(outcome, thread.workspace or settings.workspace)
     check_model(main_model(settings, context.model))
     place = await asyncio.to_thread(check_workspace, settings, context)
     context = context.model_copy(update={"workspace": str(place)})
-    pending = outcome if outcome.questions and given is None else None
+    pending = outcome if asks and given is None else None
     return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)

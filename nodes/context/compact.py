@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from manus.models.client import Tell
+from manus.models.retry import Tell
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import Cut, archived, cut_of, turns_of, writes_of
 from manus.nodes.context.limits import Limits, limits_of
@@ -67,7 +67,7 @@ class Compactor:
         """About how many tokens a message has, as this model's server counts them."""
         if self._limits is None:  # most steps ask for none
             self._limits = limits_of(self._history, self._space.room)
-        return self._space.calibration.factor * self._limits.size(message, self._space.provider)
+        return self._space.calibration.factor * self._limits.size(message)
 
     async def compact(self, request_id: str, *, done: int, tight: bool = False) -> Compacted | None:
         """The history with older turns replaced by notes; None if nothing can be taken out.

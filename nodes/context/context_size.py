@@ -7,14 +7,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
-from manus.models.sealed import SEALED, length_of
-from manus.models.thoughts import words_sent
+from manus.models.tokens import TOKENS
 from manus.state.agent import Compaction
 from manus.state.messages import calls_of
 
-TOKENS = "tokens"
-"""In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
-where the server reports none."""
 _IMAGE = 2_000
 _AROUND = 40
 
@@ -56,8 +52,7 @@ def most(message: BaseMessage) -> float:
     content, around = message.content, _AROUND
     if isinstance(message, AIMessage):
         around += sum(_AROUND + len(str(call["args"])) for call in calls_of(message))
-        around += len(words_sent(message))
-        around += sum(length_of(message.additional_kwargs.get(name)) for name in SEALED)
+        around += len(str(message.additional_kwargs))
     if isinstance(content, str):
         return len(content) + around
     return sum(map(_length, content)) + _IMAGE * len(content) + around
@@ -65,4 +60,4 @@ def most(message: BaseMessage) -> float:
 
 def _length(block: Any) -> int:
     is_image = isinstance(block, dict) and block.get("type") in ("image", "image_url")
-    return 0 if is_image else length_of(block)
+    return 0 if is_image else len(str(block))

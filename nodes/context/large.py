@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from manus.models.tokens import estimate_text
-from manus.models.windows import window_for
 from manus.nodes.active_run import Running
 from manus.nodes.context.limits import USER, limits_of
 from manus.nodes.context.short_arguments import short_arguments
@@ -39,7 +38,7 @@ async def fitted(
 
 async def fitted_question(running: Running, role: str, *messages: BaseMessage) -> list[BaseMessage]:
     """As `fitted`, for a request that is one question."""
-    return await fitted(running, messages, window_for(running, role), user=_QUESTION)
+    return await fitted(running, messages, running.client.window(role).size, user=_QUESTION)
 
 
 async def _fitted(message: M, limit: float, running: Running) -> M:

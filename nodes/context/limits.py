@@ -48,15 +48,15 @@ class Limits:
             return self.user if is_large else None
         return self.parts.get(id(message))
 
-    def size(self, message: BaseMessage, provider: str) -> float:
+    def size(self, message: BaseMessage) -> float:
         """About how many tokens a message has as it is shown."""
         limit = self.over(message)
         if limit is None:
-            return estimate_message(message, provider)
+            return estimate_message(message)
         if isinstance(message, HumanMessage):
             return limit
         left_out = sum(max(0.0, size - limit) for size in _parts(message))
-        return max(estimate_message(message, provider) - left_out, 0.0)
+        return max(estimate_message(message) - left_out, 0.0)
 
 
 def limits_of(messages: Sequence[BaseMessage], room: float, user: float = USER) -> Limits:

@@ -35,7 +35,7 @@ def overflows(space: Space, request: Sequence[BaseMessage], most: float) -> bool
     """Whether a request is larger than a window that is known; it has `most` tokens at most."""
     if not space.is_certain or most <= space.window:
         return False
-    sizes = (estimate_message(message, space.provider) for message in request[1:])
+    sizes = (estimate_message(message) for message in request[1:])
     return space.fixed + space.calibration.factor * sum(sizes) > _SURE * space.window
 
 
@@ -46,7 +46,7 @@ def too_large(
 
     `error` is that of the server, if it was asked; `request` what it was or would be asked.
     """
-    sizes = [(m, estimate_message(m, space.provider)) for m in request[1:]]
+    sizes = [(m, estimate_message(m)) for m in request[1:]]
     said = sum(size for m, size in sizes[:-1] if isinstance(m, HumanMessage))
     parts = {
         "the system prompt": space.prompt,

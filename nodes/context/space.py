@@ -8,11 +8,9 @@ from functools import lru_cache
 
 from manus.models.model_names import DEFAULT_MODEL
 from manus.models.tokens import Calibration, estimate_text, estimate_tools
-from manus.models.windows import endpoint_for, window_of
 from manus.nodes.active_run import Running
 from manus.prompts import agent as prompts
 from manus.prompts.compaction import with_instructions
-from manus.state.model_settings import provider_of
 
 _AROUND = 7
 """Tokens around the system prompt and the request."""
@@ -26,7 +24,6 @@ class Space:
 
     model: str
     """As errors call it."""
-    provider: str
     window: int
     is_certain: bool
     """Whether the window was set, or named by the server; else it is told from the model's name."""
@@ -56,18 +53,16 @@ def space_of(
     running: Running, role: str, workspace: str, instructions: Sequence[str] = ()
 ) -> Space:
     """The space of a request to the model of a role, as things are now."""
-    endpoint = endpoint_for(running, role)
-    model = endpoint.model or ""
-    is_named = (model or DEFAULT_MODEL) in running.named_windows
+    endpoint, window = running.client.endpoint(role), running.client.window(role)
+    model = endpoint.model or DEFAULT_MODEL
     text = prompts.system_prompt(running.profile.system_prompt, workspace)
     return Space(
-        model=model or DEFAULT_MODEL,
-        provider=provider_of(model),
-        window=window_of(endpoint, running),
-        is_certain=endpoint.context_window is not None or is_named,
+        model=model,
+        window=window.size,
+        is_certain=window.is_certain,
         prompt=_AROUND + _tokens(with_instructions(text, instructions)),
         tools=estimate_tools(running.catalog.schemas()),
-        calibration=running.calibration.get(model) or Calibration(),
+        calibration=running.client.calibration.get(model) or Calibration(),
         reply=endpoint.max_tokens or 0,
     )
 

@@ -9,9 +9,8 @@ from itertools import accumulate
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from manus.models.client import Tell, complete
+from manus.models.retry import Tell
 from manus.models.tokens import estimate_message, estimate_request, estimate_text
-from manus.models.windows import learn_window, window_for
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import turns_of, who, whole_text
 from manus.nodes.context.instructions import still_held
@@ -74,7 +73,7 @@ class NoteTaker:
 
     def _chunk(self) -> float:
         """Tokens of messages that one request to the summarizer has at most."""
-        return min(_CHUNK, max(_LEAST_CHUNK, _PART * window_for(self._running, ROLE)))
+        return min(_CHUNK, max(_LEAST_CHUNK, _PART * self._running.client.window(ROLE).size))
 
     async def _written(
         self, lines: list[str], part: Sequence[AnyMessage], first: int, known: Sequence[int]
@@ -101,7 +100,7 @@ class NoteTaker:
         known, examined = before["instructions"], before["examined"]
         users = [m for m in history if isinstance(m, HumanMessage)]
         while fresh := [m for m in since(users, examined) if isinstance(m, HumanMessage)]:
-            part = _as_many(fresh, _PART * window_for(self._running, ROLE))
+            part = _as_many(fresh, _PART * self._running.client.window(ROLE).size)
             reply = await self._found_in(part, known)
             if not reply:
                 break
@@ -112,7 +111,7 @@ class NoteTaker:
     async def _found_in(self, said: Sequence[HumanMessage], known: list[str]) -> str:
         """What the model finds in what the user said; nothing if it fails."""
         for _ in range(_TRIES):
-            room = _PART * window_for(self._running, ROLE)
+            room = _PART * self._running.client.window(ROLE).size
             shown = map(text_of, await fitted(self._running, said, room, user=1.0))
             with suppress(ContextOverflowError):
                 question = prompts.said_since(known, "\n\n".join(shown))
@@ -127,9 +126,9 @@ class NoteTaker:
         """
         request = [SystemMessage(system), HumanMessage(question)]
         try:
-            reply = await complete(self._running, ROLE, request, tell=self._tell, quiet=True)
+            reply = await self._running.client.complete(ROLE, request, tell=self._tell, quiet=True)
         except ContextOverflowError as error:
-            learn_window(self._running, error, estimate_request(request))
+            self._running.client.learn_window(ROLE, error, estimate_request(request))
             raise
         except ManusError as error:
             log.info("no notes by the model: %s", error)

@@ -14,9 +14,8 @@ from langchain_core.messages import (
 )
 from pydantic import ValidationError
 
-from manus.models.client import complete
-from manus.models.malformed import with_malformed
 from manus.models.recording import ephemeral
+from manus.models.tool_calls import with_malformed
 from manus.nodes.active_run import Running
 from manus.nodes.context.large import fitted_question
 from manus.nodes.turn.calls import explain_malformed
@@ -67,7 +66,9 @@ async def ask_planner(
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
         try:
-            reply = await complete(running, ROLE, asked, tools=tools, tool_choice=choice, tell=emit)
+            reply = await running.client.complete(
+                ROLE, asked, tools=tools, tool_choice=choice, tell=emit
+            )
         except BudgetError:
             return None
         message = _identified(with_malformed(reply.message), attempt)

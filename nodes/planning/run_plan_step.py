@@ -14,9 +14,8 @@ from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import SHARE, Running
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned
-from manus.nodes.turn.stop_conditions import limits_of
 from manus.state.agent import Usage, no_usage
-from manus.state.budget import Budget
+from manus.state.budget import Budget, limits_of
 from manus.state.context import Context
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
@@ -58,7 +57,7 @@ async def run_plan_step(
     """
     values: dict[str, Any] = {}
     problem, who = "", str(task["step"])
-    left = budget_left(running.budget, running.purse.used)
+    left = budget_left(running.budget.limits, running.budget.used)
     try:
         async with asyncio.timeout(left.seconds) as clock:
             await _stream(task, running, executor, runtime, config, left, values)
@@ -73,9 +72,8 @@ async def run_plan_step(
         log.info("step %s of the plan broke off", who, exc_info=error)
         problem = _said(error)
     usage = cast(Usage, values.get("usage") or no_usage())
-    if problem and (known := running.purse.used_by(who)) is not None:
+    if problem and (known := running.budget.used_by(who)) is not None:
         usage = calls_of_models(known, usage)  # with the calls that were under way
-    running.purse.close(who, usage)
     files = await asyncio.to_thread(_files, task, running, values)
     return _ended(task, values, problem, usage, files, runtime.stream_writer, config)
 

@@ -6,8 +6,8 @@ from typing import cast
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from manus.models.malformed import arguments_of
 from manus.models.replies import ended_at_limit
+from manus.models.tool_calls import arguments_of
 from manus.nodes.turn.fingerprint import call_fingerprint
 from manus.nodes.turn.loop_detection import is_refused
 from manus.prompts import agent as prompts

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from langchain_core.messages import AnyMessage
 
-from manus.models.tokens import estimate_message
 from manus.nodes.context.context_size import counted_at
-from manus.nodes.turn.stop_conditions import limits_of, shown_limit
 from manus.state.agent import Usage
-from manus.state.budget import Budget
+from manus.state.budget import Budget, limits_of, shown_amount, shown_limit
 from manus.state.messages import last_assistant
 from manus.state.usage import tokens_of
 
@@ -23,45 +20,29 @@ _TIME = 0.9
 
 def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> str | None:
     """The budget, in words, that has room for one more call and not for two; None if all have."""
-    each = next_call(budget, usage, history)
+    each = like_the_last(usage, history)
     for name, used, limit in limits_of(budget, usage):
         if limit is None:
             continue
-        left = limit - used
-        nearly = {
-            "tokens": 0 < left < 2 * each["tokens"],
-            "cost": 0 < left < 2 * each["cost"],
-            "seconds": used >= _TIME * limit,
-            "tool calls": left <= 0,
-            "model calls": left == 1 and limit >= _FEWEST_CALLS,
-        }
-        if nearly[name]:
-            return shown_limit(name, used, limit)
+        left, shown = limit - used, shown_limit(name, used, limit)
+        if 0 < left < 2 * each.get(name, 0.0):
+            return f"{shown}; each call takes about {shown_amount(name, each[name])}"
+        if name == "seconds" and used >= _TIME * limit:
+            return f"{shown}; the rest is for the answer"
+        if name == "tool calls" and left <= 0:
+            return shown
+        if name == "model calls" and left == 1 and limit >= _FEWEST_CALLS:
+            return f"{shown}; the last one is for the answer"
     return None
 
 
-def next_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> dict[str, float]:
-    """What the next call will use of tokens and money, as far as they are limited.
-
-    As much as the last one, and what has come since; nothing before there was one.
-    """
+def like_the_last(usage: Usage, history: Sequence[AnyMessage]) -> dict[str, float]:
+    """Tokens and money of a call like the last one; nothing before there was one."""
     newest, used = last_assistant(history), tokens_of(usage)
-    if newest is None or not used or (budget.tokens is None and budget.cost is None):
-        return {"tokens": 0.0, "cost": 0.0}
-    since = map(estimate_message, takewhile(lambda m: m is not newest, reversed(history)))
-    tokens = (counted_at(newest) or 0) + sum(since)
-    spent = usage.get("cost", 0.0)
-    return {"tokens": tokens, "cost": spent * max(1 / usage["model_calls"], tokens / used)}
-
-
-def kept_for_last_word(
-    budget: Budget, usage: Usage, history: Sequence[AnyMessage]
-) -> dict[str, float]:
-    """What calls on the side leave untouched, so that a run out of budget says what it has."""
-    kept = next_call(budget, usage, history)
-    if budget.model_calls is not None and budget.model_calls >= _FEWEST_CALLS:
-        kept["model_calls"] = 1.0
-    return kept
+    if newest is None or not used:
+        return {}
+    tokens = counted_at(newest) or 0
+    return {"tokens": tokens, "cost": usage.get("cost", 0.0) * tokens / used}
 
 
 def nearly_used_up(budget: Budget, usage: Usage) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
-from manus.models.client import Reply, complete
 from manus.models.recording import ephemeral
+from manus.models.replies import no_answer
+from manus.models.reply import Reply
 from manus.models.tokens import estimate_request
-from manus.models.windows import learn_window
 from manus.nodes.active_run import Running
 from manus.nodes.context.compact import Compacted
 from manus.nodes.context.context_size import most, next_size
@@ -24,7 +24,7 @@ from manus.nodes.turn.results import results_of
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
-from manus.state.errors import ContextOverflowError, ModelRefusedError
+from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import has_calls, since
 from manus.tools.result import Image
 
@@ -81,7 +81,7 @@ class Talk:
         except ContextOverflowError as error:
             refused = error
         size = estimate_request(request, self._running.catalog.schemas())
-        learn_window(self._running, refused, size)
+        self._running.client.learn_window(self._role, refused, size)
         self._known = None
         shorter = await self._shorter(refused, request, notes)
         try:
@@ -186,9 +186,7 @@ class Talk:
         running = self._running
         tools = None if choice == "none" else running.catalog.schemas()
         for _ in range(REQUIRED_TRIES):
-            reply = await complete(
-                running, self._role, request, tools=tools, tool_choice=choice, tell=self._tell
-            )
+            reply = await self._answer(request, tools, choice)
             if choice != "required" or has_calls(reply.message):
                 return reply
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
@@ -196,6 +194,31 @@ class Talk:
             f"The model answered without a tool call {REQUIRED_TRIES} times although tool choice "
             "is `required`; use `auto`, or a model that can call tools."
         )
+
+    async def _answer(
+        self,
+        request: Sequence[BaseMessage],
+        tools: list[dict[str, Any]] | None,
+        choice: ToolChoice,
+    ) -> Reply:
+        """The reply. One that was cut off, or repeats itself, is asked for once more, shorter.
+
+        Raises:
+            ModelReplyError: the second one is no answer either.
+        """
+        client = self._running.client
+        reply = await client.complete(
+            self._role, request, tools=tools, tool_choice=choice, tell=self._tell
+        )
+        if no_answer(reply.message) is None:
+            return reply
+        shorter = [*request, ephemeral(prompts.SHORTER)]
+        reply = await client.complete(
+            self._role, shorter, tools=tools, tool_choice=choice, tell=self._tell
+        )
+        if (why := no_answer(reply.message)) is None:
+            return reply
+        raise ModelReplyError(prompts.NO_ANSWER[why])
 
 
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:

@@ -7,9 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from manus.models.origins import follow
-from manus.models.repair import REPAIRED, unnamed
-from manus.models.sealed import drop_sealed
+from manus.models.reasoning import drop_sealed, follow
 from manus.state.agent import Run
 from manus.state.context import ToolChoice
 from manus.state.messages import MALFORMED_AT, call_ids, calls_of, has_calls, text_of
@@ -30,17 +28,13 @@ def prepared(
     message.additional_kwargs = _kept(message.additional_kwargs, *message.additional_kwargs)
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
-    notes = message.additional_kwargs.get(REPAIRED, {})
     taken = _taken(call_ids(message), history)
     new_ids: list[tuple[str, str]] = []
     for index, call in enumerate(calls_of(message)):
         id_ = call["id"]
         if not id_ or id_ in taken:
-            known = id_ or unnamed(index)
+            new_ids.append((id_ or "", f"{own}-{index}"))
             id_ = call["id"] = f"{own}-{index}"
-            new_ids.append((known, id_))
-            if known in notes:
-                notes[id_] = notes.pop(known)
         taken.add(id_)
     follow(message, new_ids)
     return message

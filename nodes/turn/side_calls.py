@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from langchain_core.messages import BaseMessage
 
-from manus.models.client import complete
 from manus.nodes.active_run import Running
 from manus.state.messages import text_of
 
@@ -13,7 +12,7 @@ def offer_model(running: Running) -> None:
     """Let the tools of a run ask its models; what that uses is counted with the tool's call."""
 
     async def ask(role: str, messages: list[BaseMessage]) -> str:
-        reply = await complete(running, role, messages, quiet=True)
+        reply = await running.client.complete(role, messages, quiet=True)
         return text_of(reply.message)
 
     running.session.complete = ask

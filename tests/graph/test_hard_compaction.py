@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from manus.models.endpoints import breaker
+from manus.models.windows import forget_windows
 from manus.nodes.context.compaction import is_summary
 from manus.nodes.context.numbers import numbers_in
 from manus.state.messages import text_of
@@ -76,7 +76,7 @@ async def test_instructions_are_looked_for_again_where_the_model_had_failed(
     request = "看看所有的地方。始终用\n中文回答，不要问我。And never\ntouch main."
     await looker.run(*LOOKS, OVERFLOW, text("done"), request=request)
     assert (await looker.values())["compaction"]["instructions"] == []
-    breaker.forget()
+    forget_windows()
     await looker.run(*LOOKS, OVERFLOW, text("done"), request="Go on.")
     assert (await looker.values())["compaction"]["instructions"] == rules
     assert all(f"- {rule}" in str(sent_by(looker)[-1].messages[0]["content"]) for rule in rules)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.models.endpoints import breaker
-from manus.models.lessons import lessons
+from manus.models.windows import forget_windows
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer
@@ -17,8 +16,7 @@ from tests.server import ScriptedServer
 @pytest.fixture(autouse=True)
 def unknown_endpoints() -> None:
     """Nothing is known of any endpoint: another test's server may have had the same port."""
-    breaker.forget()
-    lessons.forget()
+    forget_windows()
 
 
 @pytest.fixture

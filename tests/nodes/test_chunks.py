@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from manus.models.chunks import Chunks
-from manus.models.thoughts import REASONING
+from manus.models.normalize import ReplyReader
+from manus.models.reasoning import REASONING
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import Scripted, raw, text
@@ -151,11 +151,12 @@ async def test_one_call_stays_one(agent: ScriptedAgent, chunks: list[Chunk], rea
 
 @pytest.mark.timeout(60)  # it took minutes when each piece was put together with all before it
 def test_arguments_in_very_many_pieces() -> None:
-    sent, chunks, got = json.dumps({"text": 'a "line"\n' * 60_000}), Chunks(), ""
+    sent, reader, got = json.dumps({"text": 'a "line"\n' * 60_000}), ReplyReader(), ""
     for begin in range(0, len(sent), 8):
         chunk = piece("write" if not begin else None, sent[begin : begin + 8], index=0)
-        [call] = chunks.mended(chunk)["choices"][0]["delta"]["tool_calls"]
-        got += call["function"]["arguments"]
+        part = reader.feed(chunk)
+        assert part is not None
+        got += part.tool_call_chunks[0]["args"] or ""
     assert got == sent
 
 

@@ -93,52 +93,98 @@ async def test_the_servers_own_wait_is_kept(agent: ScriptedAgent) -> None:
     assert second.at - first.at >= 0.3
     assert third.at - second.at >= 0.2
     waits = [event["wait"] for event in retries(events)]
-    assert 0.3 <= waits[0] <= 0.33
-    assert 0.2 <= waits[1] <= 0.22
+    assert 0.3 <= waits[0] <= 0.34
+    assert 0.2 <= waits[1] <= 0.23
     assert "429" in retries(events)[0]["reason"]
 
 
 async def test_a_wait_of_an_hour_is_not(agent: ScriptedAgent) -> None:
     outcome = await agent.run(fail(429, retry_after=3600))
-    assert outcome.stop_reason == "error"
+    assert outcome.stop_reason == "interrupted"
     assert "limits the rate of requests (429)" in outcome.output
 
 
 async def test_waits_grow_and_differ(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", "2")
-    events = await agent.events(*[fail(500)] * 3)
+    events = await agent.events(*[fail(500)] * 2, text("Here."))
     first, second = [event["wait"] for event in retries(events)]
     assert 0.25 <= first <= 0.5 <= second <= 1.0
+    assert all(0 < event["left"] <= 3 for event in retries(events)), "how long it still tries"
     gaps = [b.at - a.at for a, b in itertools.pairwise(agent.server.requests)]
     assert all(gap >= wait for gap, wait in zip(gaps, (first, second), strict=True))
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
-async def test_there_is_an_end_to_it(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", str(most))
-    outcome = await agent.run(*[fail(500, message="Sorry.", headers=SOON)] * (most + 1))
-    assert outcome.stop_reason == "error"
-    assert outcome.output == f"The model server at {agent.server.base_url} failed (500): Sorry."
-
-
-async def test_where_nobody_listens_it_is_over_soon(
+async def test_a_server_that_is_away_interrupts_the_run_which_goes_on_when_resumed(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", "100")
+    """Its step is the next one, however often the server is still away."""
+    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
+    down = fail(503, message="Sorry.")
+    outcome = await agent.run(call("append", path="a", line="1"), down)
+    assert (outcome.stop_reason, outcome.success) == ("interrupted", False)
+    assert "failed (503): Sorry." in outcome.output
+    for again in (down, text("Here I am.")):
+        agent.server.script(again)
+        assert (await agent.graph.aget_state(thread_config("t"))).next == ("think",)
+        await agent.graph.ainvoke(None, thread_config("t"), context=agent.context())
+    outcome = await agent.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
+    assert agent.lines("a") == ["1"]
+    assert len(agent.server.requests) == 4
+
+
+async def test_a_server_that_comes_back_is_waited_for(agent: ScriptedAgent) -> None:
+    """Nobody listens for a while: it is tried again until somebody does."""
     address = agent.server.base_url
     agent.server.close()
     events = await agent.events()
     outcome = await agent.outcome()
-    assert len(retries(events)) == 1
+    assert outcome.stop_reason == "interrupted"
+    assert len(retries(events)) >= 2
     assert f"The model server at {address} cannot be reached" in outcome.output
-    assert "MANUS_BASE_URL" in outcome.output
+
+
+async def test_a_slow_steady_reply_is_waited_for(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
+    monkeypatch.setenv("MANUS_TIMEOUT", "1.5")
+    long = "word " * 8
+    agent.server.always(text(long, pace=0.3))
+    outcome = await agent.run()
+    assert (outcome.stop_reason, outcome.output) == ("answered", long.strip())
+    assert len(agent.server.requests) == 1
+    assert outcome.usage["seconds"] > 1.5
+
+
+@pytest.mark.parametrize("bad", ["cut off", "repeats"])
+async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
+    agent: ScriptedAgent, bad: str
+) -> None:
+    reply = (
+        text("Half of", finish_reason="length")
+        if bad == "cut off"
+        else text("So it begins. " + "I will look at the file again. " * 60)
+    )
+    outcome = await agent.run(reply, text("In short."))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
+    outcome = await agent.run(reply, reply, thread="u")
+    assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
+    assert bad in outcome.output
+
+
+async def test_a_reply_without_end_is_cut_off(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manus.models.normalize.MOST_REPLY", 1_000)
+    long = text(" ".join(map(str, range(2_000))))
+    outcome = await agent.run(long, long)
+    assert (outcome.stop_reason, outcome.success) == ("error", False)
+    assert "cut off" in outcome.output
 
 
 async def test_a_page_instead_of_a_reply(agent: ScriptedAgent) -> None:
     page = raw(b"<!doctype html><title>Welcome</title>")
-    outcome = await agent.run(*[page] * 3)
+    outcome = await agent.run(page)
     assert outcome.stop_reason == "error"
     assert "no chat reply" in outcome.output
     assert "/v1" in outcome.output

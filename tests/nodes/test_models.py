@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from manus.models.factory import build_model
 from manus.models.model_names import NOT_CONFIGURED, address_of, is_configured, split_spec
-from manus.models.openai_chat import LeanChatOpenAI
+from manus.models.openai_chat import FastChatOpenAI
 from manus.models.replay import ReplayModel
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings
@@ -70,7 +70,7 @@ async def test_what_is_not_is_said_in_a_sentence(settings: dict[str, Any]) -> No
 
 async def test_a_key_alone_will_do() -> None:
     model = await build(api_key=KEY)
-    assert isinstance(model, LeanChatOpenAI)
+    assert isinstance(model, FastChatOpenAI)
     assert model.model_name == "gpt-5"
     assert model.openai_api_base is None
 
@@ -79,7 +79,7 @@ async def test_an_openai_compatible_server() -> None:
     model = await build(
         model="llama3:8b", base_url=HERE, temperature=0.5, max_tokens=100, timeout=600
     )
-    assert isinstance(model, LeanChatOpenAI)
+    assert isinstance(model, FastChatOpenAI)
     assert model.stream_chunk_timeout == 615, "LangChain's own would end a slow model's silence"
     assert (model.model_name, model.openai_api_base) == ("llama3:8b", HERE)
     assert (model.temperature, model.max_tokens) == (0.5, 100)

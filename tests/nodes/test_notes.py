@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from manus.models.windows import said_window
 from manus.nodes.context.instructions import quoted, still_held
 from manus.nodes.context.notes import Sources, bare_lines, bounded, checked_lines, cited_in
 from manus.nodes.context.numbers import numbers_held, numbers_in
@@ -154,15 +153,3 @@ def test_instructions_hold_until_they_are_taken_back(
     reply: str, said: str, held: list[str]
 ) -> None:
     assert still_held(KNOWN, reply, said) == held
-
-
-@pytest.mark.parametrize(
-    ("said", "window"),
-    [
-        ("This model's maximum context length is 128000 tokens. However, …", 128_000),
-        ("exceeds the available context size (8,192 tokens)", 8_192),
-        ("the request is too large", None),
-    ],
-)
-def test_the_window_that_a_server_names(said: str, window: int | None) -> None:
-    assert said_window(said) == window

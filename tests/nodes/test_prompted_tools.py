@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from manus.models.call_reader import CallReader
-from manus.models.lessons import KEPT, lessons
-from manus.models.prompted_tools import has_no_tools, read_call, with_prompted_calls
-from manus.state.errors import ModelRefusedError
-from manus.state.messages import calls_of
+from manus.models.prompted import with_prompted_calls
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.server import Scripted, call, fail, text
+from tests.server import Scripted, fail, text
 
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/tiny does not support tools")
 
@@ -45,41 +40,6 @@ async def test_by_setting(prompted: ScriptedAgent) -> None:
     assert second.messages[0] == first.messages[0]
     assert block("append", path="a", line="1") in second.messages[2]["content"]
     assert "Result of `append`:\n\nAppended to a." in second.messages[3]["content"]
-
-
-async def test_once_the_server_has_said_that_it_has_no_tools(agent: ScriptedAgent) -> None:
-    agent.server.script(NO_TOOLS)
-    outcome = await agent.run(text(block("append", path="a", line="1")), text("done"))
-    assert outcome.stop_reason == "answered"
-    assert agent.lines("a") == ["1"]
-    offered = ["tools" in request.body for request in agent.server.requests]
-    assert offered == [True, False, False]
-
-
-async def test_a_server_that_has_learned_to_call_is_asked_for_it_an_hour_later(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr(lessons, "_clock", lambda: now[0])
-    await agent.run(NO_TOOLS, text("first"))
-    now[0] += KEPT - 1
-    await agent.run(text("second"))
-    now[0] += 1
-    await agent.run(NO_TOOLS, text("third"))
-    now[0] += KEPT
-    await agent.run(call("append", path="a", line="1"), text("fourth"))
-    offered = ["tools" in request.body for request in agent.server.requests]
-    assert offered == [True, False, False, True, False, True, True]
-    assert agent.lines("a") == ["1"]
-
-
-async def test_not_if_tools_must_be_native(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_TOOL_CALLING", "native")
-    outcome = await agent.run(NO_TOOLS)
-    assert outcome.stop_reason == "error"
-    assert "does not support tools" in outcome.output
 
 
 async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent) -> None:
@@ -188,37 +148,11 @@ async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent
     assert "Result of `append`" in last.text
 
 
-async def test_each_of_several_calls_at_once_learns_that_there_are_no_tools(
-    agent: ScriptedAgent,
-) -> None:
-    """One that was under way while another one found out is asked again as well."""
-    agent.server.when(lambda request: "tools" in request.body).always(NO_TOOLS)
-    agent.server.always(text("done"))
-    runs = [agent.run(thread=name) for name in "abc"]
-    assert [outcome.output for outcome in await asyncio.gather(*runs)] == ["done"] * 3
-
-
 @pytest.mark.parametrize("said", ["<tool_call>", "<tool_call>[1]</tool_call>", '<tool_call>{"name'])
 def test_what_cannot_be_read_is_malformed(said: str) -> None:
     message = with_prompted_calls(AIMessage(said))
     assert not message.tool_calls
     assert len(message.invalid_tool_calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "is_about_tools"),
-    [
-        ("model tiny does not support tools", True),
-        ("No endpoints found that support tool use.", True),
-        ('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser', True),
-        ("Tool calling is not supported with this model", True),
-        ("`tools` is not supported", True),
-        ("Invalid value for 'tools[0].function.name'", False),
-        ("The model does not exist", False),
-    ],
-)
-def test_which_refusals_are_about_tools(said: str, is_about_tools: bool) -> None:
-    assert has_no_tools(ModelRefusedError(said)) is is_about_tools
 
 
 async def watched(agent: ScriptedAgent, *replies: Scripted) -> list[AIMessageChunk]:
@@ -228,34 +162,6 @@ async def watched(agent: ScriptedAgent, *replies: Scripted) -> list[AIMessageChu
         {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
     )
     return [chunk async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)]
-
-
-async def test_calls_are_streamed_as_native_ones_are(prompted: ScriptedAgent) -> None:
-    both = f"I write.\n{block('append', path='a', line='1')}\n{block('append', path='b', line='2')}"
-    chunks = await watched(prompted, text(both), text("done"))
-    assert "".join(chunk.text for chunk in chunks) == "I write.\n\ndone"
-    calls = [call for chunk in chunks for call in chunk.tool_call_chunks]
-    assert [call["name"] for call in calls if call["name"]] == ["append", "append"]
-    assert len(calls) > 4, "arguments come in pieces"
-    arguments = ["".join(c["args"] or "" for c in calls if c["index"] == i) for i in (0, 1)]
-    assert list(map(json.loads, arguments)) == [
-        {"path": "a", "line": "1"},
-        {"path": "b", "line": "2"},
-    ]
-    message = (await prompted.messages())[1]
-    assert isinstance(message, AIMessage)
-    assert [c["id"] for c in message.tool_calls] == [c["id"] for c in calls if c["id"]]
-    assert {chunk.id for chunk in chunks} >= {message.id}
-    assert (prompted.lines("a"), prompted.lines("b")) == (["1"], ["2"])
-    assert not {"prompted_said", "prompted_ids"} & set(message.additional_kwargs)
-
-
-async def test_a_streamed_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent) -> None:
-    half = '<tool_call>\n{"name": "append", "arguments": {"path": "a", "line": "1'
-    chunks = await watched(prompted, text(half, finish_reason="length"), text("done"))
-    assert "".join(chunk.text for chunk in chunks) == "done"
-    assert prompted.lines("a") == []
-    assert "cut off at its length limit" in prompted.server.requests[1].text
 
 
 SAID_ODDLY = [
@@ -268,23 +174,6 @@ SAID_ODDLY = [
     "<tool_call>[1]</tool_call>",
     "",
 ]
-
-
-@pytest.mark.parametrize("said", SAID_ODDLY)
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_however_it_is_cut_into_pieces_it_is_read_alike(said: str, size: int) -> None:
-    reader = CallReader(read_call)
-    parts = [reader.feed(said[start : start + size]) for start in range(0, len(said), size)]
-    parts.append(reader.end())
-    whole = with_prompted_calls(AIMessage(said))
-    assert reader.said == said
-    assert "".join(shown for shown, _ in parts).strip() == whole.text
-    assert len(reader.ids) == len(calls_of(whole))
-    for place, one in enumerate(calls_of(whole)):
-        mine = [c for _, calls in parts for c in calls if c["index"] == place]
-        assert [c["name"] for c in mine if c["name"]] == [one["name"]]
-        if isinstance(one["args"], dict):
-            assert json.loads("".join(c["args"] or "" for c in mine)) == one["args"]
 
 
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")

@@ -10,20 +10,18 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from pydantic import SecretStr
 
-from manus.models.lessons import lessons
-from manus.models.openai_chat import LeanChatOpenAI
-from manus.models.origins import THOUGHT_BY, Back, origin_of
-from manus.models.sealed import CALLS, NO_SIGNATURE, Sealed
-from manus.models.thoughts import REASONING
-from manus.models.tokens import estimate_message
-from manus.models.wire_forms import WireForms
-from manus.nodes.context.context_size import most
+from manus.models.reasoning import (
+    CALLS,
+    REASONING,
+    THOUGHT_BY,
+    SealedReader,
+    origin_of,
+)
+from manus.models.wire_forms import Back, WireForms
 from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.helpers.long_run import FINDER, SUMMARIZER
-from tests.server import Scripted, ScriptedServer, fail, mentions, raw, text, tokens
+from tests.server import Scripted, ScriptedServer, fail, raw, text
 
 Json = dict[str, Any]
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
@@ -101,7 +99,7 @@ def assistants(server: ScriptedServer) -> list[Json]:
 
 def together(*pieces: Json) -> Any:
     """What becomes of pieces of `reasoning_details`, each in a chunk of its own."""
-    found = Sealed()
+    found = SealedReader()
     for piece in pieces:
         found.feed({"reasoning_details": [piece]})
     return found.kept(0).get("reasoning_details")
@@ -155,26 +153,6 @@ def together(*pieces: Json) -> Any:
 def test_pieces_become_entries(pieces: list[Json], whole: Any) -> None:
     expected = {"as they are": pieces, "two": [THOUGHT, {**TEXT, "text": "Then", "signature": "x"}]}
     assert together(*pieces) == (expected[whole] if isinstance(whole, str) else whole)
-
-
-@pytest.mark.timeout(60)
-def test_pieces_are_joined_once() -> None:
-    """Hundreds of thousands of pieces: joined one by one they would take minutes."""
-    many = 300_000
-    pieces = ({**TEXT, "text": "word "} for _ in range(many))
-    [entry] = together(*pieces)
-    assert entry == {**TEXT, "text": "word " * many}
-
-
-def test_pieces_of_litellms_blocks_become_blocks() -> None:
-    found = Sealed()
-    for piece in ({"thinking": "I "}, {"thinking": "look."}, {"thinking": "", "signature": "s"}):
-        found.feed({"thinking_blocks": [{"type": "thinking", **piece}]})
-    found.feed({"thinking_blocks": [{"type": "redacted_thinking", "data": "x"}]})
-    assert found.kept(0)["thinking_blocks"] == [
-        {"type": "thinking", "thinking": "I look.", "signature": "s"},
-        {"type": "redacted_thinking", "data": "x"},
-    ]
 
 
 async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) -> None:
@@ -285,15 +263,6 @@ async def test_words_that_stood_in_the_text_are_sent_there(
     assert (kept.text, kept.additional_kwargs[REASONING].strip()) == ("I write.", "First I look.")
 
 
-async def test_one_that_says_what_it_wants_gets_it_under_that_name(lax: ScriptedAgent) -> None:
-    wanted = fail(400, message="The `reasoning_content` must be passed back to the API.")
-    one = reply(False, {"reasoning": "First I look.", "tool_calls": [made(0)]})
-    await run(lax, one, wanted, text("done"), streamed=False)
-    [sent] = assistants(lax.server)
-    assert sent[REASONING] == "First I look."
-    assert "reasoning" not in sent
-
-
 async def test_entries_of_a_whole_reply_where_a_stream_was_asked_for(lax: ScriptedAgent) -> None:
     two = [{"type": "reasoning.summary", "summary": word, "index": 0} for word in "ab"]
     await run(
@@ -349,19 +318,6 @@ async def test_what_is_of_another_type_is_nothing(
     [sent] = assistants(lax.server)
     assert set(sent) == {"role", "content", "tool_calls"}
     assert set(sent["tool_calls"][0]) == {"id", "type", "function"}
-
-
-async def test_odd_values_in_an_entry_do_no_harm(lax: ScriptedAgent) -> None:
-    odd = [{"type": None, "text": 5, "index": None}, {"text": "a", "index": []}, {"data": {"a": 1}}]
-    deltas = [{"reasoning_details": [one]} for one in odd]
-    await run(
-        lax,
-        reply(True, *deltas, {"tool_calls": [made(0, index=0)]}),
-        text("done"),
-        streamed=True,
-    )
-    assert lax.lines("a") == ["0"]
-    assert len(assistants(lax.server)[0]["reasoning_details"]) == 2
 
 
 async def test_half_a_surrogate_pair_in_a_thought_can_be_stored(lax: ScriptedAgent) -> None:
@@ -478,7 +434,6 @@ async def test_it_outlives_the_process(lax: ScriptedAgent) -> None:
     """A thread is read from the file by a graph that has never seen its messages."""
     first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
     await run(lax, first, text("done"), streamed=False)
-    lessons.forget()
     again = ScriptedAgent(lax.server, lax.workspace, lax.saver)
     await run(again, text("again"), streamed=False)
     sent = assistants(lax.server)[0]
@@ -496,36 +451,6 @@ async def test_a_thread_that_was_played_goes_on_with_it(
     sent = assistants(lax.server)[0]
     assert sent["reasoning_details"] == DETAILS
     assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
-
-
-def test_it_counts_as_tokens() -> None:
-    bare = AIMessage("", tool_calls=[{"name": "a", "args": {}, "id": "c"}])
-    words = " ".join(f"word{n}" for n in range(500))
-    thought = bare.model_copy(
-        update={"additional_kwargs": {"reasoning_details": [{**TEXT, "text": words}]}}
-    )
-    secret = bare.model_copy(
-        update={"additional_kwargs": {"reasoning_details": [{**SECRET, "data": "aB3+" * 2_000}]}}
-    )
-    beside = bare.model_copy(update={"additional_kwargs": {CALLS: [signed("aB3+" * 2_000)]}})
-    assert estimate_message(thought) > estimate_message(bare) + 500
-    assert estimate_message(secret) > estimate_message(bare) + 1_000
-    assert estimate_message(beside) == pytest.approx(estimate_message(secret), rel=0.01)
-
-
-@pytest.mark.parametrize("chosen", ["true", "false"])
-async def test_words_count_as_tokens_where_they_are_sent(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, chosen: str
-) -> None:
-    monkeypatch.setenv("MANUS_SEND_REASONING", chosen)
-    words = " ".join(f"word{n}" for n in range(500))
-    one = reply(False, {"reasoning_content": words, "tool_calls": [made(0)]})
-    await run(lax, one, text("done"), streamed=False)
-    said = (await lax.messages())[1]
-    bare = said.model_copy(update={"additional_kwargs": {}})
-    more = estimate_message(said) - estimate_message(bare)
-    assert (more > 500) is (chosen == "true")
-    assert (most(said) - most(bare) >= len(words)) is (chosen == "true")
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -563,123 +488,3 @@ def as_google(message: str) -> Scripted:
     """A refusal as Google's endpoint sends it: in a list."""
     error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
     return raw(json.dumps([{"error": error}]).encode(), 400, "application/json")
-
-
-@pytest.mark.parametrize(
-    "refused",
-    [as_google(UNSIGNED), as_google(ON_VERTEX), fail(400, message=UNSIGNED)],
-    ids=["Google", "Vertex", "a gateway"],
-)
-async def test_calls_of_another_model_are_excused_where_the_server_wants_signatures(
-    lax: ScriptedAgent, refused: Scripted, streamed: bool
-) -> None:
-    deltas = [{"tool_calls": [made(n, index=n)]} for n in (0, 1)]
-    whole = {"tool_calls": [made(0), made(1)]}
-    both = reply(streamed, *(deltas if streamed else [whole]))
-    await run(lax, both, text("done"), streamed=streamed, model="another")
-    one = made(2, **({"index": 0} if streamed else {}), **signed("mine"))
-    own = reply(streamed, {"tool_calls": [one]})
-    await run(lax, refused, own, text("done"), streamed=streamed)
-    assert (await lax.outcome()).output == "done"
-    foreign, mine = (m for m in assistants(lax.server) if m.get("tool_calls"))
-    first, second = foreign["tool_calls"]
-    assert first["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
-    assert "extra_content" not in second
-    assert mine["tool_calls"][0]["extra_content"] == signed("mine")["extra_content"]
-    assert len(lax.server.requests) == 5, "it is known from then on"
-
-
-async def test_without_sending_anything_a_refusal_for_want_of_it_is_told(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_SEND_REASONING", "false")
-    first = reply(False, {"tool_calls": [made(0, **signed("AbC"))]})
-    await run(lax, first, as_google(UNSIGNED), streamed=False)
-    assert "missing a thought_signature" in (await lax.outcome()).output
-
-
-INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block"
-UNKNOWN = "Invalid JSON payload received. Unknown name \"reasoning_details\" at 'messages[2]'"
-FORBIDDEN = "Extra inputs are not permitted: body.messages.2.assistant.reasoning_details"
-
-
-BY_A_GATEWAY = {
-    "error": {
-        "message": "Provider returned error",
-        "code": 400,
-        "metadata": {"raw": json.dumps({"error": {"message": INVALID}})},
-    }
-}
-
-
-async def test_a_refusal_that_a_gateway_hands_on(lax: ScriptedAgent) -> None:
-    """As OpenRouter does: in a reply, and in a stream that had begun."""
-    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
-    body = json.dumps(BY_A_GATEWAY)
-    refused = raw(body.encode(), 400, "application/json")
-    await run(lax, first, refused, text("done"), streamed=False)
-    assert (await lax.outcome()).output == "done"
-    event = raw(f"data: {body}\n\ndata: [DONE]\n\n".encode(), content_type="text/event-stream")
-    await run(lax, event, text("again"), streamed=True)
-    assert (await lax.outcome()).output == "again"
-    assert "reasoning_details" not in json.dumps(assistants(lax.server))
-
-
-@pytest.mark.parametrize(
-    ("said", "requests"),
-    [(INVALID, 5), ("Corrupted thought signature.", 5), (UNKNOWN, 4), (FORBIDDEN, 4)],
-)
-async def test_what_is_refused_is_left_out(lax: ScriptedAgent, said: str, requests: int) -> None:
-    """A signature that is not right says nothing of the next; an unknown field stays one."""
-    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
-    refused = fail(400, message=said)
-    again = reply(False, {"tool_calls": [made(1)]})
-    both = [refused] if requests == 5 else []
-    await run(lax, first, refused, again, *both, text("done"), streamed=False)
-    assert (await lax.outcome()).output == "done"
-    assert "reasoning_details" not in json.dumps(assistants(lax.server))
-    assert len(lax.server.requests) == requests
-
-
-async def test_it_counts_towards_the_window_and_goes_with_its_message(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "12000")
-    for asked in (SUMMARIZER, FINDER):
-        lax.server.when(mentions(asked)).always(text("None.", usage=tokens(10, 10)))
-    steps = [
-        reply(
-            False,
-            {
-                "reasoning_details": [{**THOUGHT, "text": f"Step {n}. " + "I look. " * 600}],
-                "tool_calls": [made(n, **signed(f"sig{n}"))],
-            },
-        )
-        for n in range(8)
-    ]
-    await run(lax, *steps, text("done"), streamed=False)
-    values = await lax.values()
-    assert values["compaction"]["count"] >= 1
-    held = [m for m in values["messages"] if isinstance(m, AIMessage) and m.tool_calls]
-    assert 0 < len(held) < 8
-    sent = lax.server.requests[-1].raw
-    assert b"sig0" not in sent
-    assert b"Step 0. " not in sent
-    assert sent.count(b"reasoning_details") == len(held)
-    assert b"sig7" in sent
-
-
-def test_by_the_responses_api_another_models_thoughts_are_left_out() -> None:
-    """An item of reasoning that its own account does not know would be refused."""
-    named: Any = {"model": "gpt-5-pro", "api_key": SecretStr("k")}
-    model = LeanChatOpenAI(**named, use_responses_api=True)
-    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
-    said: Any = [thought, {"type": "text", "text": "Hello."}]
-    history = [AIMessage(said, additional_kwargs={THOUGHT_BY: "me"})]
-    own, other = (
-        json.dumps(model._get_request_payload(history, send_reasoning=Back(origin))["input"])
-        for origin in ("me", "you")
-    )
-    assert "gAAA" in own
-    assert "gAAA" not in other
-    assert "Hello." in other

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from manus.models.errors import explain
-from manus.models.prompted_tools import has_no_tools
-from manus.models.retry_after import server_wait
-from manus.models.thought_errors import misses_thoughts
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
@@ -126,12 +123,9 @@ TOO_LARGE: dict[str, tuple[int, Any]] = {
 }
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("status", "body"), TOO_LARGE.values(), ids=TOO_LARGE)
-async def test_a_request_that_is_too_large(
-    server: ScriptedServer, status: int, body: Any, streamed: bool
-) -> None:
-    found = explained(await failure(server, sent(status, body), streamed))
+async def test_a_request_that_is_too_large(server: ScriptedServer, status: int, body: Any) -> None:
+    found = explained(await failure(server, sent(status, body), True))
     assert type(found) is ContextOverflowError
 
 
@@ -159,13 +153,13 @@ SENTENCES: dict[str, tuple[int, Any, type[ModelError], str]] = {
         400,
         {"code": "Invalid argument", "error": "Incorrect API key provided: xx."},
         ModelRefusedError,
-        "refused the key (400); check MANUS_API_KEY",
+        "refused the key (400)",
     ),
     "a key in Google's list": (
         400,
         [error("API key not valid. Please pass a valid API key.", code=400)],
         ModelRefusedError,
-        "refused the key (400); check MANUS_API_KEY",
+        "refused the key (400)",
     ),
     "DeepSeek, no credit": (
         402,
@@ -211,7 +205,6 @@ SENTENCES: dict[str, tuple[int, Any, type[ModelError], str]] = {
 }
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("status", "body", "kind", "words"), SENTENCES.values(), ids=SENTENCES)
 async def test_the_sentence(
     server: ScriptedServer,
@@ -219,9 +212,8 @@ async def test_the_sentence(
     body: Any,
     kind: type[ModelError],
     words: str,
-    streamed: bool,
 ) -> None:
-    found = explained(await failure(server, sent(status, body), streamed))
+    found = explained(await failure(server, sent(status, body), True))
     assert type(found) is kind
     assert words in str(found)
     assert "\n" not in str(found)
@@ -243,59 +235,12 @@ async def test_a_large_page_that_is_no_right_one(server: ScriptedServer, page: s
 async def test_a_large_message(server: ScriptedServer, status: int, words: str) -> None:
     found = await failure(server, sent(status, error(words * 200_000)), False)
     assert len(str(explained(found))) < 500
-    assert not misses_thoughts(found)
 
 
 async def test_an_address_without_its_end(server: ScriptedServer) -> None:
     """LM Studio answers with status 200 where there is nothing."""
     body = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
     found = explained(await failure(server, sent(200, body), False))
-    assert type(found) is ModelUnavailableError
+    assert type(found) is ModelRefusedError
     assert "(Unexpected endpoint or method" in str(found)
     assert "check MANUS_BASE_URL, which often ends in /v1" in str(found)
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, error("registry.ollama.ai/library/gemma3:latest does not support tools")),
-        (
-            400,
-            {"object": "error", "message": '"auto" tool choice requires --enable-auto-tool-choice'},
-        ),
-        (404, error("No endpoints found that support tool use.", code=404)),
-        (500, error("tools param requires --jinja flag", code=500, type="server_error")),
-        (400, {"error": "This model does not support tools."}),
-        (400, "tools are not supported by this model"),
-    ],
-    ids=["Ollama", "vLLM", "OpenRouter", "llama.cpp", "as text", "no JSON"],
-)
-async def test_a_model_without_tools(server: ScriptedServer, status: int, body: Any) -> None:
-    assert has_no_tools(await failure(server, sent(status, body), False))
-
-
-@pytest.mark.parametrize(
-    ("message", "does"),
-    [
-        ("The `reasoning_content` in the thinking mode must be passed back to the API.", True),
-        ("Missing `reasoning_content` field in the assistant message at message index 2.", True),
-        ("thinking is enabled but reasoning_content is missing in assistant message", True),
-        ("Unknown parameter: reasoning_content", False),
-    ],
-)
-async def test_who_wants_thoughts_back(server: ScriptedServer, message: str, does: bool) -> None:
-    assert misses_thoughts(await failure(server, sent(400, error(message)), False)) is does
-
-
-async def test_the_wait_of_the_provider_behind_a_gateway(server: ScriptedServer) -> None:
-    behind = {"raw": "rate-limited upstream", "headers": {"X-RateLimit-Reset": "7"}}
-    body = error("Provider returned error", code=429, metadata=behind)
-    found = await failure(server, sent(429, body), False)
-    assert server_wait(found) == 7.0
-
-
-async def test_the_wait_of_googles_retry_info_in_a_list(server: ScriptedServer) -> None:
-    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}
-    body = [error("Quota exceeded", code=429, details=[info])]
-    found = await failure(server, sent(429, body), False)
-    assert server_wait(found) == 37.0

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from manus.models.server_usage import cache_tokens
 from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent
 from tests.nodes.test_chunks import STOP, said, sse, streamed
@@ -122,25 +121,6 @@ async def test_what_is_no_figure_is_estimated(agent: ScriptedAgent, figure: Any)
     assert outcome.stop_reason == "answered"
     assert outcome.usage["estimated"] is True
     assert 50 < outcome.usage["input_tokens"] < 1_000
-
-
-def test_names_of_a_service_tier() -> None:
-    """OpenAI's client puts the tier before the names of what it served faster, or cheaper."""
-    assert cache_tokens({"flex_cache_read": 7, "flex": 3, "audio": 1}) == (7, 0)
-    assert cache_tokens({"priority_cache_creation": 5, "cache_read": None}) == (0, 5)
-    assert cache_tokens(None) == (0, 0)
-
-
-async def test_a_service_tier_leaves_the_price_of_the_cache(
-    agent: ScriptedAgent, tmp_path: Path
-) -> None:
-    write(tmp_path, "scripted", "input = 1.0", "cached = 0.1", "output = 10.0")
-    usage = {"prompt_tokens": 1_000, "completion_tokens": 3} | {
-        "prompt_tokens_details": {"cached_tokens": 900}
-    }
-    message = {"role": "assistant", "content": "Hi."}
-    outcome = await agent.run(whole(message, usage=usage, service_tier="priority"))
-    assert outcome.usage["cost"] == pytest.approx((100 + 90 + 30) / 1e6)
 
 
 def write(folder: Path, name: str, *lines: str) -> None:

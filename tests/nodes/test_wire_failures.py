@@ -19,8 +19,7 @@ from langchain_core.messages import (
 
 from manus.models.errors import explain
 from manus.models.factory import build_model
-from manus.models.malformed import with_malformed
-from manus.models.repair import is_cut_off, with_repairs
+from manus.models.tool_calls import is_cut_off, with_malformed, with_repairs
 from manus.state.errors import ModelRefusedError
 from manus.state.messages import calls_of
 from manus.state.model_settings import ModelSettings

@@ -26,7 +26,7 @@ class Connection:
         match reply:
             case Message():
                 self._closing.wait(reply.delay)
-                self._send_frames(frames(reply, request, ids), request.stream)
+                self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
             case Fail():
                 self.send_json({"error": dict(reply.error)}, reply.status, reply.headers)
             case Raw():
@@ -50,9 +50,11 @@ class Connection:
         self._head({**length, **headers}, status)
         self._handler.wfile.write(body)
 
-    def _send_frames(self, said: list[bytes], stream: bool) -> None:
+    def _send_frames(self, said: list[bytes], stream: bool, pace: float = 0.0) -> None:
         self._open(said, stream)
-        self._write(said, stream)
+        for frame in said:
+            self._closing.wait(pace)
+            self._write([frame], stream)
         self._end(stream)
 
     def _cut(self, said: list[bytes], after: int, stream: bool) -> None:

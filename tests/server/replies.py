@@ -46,6 +46,7 @@ class Message:
     finish_reason: str | None = None
     reasoning: str | None = None
     delay: float = 0.0
+    pace: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def text(
     finish_reason: str | None = None,
     reasoning: str | None = None,
     delay: float = 0.0,
+    pace: float = 0.0,
 ) -> Message:
     """Answer with text.
 
@@ -104,8 +106,9 @@ def text(
         finish_reason: By default "stop", or "tool_calls" beside calls.
         reasoning: `reasoning_content`, which some servers send next to the content.
         delay: Seconds before the first byte.
+        pace: Seconds before each piece of it.
     """
-    return Message(content, (), usage, finish_reason, reasoning, delay)
+    return Message(content, (), usage, finish_reason, reasoning, delay, pace)
 
 
 def call(

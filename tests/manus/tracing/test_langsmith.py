@@ -65,7 +65,7 @@ def test_its_runs_are_those_of_the_graph(
         return sorted((run["name"], runs[run["parent_run_id"]]["name"]) for run in found)
 
     assert below("tool") == [("bash", "act"), ("bash", "act")]
-    assert below("llm") == [("LeanChatOpenAI", "think")] * 2
+    assert below("llm") == [("FastChatOpenAI", "think")] * 2
     nodes = [run["name"] for run in runs.values() if run.get("parent_run_id") == root["id"]]
     assert sorted(set(nodes)) == ["act", "stuck_check", "think"]
     outputs = [run["outputs"] for run in runs.values() if run["run_type"] == "tool"]

@@ -19,32 +19,15 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.models.error_facts import message_of
-from manus.models.malformed import arguments_of, with_calls
-from manus.models.repair import REPAIRED, unnamed
-from manus.models.repair_text import read_arguments
-from manus.models.thoughts import REASONING, thought_apart
+from manus.models.reasoning import REASONING, thought_apart
+from manus.models.tool_calls import arguments_of, read_arguments, with_calls
 from manus.prompts import tools as prompts
 from manus.state.messages import calls_of, has_calls, text_of
 
-SAID, CALL_IDS = "prompted_said", "prompted_ids"
-"""In a streamed reply's `additional_kwargs`: what the model wrote word for word, and the ids under
-which its calls were streamed."""
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)tool_call>")
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
-_NAME = re.compile(r"[\"'“”‘’]name[\"'“”‘’]\s*[:：]\s*[\"'“”‘’]([\w.-]{1,64})[\"'“”‘’]")
-_NO_TOOLS = re.compile(
-    r"not support (?:tool|function)|(?:tools?|function)[- ](?:use|calls?|calling) (?:is|are) not"
-    r"|support tool use|enable-auto-tool-choice|tools param requires|unsupported.{0,30}\btools?\b"
-    r"|\btools?\b.{0,40}(?:not supported|unsupported)",
-    re.IGNORECASE,
-)
-
-
-def has_no_tools(error: BaseException) -> bool:
-    """Whether a server has refused a request because its model cannot call tools."""
-    return bool(_NO_TOOLS.search(f"{error} {error.__cause__ or ''} {message_of(error)}"))
+_NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
 
 
 def prompted(request: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> list[BaseMessage]:
@@ -114,57 +97,34 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
 
     Calls are left where they come from a server that has tools after all.
     """
-    said = message.additional_kwargs.pop(SAID, None)
-    ids = message.additional_kwargs.pop(CALL_IDS, [])
-    thought, text = thought_apart(text_of(message) if said is None else said)
-    if thought.strip():  # what was streamed of it as calls is none
-        ids = []
+    thought, text = thought_apart(text_of(message))
+    if thought.strip():
         message.additional_kwargs.setdefault(REASONING, thought.strip())
         message.content = text
     found = _CALL.findall(text)
-    if not found or (said is None and has_calls(message)):
+    if not found or has_calls(message):
         return message
     message.content = _EMPTY_FENCE.sub("", _CALL.sub("", text)).strip()
-    calls, notes = [], {}
-    for place, body in enumerate(found):
-        call, how = _read(body.strip())
-        call["id"] = ids[place] if place < len(ids) else None
-        calls.append(call)
-        if how:
-            notes[call["id"] or unnamed(place)] = [how]
-    if notes:
-        message.additional_kwargs[REPAIRED] = notes
-    return with_calls(message, calls)
+    return with_calls(message, [_read(body.strip()) for body in found])
 
 
-def read_call(body: str) -> tuple[str, str]:
-    """Name and arguments (as text) of a call in a reply's text."""
-    call, _ = _read(body.strip())
-    return call["name"], call["args"]
-
-
-def _read(body: str) -> tuple[dict[str, Any], str]:
-    """The call that a body means, and what had to be forgiven."""
+def _read(body: str) -> dict[str, Any]:
+    """The call that a body means."""
     try:
-        said, how = _object(body)
+        said = _object(body)
         if isinstance(inner := said.get("function"), dict):  # as OpenAI's protocol has it
             said = inner
         name, rest = said["name"], {key: said[key] for key in said if key != "name"}
         args = rest.get("arguments", rest.get("parameters", rest))
-        if rest.get("parameters", args) != args:
-            raise ValueError("arguments and parameters")  # which of them, only the model knows
     except (ValueError, KeyError):
         found = _NAME.search(body)
         # what is no call is not arguments either, in whatever notation
-        return {"id": None, "name": found[1] if found else "unknown", "args": f"…{body}"}, ""
-    if args is rest and rest:
-        how = how or "the arguments stood beside the tool's name"
+        return {"id": None, "name": found[1] if found else "unknown", "args": f"…{body}"}
     text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-    return {"id": None, "name": str(name), "args": text}, how
+    return {"id": None, "name": str(name), "args": text}
 
 
-def _object(body: str) -> tuple[dict[str, Any], str]:
-    try:
-        return arguments_of(body), ""
-    except ValueError:
-        return read_arguments(body, {})
+def _object(body: str) -> dict[str, Any]:
+    if (found := read_arguments(body)) is None:
+        return arguments_of(body)
+    return found

@@ -1,0 +1,92 @@
+"""What a run has used of its budget: checked before each model call, booked after it.
+
+Calls that are under way side by side do not know of one another, so a limit is overspent by those
+at most. The steps of a plan at work draw on the budget of their flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from manus.state.agent import Usage, no_usage
+from manus.state.budget import Budget, budget_used_up, ending_limits
+from manus.state.errors import BudgetError
+from manus.state.spending import Spending
+from manus.state.usage import add_usage, with_spending
+
+
+class RunBudget:
+    """The budget of one run at work. What was used is read from the state as a node begins."""
+
+    def __init__(self, own: Budget, parent: RunBudget | None = None, name: str = "") -> None:
+        """`name`: which of its parent's plan steps it is."""
+        self._own = own
+        self._parent = parent
+        self._used = no_usage()
+        self._children: dict[str, RunBudget] = {}
+        if parent is not None:
+            parent._children[name] = self
+
+    @property
+    def used(self) -> Usage:
+        """What the run itself has used: as its state said last, and every call since."""
+        return self._used
+
+    @property
+    def total(self) -> Usage:
+        """What the run and the plan steps that it has at work have used."""
+        total = self._used
+        for child in self._children.values():
+            total = add_usage(total, child.total)
+        return total
+
+    @property
+    def limits(self) -> Budget:
+        """The limits that hold now: of a plan step, what the rest of its flow has left over."""
+        if self._parent is None:
+            return self._own
+        limits, total = self._parent.limits, self._parent.total
+        others = {
+            "tokens": _tokens(total) - _tokens(self._used),
+            "cost": total.get("cost", 0.0) - self._used.get("cost", 0.0),
+            "tool_calls": total["tool_calls"] - self._used["tool_calls"],
+            "model_calls": total["model_calls"] - self._used["model_calls"],
+        }
+        left = {
+            kind: getattr(limits, kind) - used
+            for kind, used in others.items()
+            if getattr(limits, kind) is not None
+        }
+        return self._own.over(limits.model_copy(update={**left, "seconds": None}))
+
+    def used_by(self, name: str) -> Usage | None:
+        """What a plan step at work has used; None where none of that name is."""
+        child = self._children.get(name)
+        return None if child is None else child.total
+
+    def sync(self, usage: Usage, lines: Iterable[Spending] = ()) -> None:
+        """What the run has used, as its state says; none of its plan steps is at work.
+
+        `lines`: calls that were made before a crash, of which the state does not know.
+        """
+        self._used = with_spending(usage, lines)
+        self._children.clear()
+
+    def record(self, line: Spending) -> None:
+        """A call was made."""
+        self._used = with_spending(self._used, [line])
+
+    def check(self) -> None:
+        """See that there is room for another model call.
+
+        Raises:
+            BudgetError: a limit is reached.
+        """
+        if over := budget_used_up(ending_limits(self._own), self.total):
+            raise BudgetError(over)
+        if self._parent is not None:
+            self._parent.check()
+
+
+def _tokens(usage: Usage) -> int:
+    return usage["input_tokens"] + usage["output_tokens"]

@@ -1,0 +1,308 @@
+"""The tool calls of a reply: those whose arguments can be read, and those that are malformed.
+
+LangChain completes arguments that end too soon (`{"command": "rm -rf /tmp/a` becomes a whole call);
+such a call must never be carried out. Three things are repaired, each only in one reading: a code
+fence around the arguments, JSON inside a text, Python's notation. Whatever else is wrong the model
+is told, and calls again.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+
+from manus.models.replies import CUT_OFF, ended_at_limit, reason_of
+from manus.state.messages import MALFORMED_AT, calls_of
+
+log = logging.getLogger("manus")
+
+RAW_CALLS = "raw_calls"
+"""In a reply's `additional_kwargs`: all its calls (`id`, `name`, `args` as text) as they were
+sent, in order; only where one of them is malformed."""
+MOST_ARGUMENTS = 1_000_000
+"""Characters of the arguments of one call."""
+MOST_NESTING = 64
+
+_KINDS = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+_DIGITS = 21
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""Whole numbers that a checkpoint and a server can hold."""
+_FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
+_SAME = (
+    {"command", "cmd"},
+    {"path", "file_path", "filepath", "file", "filename", "file_name"},
+    {"query", "q", "search_query"},
+    {"code", "python_code", "script"},
+    {"url", "link"},
+    {"content", "file_text", "text"},
+    {"old_str", "old_string"},
+    {"new_str", "new_string"},
+)
+"""Names that models use for one another."""
+
+Schema = Mapping[str, Any]
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments that a text holds; nothing at all is an empty object.
+
+    Raises:
+        ValueError: it is not one JSON object; the message says what it is.
+    """
+    if not text.strip():
+        return {}
+    try:
+        found = _json(text)
+    except RecursionError:
+        raise ValueError("they are nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"they are not valid JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"they are {_KINDS[type(found)]}, not an object")
+    return found
+
+
+def _json(text: str) -> Any:
+    if len(text) > MOST_ARGUMENTS:
+        raise ValueError(f"they are longer than {MOST_ARGUMENTS:,} characters")
+    if is_too_deep(text):
+        raise ValueError(f"they are nested more than {MOST_NESTING} deep")
+    return json.loads(
+        text,
+        strict=False,
+        parse_constant=_refuse,
+        parse_float=_finite,
+        parse_int=_whole,
+        object_pairs_hook=_once_each,
+    )
+
+
+def is_too_deep(text: str) -> bool:
+    """Whether brackets are nested deeper than anything that is meant; those in texts count too."""
+    if text.count("[") + text.count("{") <= MOST_NESTING:
+        return False
+    depth = 0
+    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MOST_NESTING:
+            return True
+    return False
+
+
+def _refuse(constant: str) -> NoReturn:
+    # Python reads NaN and Infinity; a server would refuse the history that holds them
+    raise ValueError(f"they are not valid JSON ({constant} is not a JSON value)")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"the number {digits[:30]}… is too large")
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _DIGITS or not _LEAST <= (number := int(digits)) <= _MOST:
+        raise ValueError(f"the number {digits[:30]}… is too large")
+    return number
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    twice = next((name for name, value in pairs if found[name] != value), None)
+    if twice is not None:  # which of the values is meant, only the model knows
+        raise ValueError(f"`{twice}` stands there twice, with different values")
+    return found
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return arguments_of(text)
+    except ValueError:
+        return None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole JSON object."""
+    return bool(text.strip()) and _parsed(text) is not None
+
+
+def told_apart(calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What goes into `additional_kwargs` of a reply with these calls."""
+    whole = all(_parsed(call["args"]) is not None for call in calls)
+    return {} if whole else {RAW_CALLS: list(calls)}
+
+
+def with_malformed(message: AIMessage) -> AIMessage:
+    """The reply with its malformed calls among the invalid ones, and their places noted."""
+    raw = message.additional_kwargs.pop(RAW_CALLS, None)
+    return message if raw is None else with_calls(message, raw)
+
+
+def with_calls(message: AIMessage, raw: Sequence[dict[str, Any]]) -> AIMessage:
+    """The message with these calls (`id`, `name`, `args` as text) as its only ones."""
+    places = []
+    message.tool_calls, message.invalid_tool_calls = [], []
+    for place, call in enumerate(raw):
+        arguments = _parsed(call["args"])
+        id_, name, args = call["id"], call["name"] or "", call["args"]
+        if arguments is not None:
+            message.tool_calls.append(ToolCall(id=id_, name=name, args=arguments, type="tool_call"))
+            continue
+        places.append(place)
+        message.invalid_tool_calls.append(
+            InvalidToolCall(id=id_, name=name, args=args, error=None, type="invalid_tool_call")
+        )
+    message.additional_kwargs.pop(MALFORMED_AT, None)
+    if places:
+        message.additional_kwargs[MALFORMED_AT] = places
+    return message
+
+
+def as_sent(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
+    """A call (`id`, `name`, `args` as text) in the form in which `with_calls` takes it."""
+    arguments = call["args"] or ""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": call["id"], "name": call["name"], "args": text}
+
+
+def is_cut_off(message: AIMessage) -> bool:
+    """Whether a reply ended at its length limit, or without saying why."""
+    return ended_at_limit(message) or bool(message.additional_kwargs.get(CUT_OFF))
+
+
+def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
+    """The reply with the calls that may lack their end among the malformed ones.
+
+    `as_it_came`: the text of the calls is known as it was sent. Of other providers' only what
+    LangChain completed is left, so that no call of a cut-off reply can be trusted.
+    """
+    calls = [as_sent(call) for call in calls_of(message)]
+    if not calls:
+        return message
+    if as_it_came:
+        # arguments that had not begun to come are no arguments, and look whole
+        doubtful = calls[-1:] if ended_at_limit(message) and calls[-1]["args"] in ("", "{}") else []
+    else:
+        if not reason_of(message):
+            message.additional_kwargs[CUT_OFF] = True
+        doubtful = calls if is_cut_off(message) else []
+    for call in doubtful:
+        if _parsed(call["args"]) is not None:
+            call["args"] = (call["args"] or "{}")[:-1]
+    return with_calls(message, calls) if doubtful else message
+
+
+def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
+    """The reply with its calls repaired; `tools` as they were offered (OpenAI's form).
+
+    Of a reply that was cut off no malformed call is repaired.
+    """
+    schemas = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in tools}
+    calls = calls_of(message)
+    if not calls or not schemas:
+        return message
+    cut_off, changed, repaired = is_cut_off(message), False, []
+    for call in calls:
+        given = call["args"]
+        args: Any = given
+        if not isinstance(args, dict) and not cut_off:
+            args = read_arguments(args or "")
+        if isinstance(args, dict):
+            args = fitted(args, schemas.get(call["name"] or "", {}))
+        if args != given and args is not None:
+            changed = True
+            log.info("the arguments of a call of %s were repaired", call["name"])
+        text = given if args is None else args
+        repaired.append({**call, "args": text if isinstance(text, str) else json.dumps(text)})
+    return with_calls(message, repaired) if changed else message
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments that a text means which is not a JSON object; None where that is not plain."""
+    bare = text.strip()
+    if fenced := _FENCE.match(bare):
+        bare = fenced[1].strip()
+    for read in (_json, _in_text, _python):
+        try:
+            found = read(bare)
+            if isinstance(found, str):
+                found = _json(found)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(found, dict) and all(isinstance(name, str) for name in found):
+            return found
+    return None
+
+
+def _in_text(text: str) -> Any:
+    """One object with words around it, none of which can be more arguments."""
+    begin, end = text.find("{"), text.rfind("}") + 1
+    around = text[:begin] + text[end:]
+    if begin < 0 or any(sign in around for sign in "{}[]:,"):
+        raise ValueError(text)
+    return _json(text[begin:end])
+
+
+def _python(text: str) -> Any:
+    if len(text) > MOST_ARGUMENTS or is_too_deep(text):
+        raise ValueError(text)
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            names = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+            if len(set(names)) < len(node.keys) or not all(isinstance(n, str) for n in names):
+                raise ValueError(text)
+    return _json(json.dumps(ast.literal_eval(tree)))  # as JSON has it, or not at all
+
+
+def fitted(args: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """The arguments under the names that the schema has, and lists and objects out of texts."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    made = {_meant(name, args, properties): value for name, value in args.items()}
+    if len(made) != len(args):
+        made = dict(args)
+    return {name: _out_of_text(value, properties.get(name, {})) for name, value in made.items()}
+
+
+def _meant(name: str, args: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
+    if name in properties:
+        return name
+    names = next((names for names in _SAME if name.lower() in names), set())
+    known = [other for other in names if other in properties]
+    return known[0] if len(known) == 1 and known[0] not in args else name
+
+
+def _out_of_text(value: Any, about: Mapping[str, Any]) -> Any:
+    """A list or an object that was written as a text, where the schema takes no text."""
+    wanted = (
+        {"[": "array", "{": "object"}.get(value.strip()[:1]) if isinstance(value, str) else None
+    )
+    kinds = _types_of(about)
+    if wanted is None or "string" in kinds or wanted not in kinds:
+        return value
+    try:
+        return _json(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _types_of(about: Mapping[str, Any]) -> set[str]:
+    """The JSON types that the schema of an argument names."""
+    members = about.get("anyOf") or about.get("oneOf") or []
+    kind = about.get("type")
+    own = set(kind) if isinstance(kind, list) else {kind} if kind else set()
+    return own.union(*map(_types_of, members))
