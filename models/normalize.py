@@ -129,7 +129,7 @@ class ReplyReader:
         self._sealed.feed(delta, whole=whole)
         calls = delta.get("tool_calls")
         found = calls if isinstance(calls, list) else [calls]
-        pieces = [self._piece(one) for one in found if _is_call(one, whole=whole)]
+        pieces = [self._piece(one) for one in found if one and _is_call(one, whole=whole)]
         self._size += len(text) + len(thought)
         self.is_over = self._size + sum(call.size for call in self._calls) > MOST_REPLY
         if not (text or thought or pieces):

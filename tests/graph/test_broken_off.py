@@ -87,7 +87,7 @@ async def test_a_time_out_while_reading(
 async def test_what_is_refused_is_not_billed(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", "0")
+    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
     usage = await streamed(agent, reply)
     assert (usage["model_calls"], usage["input_tokens"]) == (0, 0)
     assert "estimated" not in usage
@@ -96,7 +96,7 @@ async def test_what_is_refused_is_not_billed(
 async def test_what_never_came_there_is_not_billed(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", "0")
+    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
     agent.server.close()
     usage = await streamed(agent)
     assert (usage["model_calls"], usage["input_tokens"]) == (0, 0)

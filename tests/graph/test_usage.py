@@ -233,7 +233,7 @@ class TestLimits:
         assert outcome.stop_reason == "budget"
         head, why = outcome.output.split("\n\nTerminated: Budget used up: ")
         assert head == "Half of it is done."
-        assert why == "cost (0.10 of 0.18); each call takes about 0.05"
+        assert why == "cost (0.10 of 0.18); each call takes about 0.0500"
         assert "tools" not in agent.server.requests[-1].body
 
     async def test_terminate_needs_no_room(self, agent: ScriptedAgent) -> None:

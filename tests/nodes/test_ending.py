@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.nodes.turn.stop_conditions import Facts, budget_used_up, ending_of, status_after
+from manus.nodes.turn.stop_conditions import Facts, ending_of, status_after
 from manus.state.agent import StopReason, Usage, no_usage
-from manus.state.budget import Budget
+from manus.state.budget import Budget, budget_used_up
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
 ANSWER = AIMessage("42")

@@ -143,7 +143,7 @@ async def test_a_bad_request_is_said_in_the_providers_words(agent: ProvidedAgent
 
 
 async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANUS_RETRIES", "1")
+    monkeypatch.setenv("MANUS_RETRY_FOR", "1")
     monkeypatch.setenv("MANUS_BASE_URL", "http://127.0.0.1:9")
     parts = await agent.watch()
     assert len(waits(parts)) == 1

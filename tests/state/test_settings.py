@@ -34,7 +34,7 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     file.write_text('model = "from-file"\nworkspace = "w"\nmax_steps = 3\n')
     settings = load_settings({"MANUS_MODEL": "from-env", "MANUS_TIMEOUT": "2.5"}, file)
     assert (settings.model, settings.workspace, settings.max_steps) == ("from-env", "w", 3)
-    assert (settings.timeout, settings.retries) == (2.5, 5)
+    assert (settings.timeout, settings.vision) == (2.5, True)
 
 
 _GIVEN = [
@@ -44,7 +44,7 @@ _GIVEN = [
     ("temperature", "0.5", 0.5),
     ("max_tokens", "100", 100),
     ("timeout", "1", 1.0),
-    ("retries", "0", 0),
+    ("retry_for", "0", 0.0),
     ("vision", "false", False),
     ("context_window", "8000", 8000),
     ("api_version", "v", "v"),
@@ -108,12 +108,12 @@ def test_the_provider_is_what_stands_before_the_colon(model: str | None, provide
 
 def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     file.write_text(
-        'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretries = 1\n'
-        '[roles.summary]\nmodel = "small"\nretries = 0\n'
+        'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretry_for = 1\n'
+        '[roles.summary]\nmodel = "small"\nretry_for = 0\n'
     )
     settings = load_settings({}, file)
     summary = settings.for_role("summary")
-    assert (summary.model, summary.retries, summary.base_url) == ("small", 0, "http://m")
+    assert (summary.model, summary.retry_for, summary.base_url) == ("small", 0, "http://m")
     assert summary.api_key == SecretStr("k")
     assert settings.for_role("plan").model == "big"
     assert type(settings.for_role("plan")) is ModelSettings
