@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from manus.state.browser_settings import BrowserSettings
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -115,7 +116,8 @@ async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path, stuck: b
             child.stdout.close()
 
 
-async def test_closing_leaves_nothing(driver: Driver, site: Site) -> None:
+async def test_closing_leaves_nothing(tmp_path: Path, site: Site) -> None:
+    driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=3)))
     site.pages["/"] = "<script>setTimeout(() => { for(;;); }, 50)</script>"
     before = family()
     await driver.do("go_to_url", url=site.base)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import hashlib
 from collections.abc import Callable
 
 import pytest
@@ -136,52 +133,6 @@ async def test_a_name_that_changes_its_address(
     site.pages["/"] = f"<script>fetch('{url}').catch(() => 0)</script>"
     assert "rebind.test was refused" in await driver.say("go_to_url", url=site.base)
     assert inner.requests == []
-
-
-async def test_ipv6(driver: Driver, site: Site, new_site: Callable[..., Site]) -> None:
-    six = new_site("::1")
-    six.pages["/"] = SECRET
-    assert "egress" in await driver.fail("go_to_url", url=six.base)
-    site.pages["/"] = f"<script>fetch('{six.base}').catch(() => 0)</script>"
-    assert "::1 was refused" in await driver.say("go_to_url", url=site.base)
-    assert six.requests == []
-
-
-async def test_downloads_and_pdfs_come_through_the_rules_too(
-    driver: Driver, site: Site, inner: Site
-) -> None:
-    site.pages["/"] = f"<a href={inner.base}/ download>Get</a>"
-    await driver.open(site.base)
-    await driver.do("click_element", index=1)
-    assert inner.requests == []
-    assert not (driver.session.workspace.root / "downloads").exists()
-
-
-async def test_a_web_socket_to_an_allowed_place_works(driver: Driver, site: Site) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        key = next(ln.split(": ")[1] for ln in head.split("\r\n") if "Sec-WebSocket-Key" in ln)
-        magic = f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()
-        accept = base64.b64encode(hashlib.sha1(magic).digest()).decode()
-        answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-        answer += f"Connection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
-        writer.write(answer.encode())
-        writer.write(b"\x81\x05hello")
-        await writer.drain()
-        await reader.read()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    driver.session.peek("egress").rules._private.append(
-        EgressRules(EgressSettings(allow_private=(f"127.0.0.1:{port}",)))._private[0]
-    )
-    site.pages["/"] = f"""<p id=p></p><script>
-      new WebSocket("ws://127.0.0.1:{port}/").onmessage = (e) => p.textContent = e.data</script>"""
-    await driver.say("go_to_url", url=site.base)
-    assert "| hello" in await driver.look()
-    await driver.open("about:blank")
-    server.close()
 
 
 async def test_the_browser_itself_calls_nobody(driver: Driver, site: Site) -> None:

@@ -17,8 +17,8 @@ from tests.browser.site import Answer, Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def pdf(*texts: str) -> bytes:
-    """A PDF with a text on each page."""
+def pdf(*texts: str, ballast: int = 0) -> bytes:
+    """A PDF with a text on each page, larger by so many bytes."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -33,6 +33,8 @@ def pdf(*texts: str) -> bytes:
             font[NameObject(key)] = NameObject(value)
         fonts = DictionaryObject({NameObject("/F1"): font})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    if ballast:
+        writer.add_attachment("ballast", b"x" * ballast)
     data = io.BytesIO()
     writer.write(data)
     return data.getvalue()
@@ -140,7 +142,7 @@ async def test_a_broken_pdf_says_so(driver: Driver, site: Site) -> None:
 
 
 async def test_a_pdf_too_large_for_a_page_is_read(driver: Driver, site: Site) -> None:
-    data = pdf("Annual figures") + b"%" + b"x" * 11_000_000
+    data = pdf("Annual figures", ballast=11_000_000)
     site.pages["/p"] = Answer(data, type="application/pdf")
     assert "| Annual figures" in await driver.open(f"{site.base}/p")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.driver import Driver
-from tests.browser.site import Answer, Request, Site
+from tests.browser.site import Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -141,26 +141,6 @@ async def test_lists_tell_their_options(driver: Driver, site: Site) -> None:
     assert '= "Two"' in driver.line('textbox "Typed"')
 
 
-async def test_a_login_keeps_its_session(driver: Driver, site: Site) -> None:
-    def enter(request: Request) -> Answer:
-        right = b"user=ann&pw=secret" in request.body
-        headers = {"Location": "/account", "Set-Cookie": "sid=42; Path=/; HttpOnly"}
-        return Answer("", 303, headers=headers) if right else Answer("wrong", 403)
-
-    def account(request: Request) -> Answer:
-        known = "sid=42" in request.headers.get("Cookie", "")
-        return Answer(f"<title>{'Account' if known else 'Stranger'}</title>")
-
-    site.pages["/"] = """<form method=post action=/enter><input name=user aria-label=User>
-      <input type=password name=pw aria-label=Password><button>Log in</button></form>"""
-    site.pages["/enter"], site.pages["/account"] = enter, account
-    await driver.open(site.base)
-    await driver.write('textbox "User"', "ann")
-    await driver.write('password field "Password"', "secret")
-    assert 'The page is now "Account"' in await driver.click('button "Log in"')
-    assert "Title: Account" in await driver.open(f"{site.base}/account")
-
-
 @pytest.mark.parametrize(
     ("keys", "pressed"),
     [
@@ -174,11 +154,3 @@ async def test_names_of_keys(driver: Driver, site: Site, keys: str, pressed: str
     site.pages["/"] = "<p>x</p>"
     await driver.open(site.base)
     assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
-
-
-async def test_text_that_is_no_key_is_typed(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<input aria-label=Field autofocus>"
-    await driver.open(site.base)
-    await driver.say("send_keys", keys="a+b is c")
-    await driver.look()
-    assert '= "a+b is c"' in driver.line('textbox "Field"')

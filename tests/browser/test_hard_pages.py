@@ -109,7 +109,6 @@ async def test_fifty_thousand_nodes(new_driver: NewDriver, site: Site) -> None:
     assert '"Link 0"' in text
     assert len(text) < 8_300
     assert "elements)" in text
-    assert "Link 24000" in await driver.say("extract_content", goal="link 24000")
     await answers(driver, site)
 
 

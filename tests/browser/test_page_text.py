@@ -157,15 +157,3 @@ async def test_text_of_a_page_cannot_pass_for_an_element(driver: Driver, site: S
     text = await driver.open(site.base)
     assert numbers(text) == [1]
     assert '| [1] button "Buy"' in text
-
-
-async def test_scripts_of_other_languages(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<html dir=rtl><h1>שלום עולם</h1><button>أضف إلى السلة</button>
-      <button>カートに入れる</button><label>名前<input></label><p>请输入您的姓名</p>"""
-    text = await driver.open(site.base)
-    assert "# שלום עולם" in text
-    assert "| 请输入您的姓名" in text
-    assert driver.line('button "أضف إلى السلة"')
-    await driver.click('button "カートに入れる"')
-    await driver.write('textbox "名前"', "山田太郎")
-    assert driver.line('textbox "名前"') == 'textbox "名前" = "山田太郎" (focused)'

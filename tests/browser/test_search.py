@@ -94,21 +94,6 @@ async def test_an_engine_is_asked_for_what_was_asked_for(
     assert all(words in said.text for words in (f"1. a\n   {site.base}/a\n   About a", "About b"))
 
 
-async def test_the_first_engine_that_answers(search: Search, site: Site) -> None:
-    def tavily(request: Request) -> Answer:
-        assert request.headers["Authorization"] == "Bearer k-tavily"
-        assert json.loads(request.body)["query"] == "otters"
-        return rows(site, "a", "b")
-
-    site.pages["/tavily"] = tavily
-    said = await search().ask()
-    assert said.text == (
-        f'Results for "otters" (tavily):\n\n1. a\n   {site.base}/a\n   About a\n\n'
-        f"2. b\n   {site.base}/b\n   About b"
-    )
-    assert site.paths() == ["/tavily"]
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -136,16 +121,6 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
     assert reason in said.text
 
 
-async def test_a_key_that_cannot_be_sent_leads_to_the_next_engine(
-    search: Search, site: Site
-) -> None:
-    site.pages["/searx/search"] = rows(site, "a")
-    keys = {"engines": ("tavily", "searxng"), "tavily_api_key": SecretStr("k-\u2026")}
-    said = await search(**keys).ask()
-    assert "(searxng)" in said.text
-    assert "\u2026" not in said.text
-
-
 async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
     said = await search(tavily_api_key=None, brave_api_key=None).ask()
@@ -163,14 +138,6 @@ async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search, 
     said = await one.ask()
     assert said.is_error
     assert "deny list" in said.text
-
-
-async def test_an_engine_inside_is_refused_unless_allowed(search: Search, site: Site) -> None:
-    one = search(engines=("searxng",))
-    one.session.settings = one.session.settings.model_copy(update={"egress": EgressSettings()})
-    said = await one.ask()
-    assert "egress.allow_private" in said.text
-    assert site.requests == []
 
 
 async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from manus.state.browser_settings import BrowserSettings
-from manus.tools.catalog import build_catalog
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Request, Site
@@ -20,16 +19,6 @@ def cookies(request: Request) -> Answer:
     known = "seen=1" in request.headers.get("Cookie", "")
     headers = {"Set-Cookie": "seen=1; Path=/; Max-Age=9999"}
     return Answer(f"<title>{'again' if known else 'first'}</title>", headers=headers)
-
-
-async def test_two_sessions_share_nothing(tmp_path: Path, site: Site) -> None:
-    site.pages["/"] = cookies
-    one, two = (Driver(new_session(tmp_path / name)) for name in "ab")
-    assert "Title: first" in await one.open(site.base)
-    assert "Title: first" in await two.open(site.base)
-    assert "Title: again" in await one.open(site.base)
-    await one.session.close()
-    await two.session.close()
 
 
 async def test_a_profile_that_is_kept(tmp_path: Path, site: Site) -> None:
@@ -126,11 +115,3 @@ async def test_nothing_blocks_the_event_loop(tmp_path: Path, site: Site) -> None
         timeout=100,
     )
     assert done.stdout.strip() == "done", done.stderr[-3000:]
-
-
-async def test_both_tools_are_built_in(tmp_path: Path) -> None:
-    session = new_session(tmp_path)
-    catalog = build_catalog(["browser_use", "web_search"], session)
-    assert catalog.names() == ["browser_use", "web_search"]
-    assert all(schema["function"]["parameters"]["properties"] for schema in catalog.schemas())
-    await session.close()

@@ -114,13 +114,8 @@ async def _require_seen(browser: Browser, tab: Tab) -> None:
     Numbers and keys were chosen for the page that was shown before; an earlier call of the same
     message may have led away from it.
     """
-    if browser.seen == (tab.id, await tab.token()):
-        return
-    if browser.seen[0] == 0:
-        raise NotThereError("Nothing was done: look at the page first.")
-    raise NotThereError(
-        "Nothing was done: the page is not the one that was shown before; choose anew."
-    )
+    if browser.seen != (tab.id, await tab.token()):
+        raise NotThereError("Nothing was done: the page was not shown before; choose anew.")
 
 
 def _trouble(browser: Browser) -> str:

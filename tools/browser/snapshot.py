@@ -13,6 +13,8 @@ from manus.tools.browser.scripts import script
 from manus.tools.browser.timing import PageStuckError, with_timeout
 
 _LOOK_SECONDS = 8.0
+_FRAME_SECONDS = 2.0
+"""The same for a frame: one whose page never came does not answer at all."""
 _OPTIONS = {"maxElements": 300, "maxTexts": 300}
 _MAX_FRAMES = 20
 _MAX_DEPTH = 4
@@ -49,7 +51,8 @@ async def take_snapshot(page: Page) -> FrameView:
 
 async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> None:
     options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
-    seen = await with_timeout(_LOOK_SECONDS, view.frame.evaluate(script("walk"), options))
+    seconds = _FRAME_SECONDS if depth else _LOOK_SECONDS
+    seen = await with_timeout(seconds, view.frame.evaluate(script("walk"), options))
     for name in ("items", "token", "title", "counts", "scroll", "ready"):
         setattr(view, name, seen[name])
     inner = [item for item in view.items if item["kind"] == "frame"][:_MAX_FRAMES]
@@ -63,8 +66,8 @@ async def _child(parent: FrameView, item: dict[str, Any], depth: int) -> FrameVi
     child: FrameView | None = None
     try:
         asking = parent.frame.evaluate_handle(script("element"), place)
-        element = (await with_timeout(_LOOK_SECONDS, asking)).as_element()
-        frame = await with_timeout(_LOOK_SECONDS, element.content_frame()) if element else None
+        element = (await with_timeout(_FRAME_SECONDS, asking)).as_element()
+        frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
         if frame is not None:
             child = FrameView(frame, frame.url)
             await _look(child, item["clip"], depth)

@@ -9,12 +9,14 @@ import time
 from dataclasses import dataclass
 
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Frame
 
 from manus.prompts.browser import STATE_HEAD
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.page_text import extent, fit, page_lines
 from manus.tools.browser.reading import pdf_text
+from manus.tools.browser.scripts import script
 from manus.tools.browser.snapshot import FrameView, take_snapshot
 from manus.tools.browser.tab import Numbering, Tab
 from manus.tools.browser.timing import PageStuckError, wait_until_idle, with_timeout
@@ -24,6 +26,7 @@ from manus.tools.session import Session
 _PICTURE_SECONDS = 5.0
 _MAX_TABS = 20
 _MAX_FRAMES = 10
+_FRAME_SECONDS = 1.0
 _TRIES = 3
 _NO_ANSWER = (
     "The page does not answer (a script of it may be running without end); go to an address, "
@@ -154,9 +157,18 @@ async def page_fingerprint(browser: Browser, mark: int) -> str | None:
         return None
     parts = [tab.page.url]
     parts += [text for kind, text in browser.log.since(mark) if kind == "dialog"]
+    inner = (_frame_digest(frame) for frame in tab.page.frames[1:_MAX_FRAMES])
     try:
-        for frame in tab.page.frames[:_MAX_FRAMES]:
-            parts.append(str(await tab.ask("digest", frame=frame)))
+        parts.append(str(await tab.ask("digest")))
     except (PlaywrightError, PageStuckError):
         return None
+    parts += await asyncio.gather(*inner)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+async def _frame_digest(frame: Frame) -> str:
+    """Nothing of a frame that does not answer, as one does not whose page never came."""
+    try:
+        return str(await with_timeout(_FRAME_SECONDS, frame.evaluate(script("digest"))))
+    except (PlaywrightError, PageStuckError):
+        return ""

@@ -80,10 +80,10 @@
     return squash((el.getAttribute(attribute) || "").split(/\s+/).map((id) => (id && root.getElementById ? root.getElementById(id) : null)).filter(Boolean).map((other) => textOf(other, 100)).join(" "));
   };
 
+  // An element without words may be told by how its author calls it.
   const hintOf = (el) => {
-    const inner = el.querySelector ? el.querySelector("svg title, use, i[class], span[class], img[src]") : null;
-    const from = (node) => node && (node.getAttribute("data-testid") || node.id || (typeof node.className === "string" ? node.className : node.getAttribute("class")) || node.getAttribute("href") || (node.getAttribute("src") || "").split("/").pop());
-    return cut(squash(from(el) || from(inner)), 40);
+    const inner = el.querySelector?.("svg title, i[class], img[src]");
+    return cut(squash(el.getAttribute("data-testid") || el.id || el.getAttribute("class") || inner?.textContent || inner?.getAttribute("class") || inner?.getAttribute("src")?.split("/").pop()), 40);
   };
 
   const nameOf = (el, role) => {
@@ -149,11 +149,6 @@
     return !(large && el.childElementCount > 1);
   };
 
-  const boxOf = (el, rect) => {
-    const wants = el.tagName === "CANVAS" || el.namespaceURI === SVG || el.draggable === true && el.tagName !== "A" && el.tagName !== "IMG" || el.tagName === "IMG" || el.getAttribute("role") === "slider";
-    return wants ? [rect.left, rect.top, rect.width, rect.height].map(Math.round) : null;
-  };
-
   const statesOf = (el, role) => {
     const on = (name) => el.getAttribute(`aria-${name}`);
     const states = [];
@@ -170,7 +165,7 @@
     if (el.required || on("required") === "true") states.push("required");
     if (el.readOnly || on("readonly") === "true") states.push("read only");
     if (on("invalid") === "true" || (["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName) && el.matches(":user-invalid"))) states.push("invalid");
-    if (el.getRootNode().activeElement === el && (document.hasFocus() || true)) states.push("focused");
+    if (el.getRootNode().activeElement === el) states.push("focused");
     return states;
   };
 
@@ -188,7 +183,7 @@
     return el.getAttribute("aria-valuetext") || el.getAttribute("aria-valuenow");
   };
 
-  const extrasOf = (el, named) => {
+  const extrasOf = (el) => {
     const type = (el.type || "").toLowerCase();
     const forms = { date: "YYYY-MM-DD", time: "HH:MM", "datetime-local": "YYYY-MM-DDTHH:MM", month: "YYYY-MM", week: "YYYY-Www", color: "#rrggbb" };
     if (el.tagName === "INPUT" && forms[type]) return `as ${forms[type]}`;
@@ -198,13 +193,6 @@
       const shown = all.slice(0, 6).map((text) => cut(text, 30)).join(" | ");
       return `options: ${shown}${all.length > 6 ? ` … (${all.length} in all)` : ""}`;
     }
-    if (!named && el.namespaceURI !== SVG && el.tagName !== "CANVAS") {
-      // a thing without words may be told by its colour
-      const color = getComputedStyle(el).backgroundColor.match(/\d+(\.\d+)?/g) || [];
-      if (color.length === 3 || Number(color[3]) > 0) return `background #${color.slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
-      return "";
-    }
-    if (el.namespaceURI === SVG) return ["fill", "stroke"].map((key) => el.getAttribute(key) && `${key} ${el.getAttribute(key)}`).filter(Boolean).join(", ");
     return "";
   };
 
@@ -222,7 +210,7 @@
     counts.elements++;
     const role = roleOf(el);
     const name = nameOf(el, role);
-    items.push({ kind: "element", id: idOf(el), place, role, name, hint: name ? "" : hintOf(el), value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el, Boolean(name)), box: boxOf(el, rect), at: [rect.left, rect.top, rect.width, rect.height] });
+    items.push({ kind: "element", id: idOf(el), place, role, name, hint: name ? "" : hintOf(el), value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), box: el.tagName === "CANVAS" ? [rect.left, rect.top, rect.width, rect.height].map(Math.round) : null });
   };
 
   const placeOf = (rect) => {
@@ -276,7 +264,7 @@
     const more = el.scrollHeight - el.clientHeight;
     if (more < 12 || el.clientHeight < 40 || !/(auto|scroll|overlay)/.test(style.overflowY) || el.tagName === "TEXTAREA" || el.tagName === "SELECT") return;
     flush();
-    items.push({ kind: "scroller", id: idOf(el), place, name: cut(squash(el.getAttribute("aria-label") || ""), 60), above: Math.round(el.scrollTop), below: Math.round(more - el.scrollTop), at: [rect.left, rect.top, rect.width, rect.height] });
+    items.push({ kind: "scroller", id: idOf(el), place, name: cut(squash(el.getAttribute("aria-label") || ""), 60), above: Math.round(el.scrollTop), below: Math.round(more - el.scrollTop) });
   };
 
   const walk = (node, inside, depth) => {
@@ -307,7 +295,7 @@
       if (place === "view" && rect.width > 4 && rect.height > 4 && style.visibility === "visible" && isUncovered(el, [rect])) {
         flush();
         const left = rect.left + el.clientLeft + parseFloat(style.paddingLeft || 0), top = rect.top + el.clientTop + parseFloat(style.paddingTop || 0);
-        items.push({ kind: "frame", id: idOf(el), place, name: cut(squash(el.title || el.name || el.id), 60), origin: [left, top], clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
+        items.push({ kind: "frame", id: idOf(el), place, name: cut(squash(el.title || el.name || el.id), 60), clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
       }
       return;
     }
