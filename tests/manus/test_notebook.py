@@ -142,10 +142,6 @@ def test_an_update_with_nothing_in_it(update: Any) -> None:
     assert Page(html(show_update("think", update))).words == ["think"]
 
 
-def test_a_state_without_a_run() -> None:
-    assert repr(show_run({})) == "idle"
-
-
 def test_a_shell_s_dollar_signs_are_no_formula() -> None:
     shown = html(show_run({"messages": [AIMessage("From $1 to $2, \\begin{x}")]}))
     assert re.match(r'<div class="[^"]*\bmathjax_ignore\b', shown)

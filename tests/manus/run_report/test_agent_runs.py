@@ -21,7 +21,7 @@ from manus.run_report.page import page, state
 from manus.trace.model import Run, Tokens
 from manus.trace.reading import read_trace
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
-from tests.server import Message, call, calls, fail, mentions, text, tokens
+from tests.server import Message, call, calls, mentions, text, tokens
 
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 ROOT = Path(__file__).resolve().parents[3]
@@ -93,23 +93,6 @@ async def test_what_was_written_to_the_cache_is_told(agent: ScriptedAgent) -> No
     assert '<th scope="col">Written</th>' in shown
 
 
-async def test_each_run_of_a_thread_counts_for_itself(agent: ScriptedAgent) -> None:
-    await agent.run(used(text("One."), 100, 1), request="First.")
-    await agent.run(
-        used(calls(call("append", path="a", line="x")), 200, 2),
-        used(text("Two."), 300, 3),
-        request="Second.",
-    )
-    first, second = await runs_of(agent)
-    assert [(r.number, r.request, r.output) for r in (first, second)] == [
-        (1, "First.", "One."),
-        (2, "Second.", "Two."),
-    ]
-    assert (first.is_newest, second.is_newest) == (False, True)
-    assert [r.tokens.total for r in (first, second)] == [101, 505]
-    assert [step.number for step in second.steps] == [1, 2]
-
-
 async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
@@ -135,14 +118,6 @@ async def test_a_question_waits_and_is_answered(agent: ScriptedAgent) -> None:
     assert step.after[0].text == "Which colour?"
     assert len(run.idle) == 1
     assert last.thought == "Blue it is."
-
-
-async def test_a_run_that_breaks_off_is_told_as_such(agent: ScriptedAgent) -> None:
-    await agent.run(fail(401), request="Do it.")
-    [run] = await runs_of(agent)
-    assert run.steps == []
-    assert state(run) == ("Failed", "bad")
-    assert run.output
 
 
 async def test_messages_that_were_taken_out_are_still_told(
@@ -227,10 +202,6 @@ async def test_a_fork_shows_the_newest_line(agent: ScriptedAgent) -> None:
     assert runs[-1].output == "The second end."
     assert runs[-1].request == "Another way."
     assert "The first end." not in [s.thought for run in runs for s in run.steps]
-
-
-async def test_there_is_no_such_thread(agent: ScriptedAgent) -> None:
-    assert (await read_trace(agent.saver, "none")).runs == []
 
 
 async def test_the_workspace_may_be_gone(agent: ScriptedAgent, tmp_path: Path) -> None:

@@ -83,30 +83,6 @@ async def test_parallel_blocked_and_revised(flow: ScriptedFlow) -> None:
     assert used.output == outcome.usage["output_tokens"]
 
 
-async def test_what_was_given_up_is_there_and_not_begun(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", gives_up())
-    flow.sums_up(text("Not much."))
-    await flow.run(max_replans=0)
-    [run] = await runs_of(flow)
-    [beta] = [row for row in run.stages if row.title == "beta"]
-    assert (beta.began, beta.status, beta.run) == (None, "not_started", None)
-    assert (run.stop_reason, state(run)[1]) == ("plan_incomplete", "warn")
-
-
-async def test_two_requests_are_two_runs(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"), makes("beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("One."), text("Two."))
-    await flow.run(request="First.")
-    await flow.run(request="Second.")
-    first, second = await runs_of(flow)
-    assert titles(first) == ["Plan", "alpha", "Summary"]
-    assert titles(second) == ["Plan", "beta", "Summary"]
-    assert [r.request for r in (first, second)] == ["First.", "Second."]
-
-
 async def test_a_plan_to_approve_waits(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     await flow.run(approve_plan=True)

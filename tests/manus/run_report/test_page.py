@@ -180,13 +180,6 @@ async def test_nothing_is_wider_than_the_page(hostile: str, view: View, width: i
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-async def test_printed_on_paper(hostile: str, view: View) -> None:
-    seen = await view(hostile)
-    await seen.page.emulate_media(media="print")
-    assert not await seen.page.locator(".bar").is_visible()
-    assert await seen.page.locator("#r2-s1").is_visible()
-
-
 async def test_pictures_are_in_the_page(
     manus: Program, server: ScriptedServer, view: View, tmp_path: Path
 ) -> None:

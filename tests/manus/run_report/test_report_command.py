@@ -93,12 +93,3 @@ def test_a_failed_command_shows_what_failed(manus: Program, server: ScriptedServ
     page = manus("report", "t", "-o", "-").out
     assert '<span class="outcome">exit code 3: E: no such module</span>' in page
     assert '<span class="tail">39\n40\nE: no such module</span>' in page
-
-
-def test_a_run_that_was_not_stopped_says_so(manus: Program, server: ScriptedServer) -> None:
-    a_run(manus, server)
-    server.script(text("More."))
-    assert manus("run", "--thread", "t", "and more").code == 0
-    page = manus("report", "t", "-o", "-").out
-    assert "and resumed" not in page
-    assert "This earlier run" in page
