@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from manus.formatting import span
 from manus.graph.outcome import question_of
 from manus.models.server_usage import cache_tokens
 from manus.state.messages import calls_of, text_of
@@ -59,7 +60,9 @@ class AgentRuns:
     def _take(self, superstep: Superstep) -> None:
         run = self._run
         if superstep.is_edit:
-            self._tell(Notice("edited", "The state was edited", at=superstep.began))
+            reopened = run.stop_reason is not None and superstep.written("stop_reason") == [None]
+            title = "Gone on after its end" if reopened else "The state was edited"
+            self._tell(Notice("resumed" if reopened else "edited", title, at=superstep.began))
         if (made := superstep.last("compaction")) is not None:
             self._pending.append(_compaction_notice(made, superstep))
         for message in superstep.messages:
@@ -113,8 +116,6 @@ class AgentRuns:
         (self._run.steps[-1].after if self._run.steps else self._pending).append(notice)
 
     def _tell_of_idle(self, seconds: float, begin: Any, end: Any) -> None:
-        from manus.formatting import span
-
         words = f"Nothing was done for {span(seconds)}." if seconds >= 1 else ""
         notice = Notice("resumed", "Stopped here, and resumed", words, end)
         began = (s for s in reversed(self._run.steps) if s.began is not None and s.began <= begin)

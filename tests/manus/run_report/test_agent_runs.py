@@ -14,6 +14,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
+from manus.graph.reopen import reopen
 from manus.prompts import compaction as prompts
 from manus.run_report.build_report import build_report
 from manus.run_report.files import ALL_IMAGES, files_of
@@ -118,6 +119,15 @@ async def test_a_question_waits_and_is_answered(agent: ScriptedAgent) -> None:
     assert step.after[0].text == "Which colour?"
     assert len(run.idle) == 1
     assert last.thought == "Blue it is."
+
+
+async def test_a_run_that_goes_on_after_its_end_is_one_run(agent: ScriptedAgent) -> None:
+    await agent.run(call("append", path="a", line="1"), request="Do it.", max_steps=1)
+    assert await reopen(agent.graph, thread_config("t"))
+    await agent.invoke(None, text("Done."), max_steps=5)
+    [run] = await runs_of(agent)
+    assert (run.stop_reason, run.output, len(run.steps)) == ("answered", "Done.", 2)
+    assert [notice.kind for notice in run.steps[0].after] == ["resumed"]
 
 
 async def test_messages_that_were_taken_out_are_still_told(
