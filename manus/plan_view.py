@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from manus.flow_usage import FlowUsage
-from manus.formatting import in_words
+from manus.formatting import gist, in_words
 from manus.screen import Screen
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import changed_step
-from manus.text import count, first_line, fit, flat, main_argument
+from manus.text import count, fit, flat, main_argument
 
 _ROOM = 3
 """Lines of the terminal that are left free."""
@@ -74,7 +74,7 @@ class PlanView:
         if inner["type"] == "call":
             said = f"{inner['name']}: {main_argument(inner['args'])}"
         elif inner["type"] == "observation":
-            said = f"{inner['name']} → {first_line(inner['text'])}"
+            said = f"{inner['name']} → {gist(inner['text'])}"
         elif inner["type"] == "thought" and flat(inner["text"]):
             said = flat(inner["text"])
         elif inner["type"] == "retry":

@@ -11,13 +11,14 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manus.checkpoint import open_store
+from manus.formatting import gist
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graphs import build
 from manus.questions import match_answers
 from manus.state.context import HELD, Context
 from manus.state.errors import ManusError, UsageError
 from manus.state.settings import Settings
-from manus.text import first_line, flat, main_argument
+from manus.text import flat, main_argument
 from manus.tools.workspace import Workspace
 
 RUNS = {
@@ -119,7 +120,7 @@ def line_of(event: Any) -> str:
         return f"{event['name']}: {main_argument(event['args'])}"[:_SHOWN]
     if kind == "observation":
         label = "failed" if event["is_error"] else "done"
-        return f"{event['name']} {label}: {first_line(event['text'])}"[:_SHOWN]
+        return f"{event['name']} {label}: {gist(event['text'])}"[:_SHOWN]
     if kind == "plan":
         return f"Plan: {event['plan']['title']}, {len(event['plan']['steps'])} steps"[:_SHOWN]
     if kind == "plan_step":

@@ -123,8 +123,6 @@ def state(run: Run) -> tuple[str, str]:
         return "Running", "live"
     if run.stop_reason is None and not run.is_newest:
         return "Left unfinished", "quiet"
-    if run.stop_reason is None and run.is_held_when_run:
-        return "Stopped before its end", "warn"
     ending = ending_of(run.stop_reason, success=run.success)
     return ending.headline, ending.tone
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 INTERRUPT = "__interrupt__"
 RESUME = "__resume__"
 ROOT = ""
-_MOST_EDITS = 10
-"""Updates in one `bulk_update_state` that are told from the writes of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +142,15 @@ def _own_writes(one: CheckpointTuple, after: CheckpointTuple | None) -> list[tup
     edit where a run had gone on already stores whole channels instead.
     """
     writes = list(one.pending_writes or [])
-    identity = UUID(one.checkpoint["id"])
-    names = (INTERRUPT, *(f"{INTERRUPT}:{place}" for place in range(1, _MOST_EDITS)))
-    edited = {str(uuid5(identity, name)) for name in names}
+    edit = str(uuid5(UUID(one.checkpoint["id"]), INTERRUPT))
     if after is None or not _is_edit(after):
-        return [w for w in writes if w[0] not in edited]
+        return [w for w in writes if w[0] != edit]
     whole = [
         ("", name, value.value)
         for name, value in after.checkpoint["channel_values"].items()
         if hasattr(value, "value")
     ]
-    return [w for w in writes if w[0] in edited] or whole or writes
+    return [w for w in writes if w[0] == edit] or whole or writes
 
 
 def _is_edit(after: CheckpointTuple | None) -> bool:

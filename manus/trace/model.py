@@ -169,8 +169,6 @@ class Run:
     is_newest: bool = True
     is_waiting: bool = False
     """Whether it has a question that nobody has answered."""
-    is_held_when_run: bool = False
-    """Whether the command line began it: then the thread is locked while it is at work."""
 
     @property
     def agents(self) -> list[Run]:

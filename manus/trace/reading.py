@@ -44,10 +44,8 @@ def trace_of(history: CheckpointHistory, *, is_running: bool = False) -> Trace:
     for run in runs[:-1]:
         run.is_newest = False
     if runs and (newest := runs[-1]).stop_reason is None:
-        last = history.root[-1]
         newest.is_running = is_running
-        newest.is_waiting = not is_running and _has_question(last)
-        newest.is_held_when_run = "graph" in last.metadata
+        newest.is_waiting = not is_running and _has_question(history.root[-1])
     return Trace(history.thread_id, runs, history.branches)
 
 

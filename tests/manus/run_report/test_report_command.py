@@ -77,7 +77,7 @@ def test_stopped_and_resumed(manus: Program, server: ScriptedServer) -> None:
         process.send_signal(signal.SIGINT)
         process.end()
     page = manus("report", "t", "-o", "-").out
-    assert '<span class="pill warn">Stopped before its end</span>' in page
+    assert '<span class="pill warn">Not finished</span>' in page
     server.script(text("Gone on."))
     assert manus("resume", "t").code == 0
     page = manus("report", "t", "-o", "-").out
