@@ -52,7 +52,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     browser.last_error = ""
     lines = [line for line in (said, done) if line] + await changes(browser, before)
     if show_page and not browser.dead:
-        lines.append("\nThe page now:\n" + await describe(browser))
+        shown = await describe(browser, is_seen=not session.page_is_prompted)
+        lines.append(f"\nThe page now:\n{shown}")
     browser.last_error = done if is_error else ""
     fingerprint = await page_fingerprint(browser, mark)
     return Observation("\n".join(lines), is_error=is_error, fingerprint=fingerprint)

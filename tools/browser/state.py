@@ -61,8 +61,12 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     return BrowserState(f"{STATE_HEAD}\n{text}", picture)
 
 
-async def describe(browser: Browser) -> str:
-    """The page in front, as text; the model is from now on taken to know it."""
+async def describe(browser: Browser, *, is_seen: bool = True) -> str:
+    """The page in front, as text; with `is_seen` the model may act on it from now on.
+
+    It may not by what a refusal shows beside other calls of the same message: they were chosen
+    before.
+    """
     tab = browser.active
     if tab is None:
         return "No page is open."
@@ -70,8 +74,10 @@ async def describe(browser: Browser) -> str:
     head = error + await _tabs(browser, tab)
     limit = browser.settings.page_characters
     head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
-    text, token = await _page(browser, tab, limit - len(head))
-    browser.seen = (tab.id, token)
+    text, token, numbers = await _page(browser, tab, limit - len(head))
+    if is_seen:
+        browser.seen = (tab.id, token)
+        tab.numbering.known |= numbers
     return head + text
 
 
@@ -86,16 +92,16 @@ async def _tabs(browser: Browser, active: Tab) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str]:
-    """The page and its document."""
+async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str, set[int]]:
+    """The page, its document, and the numbers of the elements shown."""
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.crashed:
-        return f"{address}The page has crashed; go to an address to go on.", ""
+        return f"{address}The page has crashed; go to an address to go on.", "", set()
     if tab.is_pdf:
-        return address + await _pdf(browser, tab, room - len(address)), ""
+        return address + await _pdf(browser, tab, room - len(address)), "", set()
     view = await _look(browser, tab)
     if view is None:
-        return address + _NO_ANSWER, ""
+        return address + _NO_ANSWER, "", set()
     if tab.numbering.token != view.token:
         tab.numbering = Numbering(view.token)
     known = tab.numbering.known if browser.seen == (tab.id, view.token) else None
@@ -104,8 +110,7 @@ async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str]:
     if view.ready == "loading":
         head += "It is still loading.\n"
     body, numbers = fit(lines, max(200, room - len(head)))
-    tab.numbering.known |= numbers
-    return head + (body or "Nothing can be seen on the page."), view.token
+    return head + (body or "Nothing can be seen on the page."), view.token, numbers
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:
