@@ -1,6 +1,8 @@
-"""The plan changed by a person: between steps, while one runs, and in a fork."""
+"""The plan changed by a person between steps and in a fork; what does not fit is refused."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from langgraph.types import Command
@@ -8,6 +10,7 @@ from langgraph.types import Command
 from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import (
     ScriptedFlow,
+    free,
     gives_up,
     is_planner,
     is_step,
@@ -15,82 +18,99 @@ from tests.flow.helpers import (
     revises,
     succeeds,
 )
+from tests.flow.test_resume import process
 from tests.helpers.agent import thread_config
-from tests.server import call, text
+from tests.server import call, hang, text
 
 T = thread_config("t")
 
 
-async def paused(flow: ScriptedFlow) -> None:
-    """A flow that stops before its second step."""
-    await flow.graph.ainvoke(
-        {"request": "Do it."}, T, context=flow.context(), interrupt_before=["execute_step"]
-    )
+async def paused(flow: ScriptedFlow, *steps: str) -> Any:
+    """A flow of these steps that stops before its second step; its plan as it is read."""
+    flow.plans(makes(*steps))
+    flow.step("", *[]).always(succeeds("It is 42."))
+    flow.sums_up(text("All."))
+    stop: dict[str, Any] = {"context": flow.context(), "interrupt_before": ["execute_step"]}
+    await flow.graph.ainvoke({"request": "Do it."}, T, **stop)
     while (await flow.statuses())[0] != "completed":
-        await flow.graph.ainvoke(None, T, context=flow.context(), interrupt_before=["execute_step"])
+        await flow.graph.ainvoke(None, T, **stop)
+    return await flow.plan()
+
+
+async def edited(flow: ScriptedFlow, change: Any) -> list[tuple[str, str]]:
+    """The steps and who did them, after the run went on with this change of the plan."""
+    await flow.graph.aupdate_state(T, {"plan": change})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 1
+    return [(s["text"], s["executor"]) for s in (await flow.plan())["steps"]]
 
 
 async def test_between_two_steps(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds("Alpha is 42."))
-    flow.step("gamma", succeeds())
-    flow.step("delta", succeeds())
-    flow.sums_up(text("All."))
-    await paused(flow)
-    plan = await flow.plan()
-    plan["steps"][1] = {**plan["steps"][1], "text": "gamma"}
-    await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": [*plan["steps"], "delta"]}})
-    outcome = await flow.invoke(None)
-    assert outcome.stop_reason == "completed"
-    assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha", "gamma", "delta"]
-    assert "Alpha is 42." in flow.asked(is_step("gamma"))[0].text
-    assert len(flow.asked(is_step("alpha"))) == 1
+    plan = await paused(flow, "alpha", "beta", "delta")
+    plan["steps"][1]["text"] = "[Second] gamma"
+    steps = [*plan["steps"][:2], "then", plan["steps"][2]]
+    assert await edited(flow, {**plan, "steps": steps}) == [
+        ("alpha", "tester"),
+        ("[Second] gamma", "second"),
+        ("then", "tester"),
+        ("delta", "tester"),
+    ]
+    depends = [step["depends_on"] for step in (await flow.plan())["steps"]]
+    assert depends == [[], [0], [1], [2]], "what steps wait for moves with them"
+    assert "It is 42." in flow.asked(is_step("gamma"))[0].text
 
 
 async def test_one_step_alone(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta, but better", succeeds())
-    flow.sums_up(text("All."))
-    await paused(flow)
-    await flow.graph.aupdate_state(T, {"plan": {"step": 1, "text": "beta, but better"}})
-    assert (await flow.invoke(None)).stop_reason == "completed"
-
-
-async def test_another_text_goes_to_the_executor_that_it_names(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta", "gamma"))
-    flow.step("", *[succeeds()] * 3)
-    flow.sums_up(text("All."))
-    await paused(flow)
-    plan = await flow.plan()
-    plan["steps"][1] = {**plan["steps"][1], "text": "[Second] beta"}
-    await flow.graph.aupdate_state(T, {"plan": plan})
-    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "[second] gamma"}})
-    assert (await flow.invoke(None)).stop_reason == "completed"
-    assert [s["executor"] for s in (await flow.plan())["steps"]] == ["tester", "second", "second"]
+    await paused(flow, "alpha", "beta")
+    await edited(flow, {"step": 1, "text": "[second] beta"})
+    assert (await flow.plan())["steps"][1]["executor"] == "second"
 
 
 async def test_a_step_marked_done_by_a_person_is_not_carried_out(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.sums_up(text("All."))
-    await paused(flow)
-    await flow.graph.aupdate_state(T, {"plan": {"step": 1, "status": "completed"}})
-    assert (await flow.invoke(None)).stop_reason == "completed"
+    await paused(flow, "alpha", "beta")
+    await edited(flow, {"step": 1, "status": "completed"})
     assert flow.asked(is_step("beta")) == []
 
 
-async def test_an_edit_that_is_no_plan_is_refused(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    await paused(flow)
-    with pytest.raises(PlanError, match="no step 9"):
-        await flow.graph.aupdate_state(T, {"plan": {"step": 9, "status": "completed"}})
-    with pytest.raises(PlanError, match="in_progress"):
-        await flow.graph.aupdate_state(T, {"plan": {"steps": [{"text": "a", "status": "done"}]}})
+async def test_a_later_step_of_the_same_text_is_still_to_be_done(flow: ScriptedFlow) -> None:
+    plan = await paused(flow, "alpha", "repair", "alpha again")
+    plan["steps"][2]["text"] = "alpha"
+    await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": plan["steps"][1:]}})
+    assert await flow.statuses() == ["not_started", "not_started"]
+    await flow.graph.aupdate_state(T, {"plan": {"steps": ["alpha"]}})
     assert (await flow.invoke(None)).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ("plan", "plan"),
+        ({"plan": "x"}, "steps"),
+        ({"plan": {"steps": []}}, "step"),
+        ({"plan": {"steps": [{"text": "a", "status": "done"}]}}, "status"),
+        ({"plan": {"steps": [{"text": "a", "depends_on": "x"}]}}, "depends_on"),
+        ({"plan": {"step": 9, "status": "completed"}}, "9"),
+        ({"plan": {"step": "one"}}, "one"),
+        ({"plan": {"step": 0, "text": 5}}, "text"),
+        ({"plans": {"p": 5}}, "plans"),
+        ({"run": "x"}, "run"),
+        ({"messages": [5]}, "messages"),
+        ({"usage": {"seconds": "long"}}, "usage"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+    flow: ScriptedFlow, values: Any, named: str
+) -> None:
+    flow.plans(makes("alpha"))
+    await flow.run(approve_plan=True)
+    before = await flow.graph.aget_state(T)
+    with pytest.raises(ValueError, match=named) as refused:  # the server's answer to it is 400
+        await flow.graph.aupdate_state(T, values)
+    assert isinstance(refused.value, UsageError | PlanError)
+    after = await flow.graph.aget_state(T)
+    assert (after.config, after.values) == (before.config, before.values)
 
 
 async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlow) -> None:
@@ -104,6 +124,31 @@ async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlo
             await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
+
+
+async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 0, 1)))
+    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
+    beta = flow.step("beta", hang(), hang())
+    async with process(flow, "Do it.") as worker:
+        await flow.server.arrived(4, 60)
+        while "completed" not in str(await flow.saver.aget_tuple(T)):
+            assert worker.returncode is None
+        worker.kill()
+        await worker.wait()
+    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
+    async with process(flow, "") as worker:
+        await flow.server.arrived(5, 60)
+        worker.kill()
+        await worker.wait()
+    beta.script(succeeds())
+    flow.step("delta", succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    plan = await flow.plan()
+    assert [s["text"] for s in plan["steps"]] == ["alpha", "beta", "delta"]
+    assert flow.lines("a") == ["1"]
+    assert len(flow.asked(is_step("alpha"))) == 2
 
 
 async def test_a_fork_from_before_the_revision(flow: ScriptedFlow) -> None:
@@ -127,3 +172,21 @@ async def test_a_fork_from_before_the_revision(flow: ScriptedFlow) -> None:
     assert (outcome.stop_reason, outcome.output) == ("completed", "All.")
     assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha by wit"]
     assert len(flow.asked(is_planner)) == 3
+
+
+async def test_every_checkpoint_can_be_forked_and_read_back(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")), revises("alpha", "beta 2"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", gives_up(), succeeds())
+    flow.sums_up(text("All."))
+    await flow.run()
+    history = [snapshot async for snapshot in flow.graph.aget_state_history(T)]
+    for snapshot in history:
+        if not snapshot.values.get("plan"):
+            continue
+        values = {"plan": {"step": 0, "notes": "seen"}}
+        fork = await flow.graph.aupdate_state(snapshot.config, values, as_node="execute_step")
+        read = (await flow.graph.aget_state(fork)).values["plan"]
+        expected = {**snapshot.values["plan"]["steps"][0], "notes": "seen"}
+        assert read["steps"][0] == expected
+    assert len([s async for s in flow.graph.aget_state_history(T)]) > len(history)
