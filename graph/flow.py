@@ -112,8 +112,12 @@ class FlowGraph(RunGraph):
         if self.runs.at_work(f"{thread}:") is not None:
             raise UsageError(AT_WORK)
         if values is not None and as_node != START:
-            present = (await self.aget_state(config)).values
-            values = checked_update(values, present)
+            snapshot = await self.aget_state(config)
+            values = checked_update(values, snapshot.values)
+            if any(task.result is not None for task in snapshot.tasks):
+                # of steps side by side some had ended when the process died: that is kept
+                config = await super().aupdate_state(config, None, END)
+                as_node = as_node or snapshot.tasks[0].name
         return await super().aupdate_state(config, values, as_node, task_id)
 
 

@@ -9,11 +9,12 @@ from typing import Any, cast, get_type_hints
 from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
+from manus.prompts import flow as prompts
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
 from manus.state.messages import append_messages
 from manus.state.plan import Plan
-from manus.state.plan_changes import as_edited, fold_plan, fold_plans
+from manus.state.plan_changes import fold_plan, fold_plans
 
 
 def checked_update(values: Any, present: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,13 +41,18 @@ def checked_update(values: Any, present: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _plan(value: Any, present: Plan) -> Any:
+def _plan(value: Any, present: Plan) -> Overwrite:
+    """The plan that it makes. A step that was under way begins anew, and is told so."""
     if isinstance(value, Overwrite):
-        return Overwrite(as_edited(cast(Plan, {}), value.value))
-    if isinstance(value, Mapping) and "step" not in value:
-        return Overwrite(as_edited(present, value))
-    fold_plan(present, [value])
-    return value
+        present, value = cast(Plan, {}), value.value
+    plan = fold_plan(present, value if isinstance(value, list) else [value or {"steps": []}])
+    again = [
+        {"step": index, "notes": prompts.BEGUN_BEFORE}
+        for index, step in enumerate(plan["steps"])
+        if step["status"] == "in_progress" and not step["notes"]
+    ]
+    plan = fold_plan(plan, again)
+    return Overwrite(plan)
 
 
 def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:

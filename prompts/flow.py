@@ -100,7 +100,6 @@ DEFAULT_STEPS = (
 
 NO_CALL = "the reply did not call the tool."
 OTHER_COMMAND = "no plan was made by that call."
-TOOLS_OFF = "Tools are off in this run, so no plan can be made by the tool."
 
 
 def planner(executors: Mapping[str, str]) -> str:
@@ -156,6 +155,6 @@ def approve(plan: str) -> str:
     )
 
 
+BEGUN_BEFORE = "It may have been begun before the plan was changed; look at what is there first."
 CANCELLED = "The plan was not approved, and the run was ended by the user."
 MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"
-ALL_DONE = "All steps of the plan were completed."

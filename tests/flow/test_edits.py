@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.flow.helpers import (
     revises,
     succeeds,
 )
-from tests.flow.test_resume import process
+from tests.flow.test_resume import pending, process
 from tests.helpers.agent import thread_config
 from tests.server import call, hang, text
 
@@ -132,8 +133,9 @@ async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: Script
     beta = flow.step("beta", hang(), hang())
     async with process(flow, "Do it.") as worker:
         await flow.server.arrived(4, 60)
-        while "completed" not in str(await flow.saver.aget_tuple(T)):
-            assert worker.returncode is None
+        async with asyncio.timeout(60):
+            while "completed" not in await pending(flow):
+                await asyncio.sleep(0.05)
         worker.kill()
         await worker.wait()
     await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
