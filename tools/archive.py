@@ -3,65 +3,49 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
+import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manus.tools.archive_query import taken_apart
+from manus.state.sanitize import sanitize
 from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
 
-# Words for languages with spaces; trigrams for parts of names, for code and for the others.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS messages (
-    id TEXT PRIMARY KEY, number INTEGER NOT NULL, who TEXT NOT NULL, text TEXT NOT NULL
+    id TEXT NOT NULL, number INTEGER NOT NULL, who TEXT NOT NULL, text TEXT NOT NULL,
+    part TEXT NOT NULL, PRIMARY KEY (part, id)
 );
 CREATE INDEX IF NOT EXISTS by_number ON messages (number);
-CREATE TABLE IF NOT EXISTS parts (
-    part TEXT NOT NULL, message INTEGER NOT NULL, number INTEGER NOT NULL,
-    PRIMARY KEY (part, message)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS parts_of_message ON parts (message);
-CREATE INDEX IF NOT EXISTS parts_by_number ON parts (number);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     text, content = 'messages', tokenize = 'porter unicode61 remove_diacritics 2'
 );
-CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (
-    text, content = 'messages', tokenize = 'trigram'
-);
 """
-_INDEXES = (
-    "INSERT INTO words (rowid, text) VALUES (?, ?)",
-    "INSERT INTO grams (rowid, text) VALUES (?, ?)",
+_ALL = "SELECT id, number, who, text, part FROM messages"
+_SEEN = "(? IS NULL OR part IN (SELECT value FROM json_each(?)))"
+_WORDS = (
+    "SELECT messages.rowid FROM words JOIN messages ON messages.rowid = words.rowid"
+    f" WHERE words MATCH ? AND {_SEEN} ORDER BY bm25(words) LIMIT 50"
 )
-_SEEN = " AND (? IS NULL OR rowid IN (SELECT message FROM parts, json_each(?) WHERE part = value))"
-_CLAUSES = {
-    "words": f"SELECT rowid FROM words WHERE words MATCH ?{_SEEN} ORDER BY bm25(words) LIMIT ?",
-    "grams": f"SELECT rowid FROM grams WHERE grams MATCH ?{_SEEN} ORDER BY bm25(grams) LIMIT ?",
-    "signs": f"SELECT rowid FROM messages WHERE instr(text, ?){_SEEN} LIMIT ?",
-}
-_CANDIDATES = 50
-_SIGNS = 5
-"""Parts of a query without words that are looked for."""
+_PIECES = f"SELECT rowid FROM messages WHERE instr(text, ?) AND {_SEEN} LIMIT 50"
 _PATIENCE = 5.0
 """Seconds to wait for another process that writes to the archive."""
 _BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
-_ALL = (
-    "SELECT id, coalesce(parts.number, messages.number) AS at, who, text, coalesce(part, '')"
-    " FROM messages LEFT JOIN parts ON message = messages.rowid"
+_LOOKED = 2_000
+"""Characters of a query that are looked at."""
+_TERMS = 20
+# Scripts that put no space between words: Thai, Lao, Khmer, kana, Han, Hangul with its particles.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
-_NUMBERED = (
-    " AND at = ? AND messages.rowid IN (SELECT rowid FROM messages WHERE number = ?"
-    " UNION SELECT message FROM parts WHERE number = ?)"
-)
-_IN_VIEW = " WHERE (? IS NULL OR part IN (SELECT value FROM json_each(?)))"
 
 
 class Archived(NamedTuple):
@@ -79,7 +63,8 @@ class Archive:
     """The archive of one thread; in memory if it has no path. Blocking, but for `see`."""
 
     def __init__(self, path: Path | None = None, *, patience: float = _PATIENCE) -> None:
-        self._path = path
+        self.path = path
+        """Its file; None if it is in memory."""
         self._patience = patience
         self._pending: list[Archived] = []
         self._inherited: set[Path] = set()
@@ -107,10 +92,9 @@ class Archive:
         """
         with self._lock:
             self._pending += messages
-            self._settle()
+            self._write_pending()
 
-    def _settle(self) -> None:
-        """Write what is pending."""
+    def _write_pending(self) -> None:
         if not self._pending:
             return
         try:
@@ -129,13 +113,13 @@ class Archive:
     def _renewed(self, error: sqlite3.DatabaseError) -> bool:
         """Whether the archive could be begun anew, because its file is broken or has gone."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-        if self._path is None:
+        if self.path is None:
             return False
         if code & 0xFF in _BROKEN:
             self._close()
-            aside = self._path.with_name(f"{self._path.name}.broken-{os.urandom(4).hex()}")
-            self._path.replace(aside)
-            log.warning("the archive %s was broken; it is kept as %s", self._path, aside.name)
+            aside = self.path.with_name(f"{self.path.name}.broken-{os.urandom(4).hex()}")
+            self.path.replace(aside)
+            log.warning("the archive %s was broken; it is kept as %s", self.path, aside.name)
             return True
         if code != sqlite3.SQLITE_READONLY_DBMOVED or self._connection is None:
             return False
@@ -143,11 +127,6 @@ class Archive:
         self._close()
         self._pending = [*held, *self._pending]
         return True
-
-    @property
-    def path(self) -> Path | None:
-        """Its file; None if it is in memory."""
-        return self._path
 
     def inherit(self, source: Path, most: int) -> None:
         """Take over the messages up to the number `most` from the archive of a thread.
@@ -158,61 +137,48 @@ class Archive:
         Raises:
             sqlite3.Error: one of the two cannot be used.
         """
-        if source == self._path or source in self._inherited:
+        if source == self.path or source in self._inherited:
             return
         self._inherited.add(source)
-        near = self._path and self._path.with_name(source.name)  # the workspace has moved
-        found = next((p for p in (source, near) if p and p != self._path and p.exists()), None)
-        if found is None or len(self._up_to(most)) >= most:
+        near = self.path and self.path.with_name(source.name)  # the workspace has moved
+        found = next((p for p in (source, near) if p and p != self.path and p.exists()), None)
+        if found is None or len(self._read("number <= ? ORDER BY number", most)) >= most:
             return
         other = Archive(found)
         other._view = self._view
         try:
-            self.add(other._up_to(most))
+            self.add(other._read("number <= ? ORDER BY number", most))
         finally:
             other.close()
 
-    def _up_to(self, most: int) -> list[Archived]:
-        return self._read(" AND at <= ? ORDER BY at", (most,))
-
     def is_empty(self) -> bool:
         """Whether it holds nothing at all."""
-        return not self._rows("SELECT 1 FROM messages LIMIT 1", ())
+        return not self._rows("SELECT 1 FROM messages LIMIT 1")
 
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""
-        return self._read(_NUMBERED, (number, number, number))
+        return self._read("number = ?", number)
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""
-        asked = taken_apart(query)
-        if not asked.words:
-            return self._with_signs(query, limit)
-        found = [
-            self._matches("words", asked.words),
-            self._matches("grams", asked.grams),
-            self._containing(asked.pairs),
-        ]
-        if not any(found):
-            found = [self._containing(asked.weak)]
-        ranks: dict[int, float] = {}
-        for rows in found:
-            for place, row in enumerate(rows):
-                ranks[row] = ranks.get(row, 0.0) + 1 / (10 + place)
-        best = sorted(ranks, key=lambda row: (-ranks[row], row))[:limit]
-        return [found for row in best for found in self._row(row)]
-
-    def _with_signs(self, query: str, limit: int) -> list[Archived]:
-        """The messages with what is asked for where that is no word: `→`, `👍`, `!=`."""
-        whole = query.encode("utf-8", "ignore").decode("utf-8")
-        rows = self._containing(list(dict.fromkeys(whole.split()))[:_SIGNS])
-        return [found for row in list(dict.fromkeys(rows))[:limit] for found in self._row(row)]
+        asked = query[:_LOOKED].encode("utf-8", "ignore").decode()
+        terms = list(dict.fromkeys(re.findall(r"\w+", asked)))[:_TERMS]
+        scores: Counter[int] = Counter()
+        if terms:
+            words = " OR ".join(f'"{term}"' for term in terms)
+            for place, row in enumerate(self._rows(_WORDS, words, self._view, self._view)):
+                scores[row[0]] += 1 / (10 + place)
+        for piece in _pieces(asked) if terms else asked.split()[:_TERMS]:
+            for row in self._rows(_PIECES, piece, self._view, self._view):
+                scores[row[0]] += 0.1
+        best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
+        return [found for row in best for found in self._read("rowid = ?", row)]
 
     def close(self) -> None:
         """Close the file; what is pending is put in if it can be."""
         with self._lock:
             with contextlib.suppress(sqlite3.Error, OSError):
-                self._settle()
+                self._write_pending()
             self._close()
 
     def _close(self) -> None:
@@ -220,38 +186,24 @@ class Archive:
             self._connection.close()
             self._connection = None
 
-    def _matches(self, table: str, terms: list[str]) -> list[int]:
-        return self._found(table, " OR ".join(f'"{term}"' for term in terms)) if terms else []
-
-    def _containing(self, terms: list[str]) -> list[int]:
-        """Words of one or two signs, as Chinese has them, which no index holds."""
-        return [row for term in terms for row in self._found("signs", term)]
-
-    def _found(self, clause: str, asked: str) -> list[int]:
-        values = (asked, self._view, self._view, _CANDIDATES)
-        return [int(row) for (row,) in self._rows(_CLAUSES[clause], values)]
-
-    def _row(self, row: int) -> list[Archived]:
-        return self._read(" AND messages.rowid = ?", (row,))
-
-    def _read(self, clause: str, values: tuple[int, ...]) -> list[Archived]:
+    def _read(self, clause: str, value: int) -> list[Archived]:
         """The messages in view; one that is in several parts of it once."""
-        rows = self._rows(f"{_ALL}{_IN_VIEW}{clause}", (self._view, self._view, *values))
-        return list({row[0]: Archived(*row) for row in rows}.values())
+        rows = self._rows(f"{_ALL} WHERE {_SEEN} AND {clause}", self._view, self._view, value)
+        return list({(row[0], row[3]): Archived(*row) for row in rows}.values())
 
-    def _rows(self, clause: str, values: tuple[Any, ...]) -> list[Any]:
+    def _rows(self, clause: str, *values: Any) -> list[Any]:
         """What a question finds, with what was pending put in first where it can be."""
         with self._lock:
             with contextlib.suppress(sqlite3.Error, OSError):
-                self._settle()
+                self._write_pending()
             return self._open().execute(clause, values).fetchall()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            if self._path is not None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
-                self._path or ":memory:", timeout=self._patience, check_same_thread=False
+                self.path or ":memory:", timeout=self._patience, check_same_thread=False
             )
             try:
                 connection.executescript(_SCHEMA)
@@ -263,29 +215,19 @@ class Archive:
 
 
 def _put(connection: sqlite3.Connection, message: Archived) -> None:
-    """Put a message in; one that is there already gets its number, or is in one part more."""
-    text = _clean(message.text)
-    row = (_key(connection, message.id, text), message.number, message.who, text)
-    added = connection.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row)
+    """Put a message in; one that is there already gets its number."""
+    row = message._replace(text=sanitize(message.text))
+    added = connection.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?, ?)", row)
     if added.rowcount:
-        for index in _INDEXES:
-            connection.execute(index, (added.lastrowid, text))
+        index = "INSERT INTO words (rowid, text) VALUES (?, ?)"
+        connection.execute(index, (added.lastrowid, row.text))
     else:
-        update = "UPDATE messages SET number = ? WHERE id = ?"
-        connection.execute(update, (message.number, row[0]))
-    if message.part:
-        into = "INSERT OR REPLACE INTO parts SELECT ?, rowid, ? FROM messages WHERE id = ?"
-        connection.execute(into, (message.part, message.number, row[0]))
+        update = "UPDATE messages SET number = ? WHERE part = ? AND id = ?"
+        connection.execute(update, (row.number, row.part, row.id))
 
 
-def _key(connection: sqlite3.Connection, name: str, text: str) -> str:
-    """The id of a message, or another one where two branches of a thread said otherwise by it."""
-    held = connection.execute("SELECT text FROM messages WHERE id = ?", (name,)).fetchone()
-    if held is None or held[0] == text:
-        return name
-    return f"{name}~{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def _clean(text: str) -> str:
-    """The text without half surrogate pairs, which SQLite cannot store."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _pieces(query: str) -> list[str]:
+    """Twos of what has no spaces between its words, which the index by words does not find."""
+    runs = _UNSPACED.findall(query)
+    twos = [run[place : place + 2] for run in runs for place in range(max(1, len(run) - 1))]
+    return list(dict.fromkeys(twos))[:_TERMS]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -270,19 +269,6 @@ def test_parts_are_kept_where_the_file_was_deleted(tmp_path: Path) -> None:
     archive.see(["one"])
     assert [archive.numbered(n)[0].id for n in (1, 2, 3)] == ["a", "b", "c"]
     archive.close()
-
-
-def test_an_archive_from_before_there_were_parts(tmp_path: Path) -> None:
-    path = tmp_path / "archive.sqlite"
-    archive = Archive(path)
-    archive.add(MESSAGES)
-    archive.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as file:
-        file.execute("DROP TABLE parts")
-    again = Archive(path)
-    assert again.search("refund")[0].id == "b"
-    assert [m.id for m in again.numbered(2)] == ["b"]
-    again.close()
 
 
 def work_of(archive: Archive, number: int) -> int:
