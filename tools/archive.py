@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,7 +163,7 @@ class Archive:
         """The messages that fit a query best, the best first."""
         asked = query[:_LOOKED].encode("utf-8", "ignore").decode()
         terms = list(dict.fromkeys(re.findall(r"\w+", asked)))[:_TERMS]
-        scores: Counter[int] = Counter()
+        scores: defaultdict[int, float] = defaultdict(float)
         if terms:
             words = " OR ".join(f'"{term}"' for term in terms)
             for place, row in enumerate(self._rows(_WORDS, words, self._view, self._view)):
