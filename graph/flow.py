@@ -63,6 +63,8 @@ class FlowGraph(RunGraph):
     step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
 
+    state_type = FlowState
+
     def __init__(self, *, executors: dict[str, RunGraph] | None = None, **parts: Any) -> None:
         super().__init__(**parts)
         self.executors = executors or {}
@@ -113,12 +115,13 @@ class FlowGraph(RunGraph):
             raise UsageError(AT_WORK)
         if values is not None and as_node != START:
             snapshot = await self.aget_state(config)
-            values = checked_update(values, snapshot.values)
+            values = checked_update(values, snapshot.values, self.state_type)
             if any(task.result is not None for task in snapshot.tasks):
                 # of steps side by side some had ended when the process died: that is kept
                 config = await super().aupdate_state(config, None, END)
                 as_node = as_node or snapshot.tasks[0].name
-        return await super().aupdate_state(config, values, as_node, task_id)
+        # they are checked already
+        return await super(RunGraph, self).aupdate_state(config, values, as_node, task_id)
 
 
 def build_flow(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Overwrite
 
 from manus.graph.run_graph import RunGraph
 
@@ -22,11 +24,24 @@ async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
     if values.get("stop_reason") is None or values.get("success"):
         return False
     update: Update = {"status": "running", "stop_reason": None, "success": None, "output": ""}
-    node = "stuck_check"
     if "executors" in values["run"]:
         node = _reopen_flow(values, update)
+    else:
+        node = _reopen_agent(values, update)
     await graph.aupdate_state(config, update, as_node=node)
     return True
+
+
+def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
+    """Add what goes on in an agent to the update: it forgets the loop that it was stuck in."""
+    run = {k: v for k, v in values["run"].items() if k not in ("closing", "calls_left")}
+    messages = values.get("messages", [])
+    if values["stop_reason"] == "error" and not (messages and isinstance(messages[-1], AIMessage)):
+        run["step"] -= 1  # the model was asked in vain: the step is still to be taken
+    update |= {"run": run, "loop": None}
+    if values["stop_reason"] == "stuck":
+        update["trail"] = Overwrite([])
+    return "stuck_check"
 
 
 def _reopen_flow(values: Mapping[str, Any], update: Update) -> str:

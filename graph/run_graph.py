@@ -13,6 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import StateSnapshot
 
@@ -20,10 +21,11 @@ from manus.graph.given import to_context, to_input
 from manus.graph.journal_check import doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
+from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
 from manus.nodes.turn.side_calls import offer_model
-from manus.state.agent import AgentInput
+from manus.state.agent import AgentInput, AgentState
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
@@ -43,6 +45,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     of the run (shell, browser, …) are closed when the run ends, fails or is cancelled. While it
     waits for a person, or at a breakpoint, they stay open.
     """
+
+    state_type: type = AgentState
 
     def __init__(self, *, profile: Profile, runs: Runs | None = None, **parts: Any) -> None:
         super().__init__(**parts)
@@ -166,6 +170,23 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             await self.runs.end(key, turn, may_wait=may_wait)
         finally:
             await held.aclose()
+
+    async def aupdate_state(
+        self,
+        config: RunnableConfig,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> RunnableConfig:
+        """As `CompiledStateGraph.aupdate_state`.
+
+        Raises:
+            UsageError: the values do not fit the state.
+        """
+        if values is not None and as_node != START:
+            present = (await self.aget_state(config)).values
+            values = checked_update(values, present, self.state_type)
+        return await super().aupdate_state(config, values, as_node, task_id)
 
     async def close_waiting(self) -> None:
         """Close what runs keep open that wait for a person: this process will not go on with them.

@@ -1,4 +1,4 @@
-"""What a person writes into a flow's state, checked before it is stored."""
+"""What a person writes into a graph's state, checked before it is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plan, fold_plans
 
 
-def checked_update(values: Any, present: Mapping[str, Any]) -> dict[str, Any]:
+def checked_update(
+    values: Any, present: Mapping[str, Any], state: type = FlowState
+) -> dict[str, Any]:
     """The values as they are to be written; a whole plan as the person meant it.
 
     Raises:
@@ -29,11 +31,11 @@ def checked_update(values: Any, present: Mapping[str, Any]) -> dict[str, Any]:
             f"A change of the state is an object such as {{'plan': …}}, not {values!r}."
         )
     checked = dict(values)
-    types = _types()
+    types = _types(state)
     for name, value in values.items():
         if name not in types:
             known = ", ".join(types)
-            raise UsageError(f"The state of a flow has no `{name}`; it has: {known}.")
+            raise UsageError(f"The state has no `{name}`; it has: {known}.")
         if name == "plan":
             checked[name] = _plan(value, cast(Plan, present.get("plan") or {}))
         elif not isinstance(value, Overwrite):
@@ -73,8 +75,8 @@ def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:
 
 
 @cache
-def _types() -> dict[str, TypeAdapter[Any]]:
+def _types(state: type) -> dict[str, TypeAdapter[Any]]:
     """What each channel holds; a plan of the thread can be deleted by None."""
-    hints = get_type_hints(FlowState)
+    hints = get_type_hints(state)
     hints["plans"] = dict[str, dict[str, Any] | None]
     return {name: TypeAdapter(kind) for name, kind in hints.items()}

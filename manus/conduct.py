@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.options import RunOptions
 from manus.progress import Progress
-from manus.questions import ask_all
+from manus.questions import ask_all, ask_for_more_steps
 from manus.report import (
     ReportedError,
     exit_code,
@@ -27,6 +27,7 @@ from manus.report import (
 from manus.screen import Screen
 from manus.state.agent import Usage, no_usage
 from manus.state.context import HELD, Context
+from manus.state.errors import UsageError
 from manus.state.settings import Settings
 from manus.stopping import Stopping
 
@@ -77,6 +78,24 @@ class Job:
                 **{name: value for name, value in chosen.items() if value is not None},
             },
         }
+
+
+ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
+"""Why a run that has ended may be gone on with."""
+
+
+def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
+    """The context in which a run that used up its steps goes on: with as many again, or as chosen.
+
+    Raises:
+        UsageError: no more were chosen than it has used.
+    """
+    if chosen is not None and chosen <= run["step"]:
+        raise UsageError(
+            f"The run has used {run['step']} steps already: give more than that with --max-steps."
+        )
+    more = chosen or run["step"] + run["max_steps"]
+    return context.model_copy(update={"max_steps": more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +180,28 @@ class Conductor:
                     from langgraph.types import Command
 
                     given = Command(resume=answers)
-                await self._stream(graph, given, config, job.context)
+                await self._stream(graph, given, job.config(), job.context)
                 outcome = outcome_of(await graph.aget_state(config))
+                if asking and (more := await self._with_more_steps(job, outcome)) is not None:
+                    job, given, outcome = more, None, None
         except asyncio.CancelledError:
             if not self._stopping.swallow():
                 raise
             return outcome_of(await graph.aget_state(config))
+
+    async def _with_more_steps(self, job: Job, outcome: Outcome) -> Job | None:
+        """The job with as many steps again, if it has used them up and the person wants it."""
+        if outcome.stop_reason != "max_steps":
+            return None
+        from manus.graph.reopen import reopen
+
+        run = (await job.graph.aget_state(job.config())).values["run"]
+        self._screen.end_live()
+        if not await ask_for_more_steps(self._screen, run["max_steps"]):
+            return None
+        more = replace(job, context=with_more_steps(job.context, run))
+        await reopen(job.graph, more.config())
+        return more
 
     async def _stream(self, graph: Any, given: Any, config: Any, context: Context) -> None:
         modes = self._progress.stream_mode

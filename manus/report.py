@@ -115,11 +115,10 @@ def how_to_go_on(outcome: Outcome) -> str:
             return f"Answer with: {manus} resume {thread} --answer TEXT"
         ways = (f"{manus} resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)
         return "Answer with:\n  " + "\n  ".join(ways)
-    if outcome.stop_reason is None:
-        return f"Go on with: {manus} resume {thread}"
     if outcome.stop_reason in ("terminated", "answered", "completed"):
         return ""
-    return f"Go on with: {manus} run --thread {thread} PROMPT"
+    more = " --budget KIND=LIMIT" if outcome.stop_reason == "budget" else ""
+    return f"Go on with: {manus} resume {thread}{more}"
 
 
 def exit_code(outcome: Outcome) -> int:

@@ -59,9 +59,10 @@ async def _prepare(
 
     from langgraph.types import Command
 
-    from manus.conduct import Job, Nothing
+    from manus.conduct import ENDED_EARLY, Job, Nothing, with_more_steps
     from manus.configuration import check_model, check_workspace, main_model, read_context
     from manus.graph.outcome import is_of_model, is_over, outcome_of
+    from manus.graph.reopen import reopen
     from manus.graphs import build
     from manus.questions import match_answers
     from manus.threads import config_of, get_thread
@@ -76,14 +77,22 @@ async def _prepare(
     context = read_context(args, **known)
     answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
     given: Any = Command(resume=answers) if answers else None
-    if has_ended:
+    may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
+    if has_ended and not may_go_on:
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
+        return Nothing(outcome, thread.workspace or settings.workspace)
     # a run whose model was away is asked nothing: it tries again
     asks = outcome.questions and not all(map(is_of_model, outcome.questions))
-    if has_ended or (asks and given is None and not context.interactive):
+    if asks and given is None and not context.interactive:
         return Nothing(outcome, thread.workspace or settings.workspace)
+    if outcome.questions and given is None and not context.interactive:
+        return Nothing(outcome, thread.workspace or settings.workspace)
+    if may_go_on and outcome.stop_reason == "max_steps":
+        context = with_more_steps(context, snapshot.values["run"], args.max_steps)
     check_model(main_model(settings, context.model))
     place = await asyncio.to_thread(check_workspace, settings, context)
     context = context.model_copy(update={"workspace": str(place)})
+    if may_go_on:
+        await reopen(graph, config_of(thread_id))
     pending = outcome if asks and given is None else None
     return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)

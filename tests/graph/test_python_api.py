@@ -15,10 +15,11 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from manus import build_agent, build_flow
+from manus.graph.reopen import reopen
 from manus.graph.run_graph import RunGraph
 from manus.sqlite import SqliteStore
 from manus.state.context import Context
-from manus.state.errors import ThreadBusyError
+from manus.state.errors import ThreadBusyError, UsageError
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import ScriptedServer, call, hang, text
@@ -188,3 +189,24 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     with pytest.raises(asyncio.CancelledError):
         await first
     assert (await other.run(text("Now."))).output == "Now."
+
+
+@pytest.mark.parametrize(
+    "values", [{"messages": [5]}, {"run": "x"}, {"plan": {}}, {"nothing": 1}, "nonsense"]
+)
+async def test_what_does_not_fit_the_state_is_not_stored(agent: ScriptedAgent, values: Any) -> None:
+    await agent.run(text("Done."))
+    before = await agent.values()
+    with pytest.raises(UsageError):
+        await agent.graph.aupdate_state(T, values)
+    assert await agent.values() == before
+
+
+async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:
+    agent.server.always(call("read", path="missing"))
+    assert (await agent.run(max_steps=50)).stop_reason == "stuck"
+    asked = len(agent.server.requests)
+    assert await reopen(agent.graph, T)
+    outcome = await agent.invoke(None, max_steps=50)
+    assert outcome.stop_reason == "stuck"
+    assert len(agent.server.requests) > asked + 2, "it is found anew, not at once"

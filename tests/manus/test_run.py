@@ -82,7 +82,7 @@ def test_the_step_limit_is_exit_code_1(manus: Program, server: ScriptedServer) -
     assert (result.json["status"], result.json["stop_reason"]) == ("idle", "max_steps")
     assert result.json["output"].endswith("Terminated: Reached max steps (2)")
     assert "Step 2/2" in result.err
-    assert f"Go on with: manus run --thread {result.thread} PROMPT" in result.err
+    assert f"Go on with: manus resume {result.thread}\n" in result.err
 
 
 def test_a_refused_key_is_a_sentence_and_exit_code_1(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.manus.program import Program, Result, is_alive, wait_for_file
-from tests.server import ScriptedServer, call, calls, hang, text
+from tests.server import ScriptedServer, call, calls, fail, hang, text, tokens
 
 # A command that says who it is, and then takes longer than any test.
 SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
@@ -206,15 +206,55 @@ def test_answers_to_nothing(manus: Program, server: ScriptedServer) -> None:
 
 
 def test_nothing_to_resume(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Done."), call("bash", command="echo 1"))
+    server.script(text("Done."))
     assert manus("run", "--thread", "t", "do").code == 0
     result = manus("resume", "--json", "t")
     assert (result.code, result.json["output"]) == (0, "Done.")
     assert result.err.startswith("There is nothing to resume: the thread t has ended.\n")
-    assert manus("run", "--thread", "u", "--max-steps", "1", "do").code == 1
-    result = manus("resume", "u")
-    assert result.code == 1
-    assert result.err.endswith("Go on with: manus run --thread u PROMPT\n")
+
+
+def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo ran >> runs"), call("bash", command="echo 2"))
+    first = manus("run", "--json", "--thread", "t", "--max-steps", "1", "do")
+    assert (first.code, first.json["stop_reason"]) == (1, "max_steps")
+    again = manus("resume", "--json", "t")
+    assert again.json["stop_reason"] == "max_steps"
+    assert len(again.json["results"]) == 2, "as many steps again"
+    assert manus("resume", "t", "--max-steps", "2").code == 2
+    server.script(text("Done."))
+    done = manus("resume", "--json", "t", "--max-steps", "30")
+    assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 3)
+    assert done.json["usage"]["model_calls"] == 3
+    assert (manus.workspace / "runs").read_text() == "ran\n"
+
+
+def test_at_the_prompt_it_asks_for_more_steps(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo 1"), text("Done."))
+    with manus.terminal("run", "--thread", "t", "--max-steps", "1", "do") as terminal:
+        terminal.expect("more steps?")
+        terminal.type("\r")
+        assert terminal.wait() == 0
+    assert "agent: Done." in manus("show", "t").out
+
+
+def test_a_run_that_ended_for_its_model_or_its_budget_goes_on(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(call("bash", command="echo ran >> runs"), fail(401))
+    failed = manus("run", "--json", "--thread", "t", "do")
+    assert (failed.json["stop_reason"], len(failed.json["results"])) == ("error", 1)
+    assert "manus resume t\n" in failed.err
+    server.script(text("Done."))
+    done = manus("resume", "--json", "t")
+    assert (done.code, done.json["output"]) == (0, "Done.")
+    assert [line.split(":")[0] for line in done.json["results"]] == ["Step 1", "Step 2"]
+    server.script(calls(call("bash", command="echo 1"), usage=tokens(900, 100)))
+    limits = ("--budget", "tokens=1000")
+    spent = manus("run", "--json", "--thread", "u", *limits, "do")
+    assert spent.json["stop_reason"] == "budget"
+    server.script(text("Done."))
+    assert manus("resume", "u", "--budget", "tokens=100k").code == 0
+    assert (manus.workspace / "runs").read_text() == "ran\n"
 
 
 @pytest.fixture
