@@ -55,7 +55,7 @@ class Job:
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     """When this process took it up: where that changes within a run, it was resumed."""
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Any:
         """The configuration of the run.
 
         Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even

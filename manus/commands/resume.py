@@ -85,8 +85,6 @@ async def _prepare(
     asks = outcome.questions and not all(map(is_of_model, outcome.questions))
     if asks and given is None and not context.interactive:
         return Nothing(outcome, thread.workspace or settings.workspace)
-    if outcome.questions and given is None and not context.interactive:
-        return Nothing(outcome, thread.workspace or settings.workspace)
     if may_go_on and outcome.stop_reason == "max_steps":
         context = with_more_steps(context, snapshot.values["run"], args.max_steps)
     check_model(main_model(settings, context.model))
