@@ -6,8 +6,7 @@ from typing import Literal
 
 from langgraph.types import Send
 
-from manus.nodes.turn.allowance import within
-from manus.nodes.turn.calls import to_tasks
+from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, Compaction, ToolTask
 from manus.state.messages import answered_ids, has_calls, last_assistant
 from manus.tools.planning import Shelf, with_plans
@@ -30,14 +29,14 @@ def route_after_think(
     if message is None or not has_calls(message):
         return "no_call"
     answered = answered_ids(state["messages"])
-    tasks = [t for t in to_tasks(message, special, state.get("loop")) if t["id"] not in answered]
+    wants_answer = "run" in state and lacks_answer(state["messages"], message, state["run"])
+    tasks = to_tasks(message, special, state.get("loop"), wants_answer=wants_answer)
+    tasks = [task for task in tasks if task["id"] not in answered]
     if not tasks:  # a person has written into a thread whose calls were carried out
         return "no_call"
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     if "run" in state:
-        run = state["run"]
-        tasks = within(run.get("calls_left"), tasks, special)
-        tasks = [{**task, "step": run["step"]} for task in tasks]
+        tasks = [{**task, "step": state["run"]["step"]} for task in tasks]
     tasks = [with_compaction(task, state.get("compaction")) for task in tasks]
     return [Send("act", task) for task in with_plans(tasks, shelf)]
 

@@ -10,7 +10,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, running_of
-from manus.nodes.context.room import inherit_archive, offer_recall
+from manus.nodes.context.compaction import offer_recall
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import ToolTask
@@ -78,5 +78,4 @@ async def _load_tools_again(running: Running, task: ToolTask) -> None:
     """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
     await load_mcp_tools(running.catalog, running.session)
     if "compaction" in task:
-        offer_recall(running, task["compaction"])
-        await inherit_archive(running, task["compaction"])
+        await offer_recall(running, task["compaction"])

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, running_of
-from manus.nodes.context.large import fitted_question
+from manus.nodes.context.truncation import fit_question
 from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
 from manus.nodes.turn.usage_recorder import metered
 from manus.prompts import flow as prompts
@@ -67,7 +67,7 @@ async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     asked = prompts.summary(
         text_of(request) if request is not None else "", as_text(plan), details_of(plan)
     )
-    messages = await fitted_question(
+    messages = await fit_question(
         running, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
     )
     try:

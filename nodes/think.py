@@ -16,7 +16,7 @@ from manus.nodes.turn.browser_context import look
 from manus.nodes.turn.final_answer import last_call, nearly_used_up
 from manus.nodes.turn.history_repair import mend, replacing
 from manus.nodes.turn.model_away import waits_for_model
-from manus.nodes.turn.model_turn import Talk
+from manus.nodes.turn.model_turn import ModelTurn
 from manus.nodes.turn.own_plan import plan_notes
 from manus.nodes.turn.reply import prepared
 from manus.nodes.turn.request import notes_for
@@ -36,56 +36,58 @@ Update = dict[str, Any]
 
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
-    running = running_of(config)
+    running, tell = running_of(config), runtime.stream_writer
     await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
-    with metered(running, runtime, step=begun["run"]["step"]) as meter:
+    run, stored = begun["run"], state.get("messages", [])
+    with metered(running, runtime, step=run["step"]) as meter:
+        running.budget.sync(begun["usage"], meter.lines)
+        _tell_beginning(run, begun["usage"], tell)
+        mended = mend(stored, running.session.journal.answer_to)
+        turn = ModelTurn(running, mended or stored, run, tell, state)
+        plan_note, update = plan_notes(state, running.profile)
+        choice, budget_note = closing_choice(running, run, turn.history)
+        page, images = await look(running, turn.history)
+        told = notes_for(run, begun.get("loop", state.get("loop")), running.context.tool_choice)
         try:
-            return await _think(state, begun, running, meter, runtime.stream_writer)
+            reply = await turn.ask([*page, *plan_note, *budget_note, *told], choice, images)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
+        except ManusError as error:
+            update = _ended(error, turn)
+            update |= _accounted(begun, running, meter)
+            spent = state.get("spent", []) if "spent" not in begun else []
+            update["usage"]["steps"] = by_step([*spent, *meter.lines])
+        else:
+            message = prepared(reply.message, turn.history, run, choice)
+            turn.writes.append(message)
+            update |= {"status": "executing" if has_calls(message) else "thinking"}
+            update |= _accounted(begun, running, meter)
+            tell(_thought(run, message, reply, update["usage"]))
+    if update["status"] != "thinking":
+        stop_reason = update.get("stop_reason")
+        tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
+    written = [*replacing(stored, mended), *turn.writes]
+    return {**begun, **update, **turn.update, "messages": written}
 
 
-async def _think(
-    state: AgentState, begun: AgentState, running: Running, meter: Meter, tell: Any
-) -> Update:
-    run, usage = begun["run"], begun["usage"]
-    running.budget.sync(usage, meter.lines)
-    _tell_beginning(run, usage, tell)
-    mended = mend(state.get("messages", []), running.session.journal.answer_to)
-    history = mended or state.get("messages", [])
-    plan_note, begun_plan = plan_notes(state, running.profile)
-    loop = begun.get("loop", state.get("loop"))
-    choice, budget_note = closing_choice(running, run, running.budget.used, history)
-    seen, images = await look(running, history)
-    told = notes_for(run, loop, running.context.tool_choice)
-    notes = [*seen, *plan_note, *budget_note, *told]
-    talk = Talk(running, history, run, tell, state)
-    writes = replacing(state.get("messages", []), mended)
-    try:
-        reply = await talk.ask(notes, choice, images)
-    except ModelUnavailableError:
-        raise
-    except ManusError as error:
-        spent = accounted(begun, running, meter)
-        earlier = state.get("spent", []) if "spent" not in begun else []
-        spent["usage"]["steps"] = by_step([*earlier, *meter.lines])
-        end = out_of_budget(error, talk) if isinstance(error, BudgetError) else failed(error)
-        tell(StatusEvent(type="status", status=end["status"], stop_reason=end["stop_reason"]))
-        ended = {**begun, **spent, **end, "results": talk.results()}
-        return {**ended, **talk.update, "messages": [*writes, *talk.writes]}
-    spent = accounted(begun, running, meter)
-    message = prepared(reply.message, talk.history, run, choice)
-    tell(_thought(run, message, reply, spent["usage"]))
-    if has_calls(message):
-        tell(StatusEvent(type="status", status="executing", stop_reason=None))
-    status = "executing" if has_calls(message) else "thinking"
-    written = [*writes, *talk.writes, message]
-    told_of = {"messages": written, "status": status}
-    return {**begun, **spent, **begun_plan, **talk.update, **told_of}
+def closing_choice(
+    running: Running, run: Run, history: Sequence[AnyMessage]
+) -> tuple[ToolChoice, list[str]]:
+    """The tool choice of this step, and a note on the budget.
+
+    The last call that a budget allows is noted in the run, and has no tools.
+    """
+    budget, usage = running.budget.limits, running.budget.used
+    if over := last_call(budget, usage, history):
+        run["closing"] = over
+        return "none", [prompts.last_call(over)]
+    nearly = nearly_used_up(budget, usage)
+    note = [prompts.budget_nearly_used_up(nearly)] if nearly else []
+    return running.context.tool_choice, note
 
 
-def accounted(begun: AgentState, running: Running, meter: Meter) -> Update:
+def _accounted(begun: AgentState, running: Running, meter: Meter) -> Update:
     """The step's model calls, on the account and in the sum; a new run has a new account."""
     usage = with_spending(begun["usage"], meter.lines)
     usage["seconds"] += running.session.lap()
@@ -93,43 +95,15 @@ def accounted(begun: AgentState, running: Running, meter: Meter) -> Update:
     return {"usage": usage, "spent": Overwrite(meter.lines) if is_new else meter.lines}
 
 
-def closing_choice(
-    running: Running, run: Run, usage: Usage, history: Sequence[AnyMessage]
-) -> tuple[ToolChoice, list[str]]:
-    """The tool choice of this step, and a note on the budget.
-
-    The last call that a budget allows is noted in the run, and has no tools.
-    """
-    budget, choice = running.budget.limits, running.context.tool_choice
-    if budget.tool_calls is not None:
-        run["calls_left"] = max(0, budget.tool_calls - usage["tool_calls"])
-    if over := last_call(budget, usage, history):
-        run["closing"] = over
-        return "none", [prompts.last_call(over)]
-    nearly = nearly_used_up(budget, usage)
-    return choice, [prompts.budget_nearly_used_up(nearly)] if nearly else []
-
-
-def failed(error: ManusError) -> Update:
-    """The end of a run whose model could not be asked."""
-    return {
-        "status": "error",
-        "stop_reason": "error",
-        "success": False,
-        "output": str(error),
-    }
-
-
-def out_of_budget(error: BudgetError, talk: Talk) -> Update:
-    """The end of a run whose budget has no room for the call of this step."""
-    texts = (text_of(m).strip() for m in reversed(talk.own()) if isinstance(m, AIMessage))
-    said = next((text for text in texts if text), "") or "\n".join(talk.results())
-    return {
-        "status": "idle",
-        "stop_reason": "budget",
-        "success": False,
-        "output": f"{said}\n\nTerminated: Budget used up: {error.over}".strip(),
-    }
+def _ended(error: ManusError, turn: ModelTurn) -> Update:
+    """The end of a run whose model could not be asked, or whose budget has no room for it."""
+    ended: Update = {"success": False, "results": turn.results()}
+    if not isinstance(error, BudgetError):
+        return {**ended, "status": "error", "stop_reason": "error", "output": str(error)}
+    texts = (text_of(m).strip() for m in reversed(turn.own()) if isinstance(m, AIMessage))
+    said = next((text for text in texts if text), "") or "\n".join(turn.results())
+    output = f"{said}\n\nTerminated: Budget used up: {error.over}".strip()
+    return {**ended, "status": "idle", "stop_reason": "budget", "output": output}
 
 
 def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:

@@ -25,8 +25,8 @@ at the numbers.
 """
 
 MANUS_NEXT = """\
-Decide on the next step towards what the user asked for. If it is already answered or done, say \
-the result in a few words and call `terminate` (or just answer, if nothing had to be done).\
+Decide on the next step towards what the user asked for. If it is already answered or done, call \
+`terminate` with the result as its `answer` (or just answer, if nothing had to be done).\
 """
 
 PLANNER = (
@@ -50,7 +50,8 @@ no more.
 """
 
 SWE_NEXT = """\
-Decide on the next step. When the change is made and checked, sum it up and call `terminate`.\
+Decide on the next step. When the change is made and checked, call `terminate` with a summary as \
+its `answer`.\
 """
 
 
@@ -152,7 +153,10 @@ def after_special(name: str) -> str:
     return f"Not executed: it came after `{name}` in the same message."
 
 
-OVER_BUDGET = "Not executed: the budget of this run allows no more tool calls."
+ANSWER_WANTED = (
+    "Not executed: the user has read nothing yet. Call `terminate` again with `answer`: results, "
+    "figures, files, and what is missing."
+)
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."
 NOT_ANSWERED = "The question was not answered; the user went on with something else."

@@ -76,11 +76,7 @@ class Compaction(TypedDict):
     """Id of the message that was the newest then."""
     size: int
     """Tokens of a request with the history as it was left then."""
-    instructions: list[str]
-    """The user's standing instructions, word for word."""
-    examined: str
-    """Id of the newest message of the user that was searched for instructions."""
-    parts: NotRequired[list[str]]
+    parts: list[str]
     """The parts of the archive that they went into, one a time. Another branch of the thread, begun
     from an earlier checkpoint, has others in the same archive."""
     archive: NotRequired[str]
@@ -135,8 +131,6 @@ class Run(TypedDict):
     profile: str
     closing: NotRequired[str]
     """The budget, in words, that had room for one last call only."""
-    calls_left: NotRequired[int]
-    """Tool calls that the budget still allows, in the present step."""
 
 
 class AgentInput(TypedDict, total=False):

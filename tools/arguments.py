@@ -30,6 +30,7 @@ _SAME = (
     ("file_text", "content", "text"),
     ("old_str", "old_string", "old_text"),
     ("new_str", "new_string", "new_text"),
+    ("answer", "summary", "message", "text", "output", "result"),
 )
 """Names that models use for the same thing."""
 _WORDS = {

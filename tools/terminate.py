@@ -7,9 +7,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.tools.base import AgentTool, Arguments
+from manus.tools.arguments import Arguments, tidy
+from manus.tools.base import AgentTool
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
+
+TERMINATE = "terminate"
 
 
 class TerminateArgs(Arguments):
@@ -18,15 +21,25 @@ class TerminateArgs(Arguments):
     status: Literal["success", "failure"] = Field(
         description="`success` if everything asked for is done, else `failure`"
     )
+    answer: str = Field(
+        "",
+        description="What the user reads: results, figures, files, what is missing. Say it here "
+        "or in the text beside the call",
+    )
+
+
+def answer_of(args: dict[str, Any]) -> str:
+    """The answer in the arguments of a call, under whichever name it came."""
+    return str(tidy(TerminateArgs, args).get("answer") or "").strip()
 
 
 class Terminate(AgentTool):
     """Ends the run."""
 
-    name: str = "terminate"
+    name: str = TERMINATE
     description: str = (
         "End the run. Call it when everything that was asked for is done, or when you are sure "
-        "that you cannot go on; say in the text beside the call what came of it."
+        "that you cannot go on; `answer` is what the user reads."
     )
     args_schema: type[BaseModel] = TerminateArgs
 

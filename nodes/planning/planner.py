@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from manus.models.recording import ephemeral
 from manus.models.tool_calls import with_malformed
 from manus.nodes.active_run import Running
-from manus.nodes.context.large import fitted_question
+from manus.nodes.context.truncation import fit_question
 from manus.nodes.turn.calls import explain_malformed
 from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
@@ -62,7 +62,7 @@ async def ask_planner(
     system = prompts.planner({name: p.description for name, p in executors.items()})
     history = state.get("messages", [])
     seen = history if running.model_settings(ROLE).vision else map(without_images, history)
-    asked = await fitted_question(running, ROLE, SystemMessage(system), *seen, question)
+    asked = await fit_question(running, ROLE, SystemMessage(system), *seen, question)
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
         try:

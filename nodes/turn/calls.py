@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
-from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
 
 from manus.models.replies import ended_at_limit
 from manus.models.tool_calls import arguments_of
 from manus.nodes.turn.fingerprint import call_fingerprint
 from manus.nodes.turn.loop_detection import is_refused
 from manus.prompts import agent as prompts
-from manus.state.agent import Loop, ToolTask
-from manus.state.messages import calls_of
+from manus.state.agent import Loop, Run, ToolTask
+from manus.state.messages import calls_of, since, text_of
+from manus.tools.terminate import TERMINATE, answer_of
 
 _SHOWN = 300
 
 
 def to_tasks(
-    message: AIMessage, special: tuple[str, ...], loop: Loop | None = None
+    message: AIMessage,
+    special: tuple[str, ...],
+    loop: Loop | None = None,
+    *,
+    wants_answer: bool = False,
 ) -> list[ToolTask]:
     """One task a call, in call order: those to execute and those to refuse.
 
-    Refused are malformed calls, calls after a special tool, and those of a loop that a hint has
-    not ended.
+    Refused are malformed calls, calls after a special tool, those of a loop that a hint has not
+    ended, and a `terminate` without an answer where one is wanted.
     """
     tasks: list[ToolTask] = []
     ending, cut_off = "", ended_at_limit(message)
@@ -35,12 +41,25 @@ def to_tasks(
         refusal = (
             prompts.after_special(ending) if ending else refused_by(loop, call, cut_off=cut_off)
         )
+        is_end = refusal is None and name.lower() == TERMINATE
+        if is_end and wants_answer and not answer_of(task["args"]):
+            refusal = prompts.ANSWER_WANTED
         if refusal is not None:
             task["refusal"] = refusal
         if not ending and name.lower() in special:
             ending = name
         tasks.append(task)
     return tasks
+
+
+def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) -> bool:
+    """Whether a `terminate` must bring an answer: nothing is said beside it, and it is asked once.
+
+    On the last step it is taken as it is.
+    """
+    if text_of(message).strip() or run["step"] >= run["max_steps"]:
+        return False
+    return not any(text_of(m) == prompts.ANSWER_WANTED for m in since(history, run["request_id"]))
 
 
 def refused_by(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
 
-from manus.nodes.context.context_size import counted_at
+from manus.nodes.context.context_window import counted_at
 from manus.state.agent import Usage
 from manus.state.budget import Budget, limits_of, shown_amount, shown_limit
 from manus.state.messages import last_assistant

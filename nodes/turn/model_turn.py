@@ -1,8 +1,9 @@
-"""One exchange with the agent's model: the request has room, and there is a reply to go on with."""
+"""One exchange with the agent's model: the request fits, and there is a reply to go on with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -13,12 +14,14 @@ from manus.models.replies import no_answer
 from manus.models.reply import Reply
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
-from manus.nodes.context.compact import Compacted
-from manus.nodes.context.context_size import most, next_size
-from manus.nodes.context.large import fitted
-from manus.nodes.context.overflow import check_frame, overflows, too_large
-from manus.nodes.context.room import inherit_archive, make_room, offer_recall
-from manus.nodes.context.space import Space, space_of
+from manus.nodes.context.compaction import offer_recall
+from manus.nodes.context.context_window import (
+    ContextWindow,
+    context_window,
+    fit_history,
+    next_size,
+    too_large,
+)
 from manus.nodes.turn.request import has_images, to_request
 from manus.nodes.turn.results import results_of
 from manus.prompts import agent as prompts
@@ -31,7 +34,7 @@ from manus.tools.result import Image
 REQUIRED_TRIES = 3
 
 
-class Talk:
+class ModelTurn:
     """The exchange of one step.
 
     Attributes:
@@ -54,13 +57,10 @@ class Talk:
         self._running = running
         self._run = run
         self._tell = tell
-        self._images: Sequence[Image] = ()
+        self._system = prompts.system_prompt(running.profile.system_prompt, run["workspace"])
         self._role = running.profile.role
-        self._known: Space | None = None
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
-        if self._compaction is not None:
-            offer_recall(running, self._compaction)
 
     async def ask(
         self, notes: Sequence[str], choice: ToolChoice, images: Sequence[Image] = ()
@@ -72,121 +72,97 @@ class Talk:
         Raises:
             ModelError: there is none to go on with.
         """
-        self._images = images
-        self._role = self._running.role_for(pictures=bool(images) or _is_pictured(self.history))
-        await inherit_archive(self._running, self._compaction)
-        request = await self._fitting(notes)
+        running = self._running
+        self._role = running.role_for(pictures=bool(images) or _is_pictured(self.history))
+        if self._compaction is not None:
+            await offer_recall(running, self._compaction)
+        request = await self._fitting(notes, images)
         try:
             return await self._ask(request, choice)
         except ContextOverflowError as error:
             refused = error
-        size = estimate_request(request, self._running.catalog.schemas())
-        self._running.client.learn_window(self._role, refused, size)
-        self._known = None
-        shorter = await self._shorter(refused, request, notes)
+        size = estimate_request(request, running.catalog.schemas())
+        running.client.learn_window(self._role, refused, size)
+        shorter = await self._fitting(notes, images, refused)
         try:
+            if estimate_request(shorter) >= estimate_request(request):
+                raise refused
             return await self._ask(shorter, choice)
         except ContextOverflowError as error:
-            raise too_large(error, self._space(), shorter) from None
+            raise too_large(error, self._window(), shorter) from None
 
-    async def _fitting(self, notes: Sequence[str]) -> list[BaseMessage]:
-        """The request, with a history that was made as short as a known window needs it.
+    async def _fitting(
+        self,
+        notes: Sequence[str],
+        images: Sequence[Image],
+        refused: ContextOverflowError | None = None,
+    ) -> list[BaseMessage]:
+        """The request, with a history as short as the window needs it.
+
+        `refused`: by the server, whose window is smaller than was known.
 
         Raises:
             ContextOverflowError: it would not fit all the same.
         """
-        check_frame(self._space())
-        await self._make_room()
-        request = await self._request(notes)
-        if self._overflows(request) and await self._make_room(tight=True):
-            request = await self._request(notes)
-        if self._overflows(request):
-            raise too_large(None, self._space(), request)
+        window = self._window()
+        if window.is_too_small(window.fixed) or (refused and window.fixed >= window.size):
+            raise too_large(refused, window, [])
+        shown = await self._fit_history(window, tight=refused is not None)
+        if refused is None and self._is_too_large(shown, window):
+            shown = await self._fit_history(window, tight=True)
+        request = to_request(
+            shown,
+            self._running.profile,
+            self._system,
+            notes,
+            vision=self._running.model_settings(self._role).vision,
+            images=[image.as_block() for image in images],
+        )
+        if refused is None and self._is_too_large(shown, window):
+            raise too_large(None, window, request)
         return request
 
-    def _overflows(self, request: Sequence[BaseMessage]) -> bool:
-        space = self._space()
-        history = next_size(self.history, self._compaction, most, space.fixed)
-        return overflows(space, request, history + most(request[-1]))
+    def _window(self) -> ContextWindow:
+        return context_window(self._running, self._role, self._system)
 
-    async def _shorter(
-        self, refused: ContextOverflowError, request: Sequence[BaseMessage], notes: Sequence[str]
-    ) -> list[BaseMessage]:
-        """The request for a window that has turned out to be smaller.
+    def _is_too_large(self, shown: Sequence[AnyMessage], window: ContextWindow) -> bool:
+        return window.is_too_small(next_size(shown, self._compaction, window))
 
-        Raises:
-            ContextOverflowError: it cannot be made shorter.
-        """
-        if self._space().fixed >= self._space().window:
-            raise too_large(refused, self._space(), request)
-        made = await self._make_room(tight=True)
-        shorter = await self._request(notes)
-        if not made and estimate_request(shorter) >= estimate_request(request):
-            raise too_large(refused, self._space(), shorter)
-        return shorter
+    async def _fit_history(self, window: ContextWindow, *, tight: bool) -> list[AnyMessage]:
+        """The history as the request has it; what was taken out of it is noted."""
+        running, request_id = self._running, self._run["request_id"]
+        own, lines = {id(message) for message in self.own()}, self._lines()
+        shown, made = await fit_history(
+            running, self.history, self._compaction, request_id, window, self._tell, tight=tight
+        )
+        if made is None:
+            return shown
+        gone = [message for message in made.evicted if id(message) in own]
+        if more := results_of(gone, len(lines) + 1):
+            self.update["earlier"] = [*self.update.get("earlier", []), *more]
+        self.history, self._compaction = made.history, made.compaction
+        self.writes += made.writes
+        self.update["compaction"] = made.compaction
+        await offer_recall(running, made.compaction)
+        return shown
+
+    def _lines(self) -> list[str]:
+        """One line for each step of the run that is no longer in the history."""
+        return [*self._earlier, *self.update.get("earlier", [])]
 
     def results(self) -> list[str]:
         """One line for each step of the run so far."""
-        lines = [*self._earlier, *self.update.get("earlier", [])]
+        lines = self._lines()
         return [*lines, *results_of(self.own(), len(lines) + 1)]
 
     def own(self) -> list[AnyMessage]:
         """The messages of the run, as far as they are still in the history."""
         return list(since(self.history, self._run["request_id"]))
 
-    async def _make_room(self, *, tight: bool = False) -> bool:
-        done = len(self._earlier) + len(self.update.get("earlier", []))
-        made = await make_room(
-            self._running,
-            self.history,
-            self._compaction,
-            self._run,
-            self._tell,
-            space=self._space(),
-            done=done,
-            tight=tight,
-        )
-        if made is not None:
-            self._take(made)
-        return made is not None
-
-    def _take(self, made: Compacted) -> None:
-        self.history = made.history
-        self.writes += made.writes
-        self._compaction = made.compaction
-        self._known = None
-        self.update["compaction"] = made.compaction
-        if made.lines:
-            self.update["earlier"] = [*self.update.get("earlier", []), *made.lines]
-
-    def _space(self) -> Space:
-        """The space of a request, looked at anew when something has changed it."""
-        if self._known is None:
-            workspace, rules = self._run["workspace"], self._instructions()
-            self._known = space_of(self._running, self._role, workspace, rules)
-        return self._known
-
-    def _instructions(self) -> list[str]:
-        return self._compaction["instructions"] if self._compaction else []
-
-    async def _request(self, notes: Sequence[str]) -> list[BaseMessage]:
-        running = self._running
-        return to_request(
-            await fitted(running, self.history, self._space().room),
-            running.profile,
-            self._run["workspace"],
-            notes,
-            vision=running.model_settings(self._role).vision,
-            instructions=self._instructions(),
-            images=[image.as_block() for image in self._images],
-        )
-
     async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
         """The reply; where a call is required, asked again at most twice."""
-        running = self._running
-        tools = None if choice == "none" else running.catalog.schemas()
         for _ in range(REQUIRED_TRIES):
-            reply = await self._answer(request, tools, choice)
+            reply = await self._answer(request, choice)
             if choice != "required" or has_calls(reply.message):
                 return reply
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
@@ -195,27 +171,24 @@ class Talk:
             "is `required`; use `auto`, or a model that can call tools."
         )
 
-    async def _answer(
-        self,
-        request: Sequence[BaseMessage],
-        tools: list[dict[str, Any]] | None,
-        choice: ToolChoice,
-    ) -> Reply:
+    async def _answer(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
         """The reply. One that was cut off, or repeats itself, is asked for once more, shorter.
 
         Raises:
             ModelReplyError: the second one is no answer either.
         """
-        client = self._running.client
-        reply = await client.complete(
-            self._role, request, tools=tools, tool_choice=choice, tell=self._tell
+        tools = None if choice == "none" else self._running.catalog.schemas()
+        ask = partial(
+            self._running.client.complete,
+            self._role,
+            tools=tools,
+            tool_choice=choice,
+            tell=self._tell,
         )
+        reply = await ask(request)
         if no_answer(reply.message) is None:
             return reply
-        shorter = [*request, ephemeral(prompts.SHORTER)]
-        reply = await client.complete(
-            self._role, shorter, tools=tools, tool_choice=choice, tell=self._tell
-        )
+        reply = await ask([*request, ephemeral(prompts.SHORTER)])
         if (why := no_answer(reply.message)) is None:
             return reply
         raise ModelReplyError(prompts.NO_ANSWER[why])

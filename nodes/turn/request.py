@@ -10,7 +10,6 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 from manus.models.recording import ephemeral
 from manus.nodes.context.compaction import as_shown
 from manus.prompts import agent as prompts
-from manus.prompts.compaction import with_instructions
 from manus.state.agent import Loop, Run
 from manus.state.context import ToolChoice
 from manus.state.profile import Profile
@@ -34,27 +33,23 @@ def notes_for(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> 
 def to_request(
     history: Sequence[AnyMessage],
     profile: Profile,
-    workspace: str,
+    system: str,
     notes: Sequence[str],
     *,
     vision: bool = True,
-    instructions: Sequence[str] = (),
     images: Sequence[dict[str, Any]] = (),
 ) -> list[BaseMessage]:
     """The messages of a request. Only the last one is made anew at each step.
 
-    `instructions` are the user's standing ones, which are known once the history was made shorter;
-    `images` content blocks that are shown with the last message.
+    `images` are content blocks that are shown with the last message.
 
     So each request of a run begins with the one before it, up to its last message, and a
     provider's prompt cache keeps that prefix.
     """
-    text = prompts.system_prompt(profile.system_prompt, workspace)
-    system = SystemMessage(with_instructions(text, instructions))
     shown = [as_shown(message) for message in history]
     seen = shown if vision else [without_images(message) for message in shown]
     last = ephemeral(prompts.next_step_prompt(profile.next_step_prompt, notes), images)
-    return [system, *seen, last]
+    return [SystemMessage(system), *seen, last]
 
 
 def has_images(message: AnyMessage) -> bool:

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from manus.nodes.turn.stop_conditions import Facts
 from manus.state.agent import StopReason
 from manus.state.messages import text_of
+from manus.tools.terminate import answer_of
 
 _LINE = 200
 
@@ -44,7 +45,8 @@ def output_of(
     """
     texts = (text_of(m).strip() for m in reversed(history) if isinstance(m, AIMessage))
     lines = [*earlier, *results_of(history, len(earlier) + 1)]
-    text = next((t for t in texts if t), "") or "\n".join(lines)
+    answer = answer_of(facts.special) if facts.special is not None else ""
+    text = answer or next((t for t in texts if t), "") or "\n".join(lines)
     note = _note(reason, facts)
     return f"{text}\n\n{note}".strip() if note else text
 

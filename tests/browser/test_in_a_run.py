@@ -52,7 +52,7 @@ async def test_page_is_in_the_next_step_prompt(
     site.pages["/"] = SHOP
     outcome = await surfer.run(
         calls(call("browser_use", action="go_to_url", url=site.base)),
-        calls(call("terminate", status="success"), text="Seven euros."),
+        calls(call("terminate", status="success", answer="Done."), text="Seven euros."),
     )
     assert (outcome.success, outcome.output) == (True, "Seven euros.")
     first, second = surfer.server.requests
@@ -73,7 +73,7 @@ async def test_page_is_shown_while_a_browser_call_is_among_the_last_three_messag
     agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)
     plans = [call("planning", command="create", title=title, steps=["a"]) for title in "abc"]
     goes = calls(call("browser_use", action="go_to_url", url=site.base))
-    await agent.run(plans[0], goes, *plans[1:], call("terminate", status="success"))
+    await agent.run(plans[0], goes, *plans[1:], call("terminate", status="success", answer="Done."))
     shown = [last_words(request) for request in agent.server.requests]
     assert ["Buy it" in words for words in shown] == [False, False, True, True, False]
     assert not any("The browser" in words or "No page" in words for words in (shown[0], shown[-1]))
@@ -86,7 +86,8 @@ async def test_no_picture_for_a_model_that_sees_none(
     site = new_site()
     site.pages["/"] = SHOP
     await surfer.run(
-        call("browser_use", action="go_to_url", url=site.base), call("terminate", status="success")
+        call("browser_use", action="go_to_url", url=site.base),
+        call("terminate", status="success", answer="Done."),
     )
     second = surfer.server.requests[1]
     assert "Buy it" in last_words(second)
@@ -102,7 +103,7 @@ async def test_model_of_the_role_extract_reads_a_page(
         call("browser_use", action="go_to_url", url=site.base),
         call("browser_use", action="extract_content", goal="the price of Darjeeling"),
         text("7 euros"),
-        call("terminate", status="success"),
+        call("terminate", status="success", answer="Done."),
     )
     assert outcome.usage["model_calls"] == 4
     question = surfer.server.requests[2]

@@ -19,7 +19,7 @@ from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.flow.test_plan import plan_of
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
-from tests.helpers.long_run import FINDER, SUMMARIZER
+from tests.helpers.long_run import SUMMARIZER
 from tests.server import Request, ScriptedServer, call, calls, fail, mentions, text
 
 KEEPER = Profile(
@@ -211,7 +211,6 @@ async def test_a_plan_is_kept_whole_by_a_compaction(
     keeper: ScriptedAgent, server: ScriptedServer
 ) -> None:
     server.when(mentions(SUMMARIZER)).always(fail(401))
-    server.when(mentions(FINDER)).always(fail(401))
     (keeper.workspace / "long").write_text("A wall, a door, a window. " * 40)
     overflow = fail(400, code="context_length_exceeded")
     work = [calls(call("read", path="long"), call("poll")) for _ in range(8)]

@@ -14,7 +14,7 @@ from manus.state.messages import MALFORMED_AT
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import ABSENT, call, calls, fail, text, tokens
 
-DONE = call("terminate", status="success")
+DONE = call("terminate", status="success", answer="Done.")
 
 
 class TestEndings:
@@ -40,15 +40,15 @@ class TestEndings:
         assert (outcome.success, outcome.output) == (success, "That was it.")
 
     async def test_terminate_in_another_letter_case(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(call("Terminate", status="success"))
+        outcome = await agent.run(call("Terminate", status="success", answer="Done."))
         assert outcome.stop_reason == "terminated"
 
     @pytest.mark.parametrize(
         "bad",
         [
-            call("terminate"),
-            call("terminate", status="maybe"),
-            call("terminate", status="success", why="done"),
+            call("terminate", answer="Done."),
+            call("terminate", status="maybe", answer="Done."),
+            call("terminate", status="success", answer="Done.", why="done"),
             call("terminate", raw='{"status": "succ'),
         ],
     )

@@ -11,8 +11,6 @@ from manus.nodes.context.compaction import is_summary
 from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
-    FINDER,
-    INSTRUCTIONS,
     LOOKER,
     REQUEST,
     STEPS,
@@ -46,7 +44,6 @@ async def test_what_was_known_is_kept_over_four_hundred_steps(looker: ScriptedAg
     ]
     values = await looker.values()
     assert_paired(values["messages"])
-    assert values["compaction"]["instructions"] == INSTRUCTIONS
     sent = sent_by(looker)
     assert all(REQUEST in request.text for request in sent)
     assert max(len(request.raw) for request in sent) / 4 < WINDOW
@@ -59,7 +56,6 @@ async def test_what_was_known_is_kept_over_four_hundred_steps(looker: ScriptedAg
     assert (kept.made_up, kept.unknown) == (frozenset(), frozenset())
     [notes] = [text_of(m) for m in values["messages"] if is_summary(m)]
     assert "treasure" not in notes
-    assert "names no message" not in notes
 
     # storage grows with the number of steps, compactions or not: bytes are counted, not seconds
     written = await written_by(looker)
@@ -73,7 +69,8 @@ async def test_requests_begin_alike_between_two_compactions(looker: ScriptedAgen
     sent = sent_by(looker)
     breaks = 0
     for before, after in itertools.pairwise(sent):
-        stable = before.raw[: before.raw.rindex(b',{"content":"Go on."')]
+        last = before.raw.rindex(b'"Go on."')
+        stable = before.raw[: before.raw.rindex(b",{", 0, last)]
         if not after.raw.startswith(stable):
             breaks += 1
             assert b"Notes on the messages" in after.raw
@@ -126,7 +123,6 @@ async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
 ) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER)).always(fail(401))
-    agent.server.when(mentions(FINDER)).always(fail(401))
     looks = [calls(call("look", place=place)) for place in range(1, 9)]
     recall = calls(call("recall", query="#2"), call("recall", query="locker K8 code"))
     await looker.run(*looks, fail(400, code="context_length_exceeded"), recall, text("done"))
@@ -222,3 +218,19 @@ async def test_a_branch_does_not_recall_what_another_one_saw(looker: ScriptedAge
     assert numbered.count("[#6]") == 1
     assert '"place": 4' in found_there
     assert '"place": 51' not in found_there
+
+
+async def test_a_loop_is_found_though_its_evidence_was_taken_out(
+    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+    for number in range(3):
+        (looker.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 150)
+    reader = ScriptedAgent(looker.server, looker.workspace, looker.saver)
+    reads = [call("read", path=f"{n % 3}") for n in range(12)]
+    outcome = await reader.run(*reads, max_steps=30)
+    assert outcome.stop_reason == "stuck"
+    values = await reader.values()
+    assert values["compaction"]["evicted"] > 0
+    assert values["loop"]["kind"] == "cycle"
+    assert len(values["loop"]["calls"]) == 3

@@ -197,7 +197,6 @@ async def test_in_a_compaction(
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
     asked = mentions(prompts.SUMMARIZER[:40])
-    agent.server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("NONE"))
     agent.server.when(asked).script(hang()).always(text("- The wall is red [#2]"))
     for number in range(6):
         (agent.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 100)

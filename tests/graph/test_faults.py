@@ -51,7 +51,7 @@ async def test_fault_3_the_step_counter_does_not_leak_into_the_next_run(
 async def test_fault_4_terminate_on_the_last_step_is_not_out_of_steps(
     agent: ScriptedAgent,
 ) -> None:
-    outcome = await agent.run(call("terminate", status="success"), max_steps=1)
+    outcome = await agent.run(call("terminate", status="success", answer="Done."), max_steps=1)
     assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
     assert "Reached max steps" not in outcome.output
 

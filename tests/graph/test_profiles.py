@@ -282,7 +282,7 @@ async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
     swe = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile_named("swe"))
     outcome = await swe.run(
         call("bash", command="echo $((6 * 7))"),
-        call("terminate", status="success"),
+        call("terminate", status="success", answer="Done."),
     )
     assert outcome.stop_reason == "terminated"
     assert "42" in (await swe.observations())[0]

@@ -15,8 +15,6 @@ from pydantic import BaseModel, Field
 
 from manus.graph.outcome import Outcome
 from manus.nodes.context.compaction import is_summary
-from manus.nodes.context.notes import without_citations
-from manus.nodes.context.numbers import numbers_held, numbers_in
 from manus.prompts import compaction as prompts
 from manus.state.messages import text_of
 from manus.state.profile import Profile
@@ -35,7 +33,6 @@ INSTRUCTIONS = [
 ]
 REQUEST = "Look at all places.\n" + "\n".join(INSTRUCTIONS)
 SUMMARIZER = prompts.SUMMARIZER[:40]
-FINDER = prompts.INSTRUCTION_FINDER[:40]
 
 
 class PlaceArgs(Arguments):
@@ -82,15 +79,9 @@ def notes_of(request: Request) -> Message:
     return text("\n".join([*made_up, *(before + fresh)[-12:]]), usage=tokens(10, 10))
 
 
-def find(request: Request) -> Message:
-    found = [line for line in str(request.last["content"]).splitlines() if "rule" in line]
-    return text("\n".join([*found, "Always be kind to animals."]), usage=tokens(10, 10))
-
-
 def looker_on(agent: ScriptedAgent) -> ScriptedAgent:
     """An agent that looks at places, and the one that takes its notes."""
     agent.server.when(mentions(SUMMARIZER)).always(notes_of)
-    agent.server.when(mentions(FINDER)).always(find)
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
 
 
@@ -153,18 +144,19 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
     }
     evicted = range(1, compaction["evicted"] + 1)
     source = "\n".join(message.text for n in evicted for message in archive.numbered(n))
-    said = "\n".join(map(without_citations, notes.splitlines()[1:]))
+    said = re.sub(r"\[#[^]]*\]", "", "\n".join(notes.splitlines()[1:]))
+    stated, held = (set(re.findall(r"\d{2,}", text)) for text in (said, source))
     cited = {int(number) for number in re.findall(r"\[#(\d+)", notes)}
     unknown = frozenset(number for number in cited if not archive.numbered(number))
     archive.close()
-    system = str(sent_by(agent)[-1].messages[0]["content"])
+    asked = sent_by(agent)[-1].text
     return Retention(
         compactions=compaction["count"],
-        rules=sum(rule in system for rule in INSTRUCTIONS),
+        rules=sum(rule in asked for rule in INSTRUCTIONS),
         facts=len(facts),
         in_notes=len(in_notes),
         known=len(in_notes | there | found),
-        made_up=numbers_in(said) - numbers_in(prompts.older_left_out(0)) - numbers_held(source),
+        made_up=frozenset(stated - held),
         unknown=unknown if cited else frozenset({0}),
     )
 

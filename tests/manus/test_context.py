@@ -14,7 +14,6 @@ from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
 def test_a_line_tells_of_a_compaction(manus: Program, server: ScriptedServer) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
-    server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("NONE"))
     counts = [calls(call("bash", command=f"seq {n} {n + 900}")) for n in range(3)]
     overflow = fail(400, code="context_length_exceeded")
     server.script(*counts, overflow, text("Done."))
@@ -53,7 +52,6 @@ def test_a_thread_is_deleted_with_its_journal_and_archive(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
-    server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("NONE"))
     overflow = fail(400, code="context_length_exceeded")
     for thread in ("a", "a:b"):
         counts = [calls(call("bash", command=f"seq {n} {n + 900}")) for n in range(3)]

@@ -75,7 +75,8 @@ def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
     plan = call("planning", command="create", plan_id="p", title="T", steps=["Say hello"])
     server.when(mentions("You plan work that others carry out"), plan)
     server.when(
-        mentions("0. is your step"), calls(call("terminate", status="success"), text="Said.")
+        mentions("0. is your step"),
+        calls(call("terminate", status="success", answer="Done."), text="Said."),
     )
     server.when(mentions("You sum up finished work"), text("All is done."))
     done = run(ROOT / "run_flow.py", home=tmp_path, stdin="Say hello.", environment=model(server))

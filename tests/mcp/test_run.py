@@ -34,7 +34,7 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(
             replies.call("mcp_odd_add", a=2, b=3),
             replies.call("mcp_odd_picture"),
             replies.call("mcp_down_add", a=2, b=3),
-            replies.call("terminate", status="success"),
+            replies.call("terminate", status="success", answer="Done."),
         )
     assert outcome.success
     first, second, third, _ = await asking.observations()

@@ -36,7 +36,7 @@ WORK: list[Scripted] = [
     calls(call("append", path="a", line="1"), call("poll"), text="First."),
     call("append", raw='{"path": "a", "line'),
     calls(call("append", path="a", line="2"), usage=tokens(100, 20, cached=64)),
-    calls(call("terminate", status="success"), text="Two lines."),
+    calls(call("terminate", status="success", answer="Done."), text="Two lines."),
 ]
 
 
@@ -187,7 +187,7 @@ async def test_a_recording_goes_on_after_a_question(agent: ScriptedAgent) -> Non
 
 
 async def test_required_tries_are_recorded_and_played(agent: ScriptedAgent) -> None:
-    done = call("terminate", status="success")
+    done = call("terminate", status="success", answer="Done.")
     await agent.run(text("Hm."), done, tool_choice="required", record=FILE)
     outcome = await agent.run(thread="again", model=f"replay:{FILE}", tool_choice="required")
     assert outcome.stop_reason == "terminated"

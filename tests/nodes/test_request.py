@@ -32,7 +32,9 @@ def loop(measure: Any) -> Loop:
 
 
 def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
-    system, *history, last = to_request(HISTORY, TESTER, "/somewhere", ["A note.", "Another."])
+    system, *history, last = to_request(
+        HISTORY, TESTER, "You work in /somewhere.", ["A note.", "Another."]
+    )
     assert isinstance(system, SystemMessage)
     assert system.text == "You work in /somewhere."
     assert history == HISTORY
@@ -41,12 +43,12 @@ def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
 
 
 def test_a_history_goes_in_as_it_is() -> None:
-    request = to_request(HISTORY, TESTER, "/somewhere", [])
+    request = to_request(HISTORY, TESTER, "You work in /somewhere.", [])
     assert all(a is b for a, b in zip(request[1:-1], HISTORY, strict=True))
 
 
 def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
-    request = to_request(HISTORY, TESTER, "/somewhere", [], vision=False)
+    request = to_request(HISTORY, TESTER, "You work in /somewhere.", [], vision=False)
     assert request[1:3] == HISTORY[:2]
     assert request[3].content == [
         {"type": "text", "text": "A page."},

@@ -95,7 +95,7 @@ class TestMeasures:
         assert (await agent.observations())[-1] == "1 %"
 
     async def test_terminate_ends_the_run_at_any_measure(self, agent: ScriptedAgent) -> None:
-        give_up = call("terminate", status="failure")
+        give_up = call("terminate", status="failure", answer="It is not there.")
         outcome = await agent.run(READ, READ, READ, READ, calls(READ, give_up))
         assert outcome.stop_reason == "terminated"
 

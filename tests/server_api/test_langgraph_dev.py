@@ -17,7 +17,7 @@ from tests.server_api.studio import Studio, is_there, said, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-END = call("terminate", status="success")
+END = call("terminate", status="success", answer="Done.")
 SHELL = call("bash", command="echo $$ > pid; X=5")
 SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
 QUESTION = call("ask_human", inquire="Which colour?")
@@ -313,8 +313,8 @@ async def test_a_flow_whose_plan_is_approved(studio: Studio) -> None:
     assert len(waiting["__interrupt__"]) == 1
     ended = await studio.run(
         thread,
-        calls(call("terminate", status="success"), text="Packed."),
-        calls(call("terminate", status="success"), text="Gone."),
+        calls(call("terminate", status="success", answer="Done."), text="Packed."),
+        calls(call("terminate", status="success", answer="Done."), text="Gone."),
         text("You are there."),
         graph="flow",
         command={"resume": "approve"},

@@ -16,7 +16,7 @@ from tests.server_api.studio import Studio, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-END = call("terminate", status="success")
+END = call("terminate", status="success", answer="Done.")
 AT_ONCE = 10
 FORMS = ["agent", "flow", "planner", "browser", "swe", "data_analysis"]
 PLANNING = call("planning", command="create", plan_id="p", title="Trip", steps=["Pack", "Go"])

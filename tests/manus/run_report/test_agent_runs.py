@@ -135,7 +135,6 @@ async def test_messages_that_were_taken_out_are_still_told(
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
     agent.server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- It was long. [#2]"))
-    agent.server.when(mentions(prompts.INSTRUCTION_FINDER[:40])).always(text("none"))
     words = "word " * 600
     replies = [
         calls(call("append", path="a", line=f"{place}"), text=f"{place}: {words}")

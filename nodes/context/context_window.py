@@ -1,0 +1,159 @@
+"""How large a request may be, and how large the next one will be. All sizes are in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+
+from manus.models.model_names import DEFAULT_MODEL
+from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_text, estimate_tools
+from manus.nodes.active_run import Running
+from manus.nodes.context.compaction import Compacted, compact, limit_of
+from manus.nodes.context.truncation import fit
+from manus.state.agent import Compaction
+from manus.state.errors import ContextOverflowError
+
+_LEAST = 0.1
+"""Part of the window that the history is taken to have, however much stands around it."""
+_SURE = 1.1
+"""How much larger than the window an estimate must be before it is believed."""
+_LARGER = "a model with a larger window (`context_window`)"
+_REMEDIES = {
+    "the system prompt": f"use a shorter system prompt, or {_LARGER}",
+    "the tools": f"offer fewer tools, or use {_LARGER}",
+    "the user's messages": f"ask for less at once, put long texts into files, or use {_LARGER}",
+    "the last turns": f"use {_LARGER}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """The context window of a model, and what always stands in it."""
+
+    model: str
+    """As errors call it."""
+    size: int
+    is_certain: bool
+    """Whether it was set, or named by the server; else it is told from the model's name."""
+    prompt: float
+    tools: float
+    factor: float
+    """What an estimate is multiplied by to be what the server counts."""
+    reply: int
+    """What is kept free for the reply, where its length is limited."""
+
+    @property
+    def fixed(self) -> float:
+        """What stands around the history."""
+        return self.factor * (self.prompt + self.tools)
+
+    @property
+    def room(self) -> float:
+        """What is left for the history, as estimated: it stays the same from step to step."""
+        return max(self.size - self.prompt - self.tools, _LEAST * self.size)
+
+    @property
+    def full(self) -> float:
+        """The size of a request that leaves nothing but the reply free."""
+        return self.size - min(self.reply, self.size / 2)
+
+    def count(self, messages: Sequence[BaseMessage]) -> float:
+        """About how many tokens the messages have."""
+        return self.factor * sum(map(estimate_message, messages))
+
+    def is_too_small(self, tokens: float) -> bool:
+        """Whether a request of so many tokens is sure to be refused."""
+        return self.is_certain and tokens > _SURE * self.size
+
+
+def context_window(running: Running, role: str, system: str) -> ContextWindow:
+    """The window of the model of a role as things are now, with this system prompt."""
+    endpoint, window = running.client.endpoint(role), running.client.window(role)
+    model = endpoint.model or DEFAULT_MODEL
+    return ContextWindow(
+        model=model,
+        size=window.size,
+        is_certain=window.is_certain,
+        prompt=estimate_text(system),
+        tools=estimate_tools(running.catalog.schemas()),
+        factor=running.client.calibration.get(model, Calibration()).factor,
+        reply=endpoint.max_tokens or 0,
+    )
+
+
+def counted_at(message: AnyMessage) -> int | None:
+    """The tokens of the request that a message answered, and its own."""
+    if not isinstance(message, AIMessage):
+        return None
+    usage = message.usage_metadata
+    if usage is not None and usage["input_tokens"]:
+        return usage["input_tokens"] + usage["output_tokens"]
+    return message.additional_kwargs.get(TOKENS)
+
+
+def next_size(
+    history: Sequence[AnyMessage], compaction: Compaction | None, window: ContextWindow
+) -> float:
+    """Tokens of the next request: those of the last one, and of what has come since."""
+    new: list[BaseMessage] = []
+    for message in reversed(history):
+        if compaction is not None and message.id == compaction["at"]:
+            return compaction["size"] + window.count(new)
+        counted = counted_at(message)
+        if counted is not None:
+            return counted + window.count(new)
+        new.append(message)
+    return window.fixed + window.count(new)
+
+
+async def fit_history(
+    running: Running,
+    history: Sequence[AnyMessage],
+    compaction: Compaction | None,
+    request_id: str,
+    window: ContextWindow,
+    tell: Any,
+    *,
+    tight: bool = False,
+) -> tuple[list[AnyMessage], Compacted | None]:
+    """The history as a request has it, and what came of making it shorter, if it had to be.
+
+    Messages that are too large by themselves are truncated. Where the next request would be too
+    large all the same, older turns are replaced by notes. `tight`: only what must stay is left.
+    """
+    workspace = running.session.workspace
+    shown = await fit(history, window.room, workspace)
+    limit = limit_of(running, compaction, window)
+    if not tight and next_size(shown, compaction, window) < limit:
+        return shown, None
+    made = await compact(running, history, shown, compaction, request_id, window, tell, tight=tight)
+    if made is None:
+        return shown, None
+    return await fit(made.history, window.room, workspace), made
+
+
+def too_large(
+    error: ContextOverflowError | None, window: ContextWindow, request: Sequence[BaseMessage]
+) -> ContextOverflowError:
+    """The error of a request from which nothing more can be left out.
+
+    `error` is that of the server, if it was asked; `request` what it was or would be asked.
+    """
+    said = [m for m in request[1:-1] if isinstance(m, HumanMessage)]
+    counted = {
+        "the system prompt": window.factor * window.prompt,
+        "the tools": window.factor * window.tools,
+        "the user's messages": window.count(said),
+        "the last turns": window.count(request[1:]) - window.count(said),
+    }
+    shown = [f"{name} (about {size:,.0f} tokens)" for name, size in counted.items()]
+    refused = f"The request is larger than the context window of `{window.model}`"
+    return ContextOverflowError(
+        f"{str(error).rstrip('.') if error else refused}. What is left of it cannot be made "
+        f"shorter: {', '.join(shown[:-1])} and {shown[-1]}, of about {sum(counted.values()):,.0f} "
+        f"in a window of {window.size:,}; {_REMEDIES[max(counted, key=counted.__getitem__)]}.",
+        window.model,
+    )

@@ -1,0 +1,181 @@
+"""What a request holds of a history: truncation, compaction, notes that are checked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from manus.models.tokens import estimate_message
+from manus.nodes.context.compaction import SUMMARY, cut_of, turns_of, writes_of
+from manus.nodes.context.summarizer import checked
+from manus.nodes.context.truncation import SHORTENED, fit
+from manus.state.messages import append_messages, unanswered
+from manus.tools.workspace import Workspace
+
+ROOM = 4_000.0
+FOX = "The quick brown fox jumps over the lazy dog.\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def asks(number: int, **args: Any) -> AIMessage:
+    call = {"name": "read", "args": args, "id": f"c{number}", "type": "tool_call"}
+    return AIMessage("", id=f"a{number}", tool_calls=[call])
+
+
+def answer(number: int, text: str = "text") -> ToolMessage:
+    return ToolMessage(text, tool_call_id=f"c{number}", name="read", id=f"t{number}")
+
+
+def tokens(messages: list[AnyMessage]) -> float:
+    return sum(map(estimate_message, messages))
+
+
+def whole(shown: str, workspace: Workspace) -> str:
+    note = re.search(r"all [\d,]+ are in (\S+) …\]", shown)
+    assert note is not None
+    return (workspace.root / note[1]).read_text()
+
+
+class TestTruncation:
+    async def test_what_fits_is_the_same_object(self, workspace: Workspace) -> None:
+        history = [HumanMessage("Do."), asks(1, path="a"), answer(1)]
+        assert all(
+            a is b for a, b in zip(await fit(history, ROOM, workspace), history, strict=True)
+        )
+
+    async def test_a_large_result_keeps_its_ends_and_a_file(self, workspace: Workspace) -> None:
+        text = "first\n" + FOX * 2_000 + "last"
+        history: list[AnyMessage] = [HumanMessage("Do."), asks(1), answer(1, text)]
+        shown = await fit(history, ROOM, workspace)
+        seen = str(shown[2].text)
+        assert seen.startswith("first")
+        assert seen.endswith("last")
+        assert whole(seen, workspace) == text
+        assert history[2].text == text, "the history keeps it"
+        assert (await fit(history, ROOM, workspace))[2] is shown[2], "a cache keeps its prefix"
+
+    async def test_many_results_share_the_room_of_a_turn(self, workspace: Workspace) -> None:
+        calls = [{"name": "read", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(9)]
+        results = [answer(n, FOX * 300) for n in range(8)]
+        turn: list[AnyMessage] = [AIMessage("", tool_calls=calls), *results, answer(8, "short")]
+        shown = await fit(turn, ROOM, workspace)
+        assert tokens(shown) < 0.5 * ROOM
+        assert shown[-1].text == "short"
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            {"path": "a", "text": FOX * 2_000},
+            {"path": "a", "deep": {"b": [FOX * 900, 1]}},
+            {f"n{n}": "word " * 20 for n in range(2_000)},
+        ],
+    )
+    async def test_arguments_stay_json(self, workspace: Workspace, args: dict[str, Any]) -> None:
+        [shown, _] = await fit([asks(1, **args), answer(1)], ROOM, workspace)
+        assert isinstance(shown, AIMessage)
+        [made] = [call["args"] for call in shown.tool_calls]
+        assert made.get("path") == args.get("path")
+        assert len(str(made)) / 4 < 0.3 * ROOM
+        assert set(made) == set(args) or set(made) == {SHORTENED}
+
+    async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
+        said = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
+        shown = await fit(said, ROOM, workspace)
+        assert shown[-1] is said[-1]
+        assert shown[0] is not said[0]
+        assert whole(str(shown[0].text), workspace) == said[0].text
+
+
+class TestCompaction:
+    HISTORY = (
+        HumanMessage("Do it.", id="u"),
+        *(message for n in range(6) for message in (asks(n), answer(n))),
+    )
+
+    def test_turns_go_whole_and_the_oldest_first(self) -> None:
+        cut = cut_of(self.HISTORY, [10.0] * 13, 70)
+        assert cut is not None
+        assert [m.id for m in cut.evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
+
+    def test_the_newest_turns_and_the_request_stay(self) -> None:
+        cut = cut_of(self.HISTORY, [10.0] * 13, 0, 3)
+        assert cut is not None
+        left = [m.id for m in self.HISTORY if m not in cut.evicted]
+        assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"]
+        assert cut_of(self.HISTORY, [10.0] * 13, 1_000) is None
+
+    def test_a_turn_with_an_open_call_stays(self) -> None:
+        history = [HumanMessage("Do.", id="u"), asks(0), HumanMessage("Go on.", id="v"), asks(1)]
+        assert cut_of(history, [10.0] * 4, 0, 0) is None
+
+    def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
+        history = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
+        assert cut_of(history, [10.0] * 4, 10, most=100, own=3) is None
+        cut = cut_of(history, [10.0] * 4, 20, most=30, own=3)
+        assert cut is not None
+        assert [m.id for m in cut.evicted] == ["0", "1"]
+
+    def test_the_summary_takes_the_place_of_the_first_and_of_the_one_before(self) -> None:
+        cut = cut_of(self.HISTORY, [10.0] * 13, 50)
+        assert cut is not None
+        once = append_messages(list(self.HISTORY), [writes_of(cut, "Notes.\n- one [#1]")])
+        assert isinstance(once[1], SystemMessage)
+        assert SUMMARY in once[1].additional_kwargs
+        assert unanswered(once) == []
+        again = cut_of(once, [10.0] * len(once), 0, 1)
+        assert again is not None
+        assert again.notes == ["- one [#1]"]
+        writes = writes_of(again, "Notes.")
+        assert writes[0].id == once[1].id
+        assert all(isinstance(write, RemoveMessage) for write in writes[1:])
+
+    def test_a_turn_is_an_assistant_message_with_its_answers(self) -> None:
+        assert turns_of(self.HISTORY)[:2] == [(1, 3), (3, 5)]
+
+
+MESSAGES = {3: "The code of K8 is 90,296.", 4: "The port is 8080, in a.txt:12.", 5: "A wall."}
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("- The code is 90,296 [#3]", "- The code is 90,296 [#3]"),
+        ("- The code is 90,296 [#5]", "- The code is 90,296 [#3]"),
+        ("- The port is 8080 and the code 90,296 [#4]", None),
+        ("- A wall was seen [#5]", "- A wall was seen [#5]"),
+        ("- A wall was seen [#99]", "- A wall was seen [#3-#5]"),
+        ("- A wall was seen", "- A wall was seen [#3-#5]"),
+        ("- The treasure lies 77123 steps away [#3]", ""),
+        ("Here are the notes:", ""),
+        ("", ""),
+    ],
+)
+def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes(
+    line: str, kept: str | None
+) -> None:
+    found = checked(line, MESSAGES)
+    if kept is None:
+        assert re.search(r"\[#3, #4\]$", found[0])
+    else:
+        assert found == ([kept] if kept else [])
+
+
+def test_what_the_notes_before_said_is_known() -> None:
+    assert checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"]) == [
+        "- The code is 42 [#1]"
+    ]
