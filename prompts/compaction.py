@@ -28,12 +28,14 @@ def notes_request(before: Sequence[str], transcript: str) -> str:
     return f"Notes so far:\n{notes}\n\nNext messages:\n{transcript}"
 
 
-def summary(lines: Sequence[str], evicted: int) -> str:
+def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> str:
     """The message that stands in the history in place of what was taken out."""
     head = (
         f"Notes on the messages #1 to #{evicted} of this conversation, which were taken out to "
-        "make room; the numbers in brackets name them. They can be searched with `recall`."
+        "make room; the numbers in brackets name them."
     )
+    if can_recall:
+        head += " They can be searched with `recall`."
     return "\n".join([head, *lines])
 
 

@@ -10,7 +10,7 @@ from langgraph.channels.delta import DeltaChannel
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import SNAPSHOT_EVERY, AgentStart, RunStatus, StopReason, Usage
+from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus, StopReason, Usage
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
@@ -92,6 +92,7 @@ class FlowState(TypedDict, total=False):
         list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
     ]
     """Requests and summaries."""
+    compaction: Compaction
     plan: Annotated[Plan, DeltaChannel(fold_plan, Plan, snapshot_frequency=SNAPSHOT_EVERY)]
     """The plan of the newest request; empty before there is one."""
     plans: Annotated[

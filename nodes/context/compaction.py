@@ -93,11 +93,12 @@ async def compact(
     tell: Any,
     *,
     tight: bool = False,
+    can_recall: bool = True,
 ) -> Compacted | None:
     """The history with older turns replaced by notes; None if nothing can be taken out.
 
     `shown` is the history as a request has it, `request_id` that of the run's request; `tight`
-    leaves only what must stay.
+    leaves only what must stay; `can_recall`: who reads the notes can look into the archive.
     """
     from manus.nodes.context.summarizer import take_notes
 
@@ -121,7 +122,7 @@ async def compact(
     await _archive(running, archived(cut.evicted, first, part))
     lines = await take_notes(running, tell, cut.notes, cut.evicted, first, room)
     evicted = before["evicted"] + len(cut.evicted)
-    writes = writes_of(cut, prompts.summary(lines, evicted))
+    writes = writes_of(cut, prompts.summary(lines, evicted, can_recall=can_recall))
     gone = {message.id for message in cut.evicted}
     kept = sum(size for m, size in zip(history, sizes, strict=True) if m.id not in gone)
     made = Compaction(

@@ -118,6 +118,7 @@ async def fit_history(
     tell: Any,
     *,
     tight: bool = False,
+    can_recall: bool = True,
 ) -> tuple[list[AnyMessage], Compacted | None]:
     """The history as a request has it, and what came of making it shorter, if it had to be.
 
@@ -129,7 +130,17 @@ async def fit_history(
     limit = limit_of(running, compaction, window)
     if not tight and next_size(shown, compaction, window) < limit:
         return shown, None
-    made = await compact(running, history, shown, compaction, request_id, window, tell, tight=tight)
+    made = await compact(
+        running,
+        history,
+        shown,
+        compaction,
+        request_id,
+        window,
+        tell,
+        tight=tight,
+        can_recall=can_recall,
+    )
     if made is None:
         return shown, None
     return await fit(made.history, window.room, workspace), made

@@ -17,12 +17,15 @@ from pydantic import ValidationError
 from manus.models.recording import ephemeral
 from manus.models.tool_calls import with_malformed
 from manus.nodes.active_run import Running
+from manus.nodes.context.compaction import as_shown
+from manus.nodes.context.context_window import context_window, fit_history
 from manus.nodes.context.truncation import fit_question
 from manus.nodes.turn.calls import explain_malformed
 from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, DependencyError, PlanError
 from manus.state.flow import FlowState
+from manus.state.messages import last_request
 from manus.state.plan import Plan, executor_for
 from manus.state.plan_changes import sequential
 from manus.state.plan_steps import NewStep
@@ -59,10 +62,10 @@ async def ask_planner(
     choice = running.context.tool_choice
     if choice == "none":
         return None
-    system = prompts.planner({name: p.description for name, p in executors.items()})
-    history = state.get("messages", [])
-    seen = history if running.model_settings(ROLE).vision else map(without_images, history)
-    asked = await fit_question(running, ROLE, SystemMessage(system), *seen, question)
+    shown = [as_shown(message) for message in state.get("messages", [])]
+    seen = shown if running.model_settings(ROLE).vision else map(without_images, shown)
+    system = SystemMessage(_system(executors))
+    asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
         try:
@@ -77,6 +80,27 @@ async def ask_planner(
             return with_executors(plan, list(executors))
         asked = [*asked, message, *answers, ephemeral(prompts.ask_again(problem))]
     return None
+
+
+async def compact_thread(
+    state: FlowState, running: Running, executors: Executors, emit: Any
+) -> tuple[FlowState, dict[str, Any]]:
+    """The state with a history that the planner's window has room for, and what makes it so."""
+    history = state.get("messages", [])
+    request = last_request(history)
+    request_id = str(request.id) if request is not None else ""
+    window = context_window(running, ROLE, _system(executors))
+    _, made = await fit_history(
+        running, history, state.get("compaction"), request_id, window, emit, can_recall=False
+    )
+    if made is None:
+        return state, {}
+    update = {"messages": made.writes, "compaction": made.compaction}
+    return {**state, "messages": made.history}, update
+
+
+def _system(executors: Executors) -> str:
+    return prompts.planner({name: p.description for name, p in executors.items()})
 
 
 def with_executors(plan: Plan, names: Sequence[str]) -> Plan:

@@ -124,7 +124,7 @@ class TestCompaction:
         assert cut_of(history, [10.0] * 4, 0, 0) is None
 
     def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
-        history = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
+        history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
         assert cut_of(history, [10.0] * 4, 10, most=100, own=3) is None
         cut = cut_of(history, [10.0] * 4, 20, most=30, own=3)
         assert cut is not None

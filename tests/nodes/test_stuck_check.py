@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from langgraph.types import Command
 
 from manus.nodes.stuck_check import counted
 from manus.state.agent import no_usage
-from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.server import call, calls, text
 
 READ = call("read", path="missing")
@@ -131,6 +132,22 @@ class TestMeasures:
         outcome = await agent.run(*[call("poll")] * 10, text("Done."))
         assert outcome.stop_reason == "answered"
         assert "loop" not in agent.server.requests[-1].text
+
+
+@pytest.mark.slow
+async def test_a_slow_build_is_polled_until_it_is_done(agent: ScriptedAgent) -> None:
+    profile = replace(TESTER, tools=("bash", "terminate"))
+    builder = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    build = call("bash", command="(sleep 9; touch built) > /dev/null 2>&1 &")
+    look = call("bash", command="sleep 2.2; test -f built && echo built || echo building")
+    outcome = await builder.run(build, *[look] * 6, text("It is built."))
+    assert outcome.stop_reason == "answered"
+    seen = await builder.observations()
+    assert "building" in seen[1]
+    assert "built" in seen[-1]
+    assert not any(observation.startswith("Not executed") for observation in seen)
+    hinted = ["Wait longer in one call" in r.text for r in agent.server.requests]
+    assert hinted.count(True) == 1
 
 
 class TestAskingAPerson:
