@@ -120,7 +120,8 @@ class TestCompaction:
         assert cut_of(self.HISTORY, [10.0] * 13, 1_000) is None
 
     def test_a_turn_with_an_open_call_stays(self) -> None:
-        history = [HumanMessage("Do.", id="u"), asks(0), HumanMessage("Go on.", id="v"), asks(1)]
+        first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
+        history: list[AnyMessage] = [first, asks(0), second, asks(1)]
         assert cut_of(history, [10.0] * 4, 0, 0) is None
 
     def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
