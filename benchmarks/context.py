@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import tempfile
 from collections import defaultdict
@@ -29,15 +28,6 @@ def estimate_errors(samples: list[dict[str, Any]]) -> dict[str, float]:
         sums[sample["kind"]][0] += estimate_text(sample["text"])
         sums[sample["kind"]][1] += sample["o200k_base"]
     return {kind: told / counted - 1 for kind, (told, counted) in sorted(sums.items())}
-
-
-def print_estimate(name: str) -> None:
-    """The errors for the samples of a file."""
-    errors = estimate_errors(json.loads((DATA / name).read_text("utf-8")))
-    worst = max(errors, key=lambda kind: abs(errors[kind]))
-    mean = sum(map(abs, errors.values())) / len(errors)
-    print(f"{name}: mean error {mean:.1%}, worst {errors[worst]:+.1%} ({worst})")
-    print("  " + ", ".join(f"{kind} {error:+.1%}" for kind, error in errors.items()))
 
 
 async def print_long_run(steps: int) -> None:
@@ -78,8 +68,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=400)
     args = parser.parse_args()
-    print_estimate("tokens.json")
-    print_estimate("tokens_held_out.json")
     asyncio.run(print_long_run(args.steps))
 
 

@@ -187,8 +187,8 @@ def _begins(call: _Call, id_: str | None, name: str, args: str) -> bool:
 
 def _raise_if_error(said: Json) -> None:
     """See that a body is no error: some servers send one with status 200, or as a chunk."""
-    if said.get("error"):
-        raise ValueError(said["error"])
+    if error := said.get("error"):
+        raise ValueError({"message": error} if isinstance(error, str) else error)
     bare = isinstance(said.get("message"), str) and not said.get("usage")
     if not said.get("choices") and (said.get("object") == "error" or bare):
         raise ValueError(said)

@@ -64,6 +64,10 @@ async def paced(source: AsyncIterator[T], limit: float | None) -> AsyncGenerator
             yield part
 
 
+class NoReplyError(ConnectionError):
+    """A stream that ended before a reply began."""
+
+
 class FastChat(BaseChatOpenAI):
     """A client of OpenAI's that hands the SDK a body it has neither to walk nor to encode."""
 
@@ -107,7 +111,7 @@ class FastChat(BaseChatOpenAI):
                 if reader.is_over:
                     break
         if not reader.has_begun:
-            raise ValueError("there is no reply in it")
+            raise NoReplyError("it had no reply in it")
         yield ChatGenerationChunk(message=reader.end())
 
     async def _chunks(
@@ -164,7 +168,12 @@ def in_one_piece(body: bytes) -> list[Any]:
     Some gateways call a stream JSON, too: its chunks come when it has ended.
     """
     if not body.lstrip().startswith((b"data:", b":", b"event:")):
-        return [json.loads(body)]
+        found = json.loads(body) if body.strip() else {}
+        if found and not (isinstance(found, dict) and {"choices", "error"} & found.keys()):
+            raise ValueError("there is no reply in it")
+        if isinstance(said := found.get("error"), str):  # of a path that is none, mostly
+            raise ValueError(said)
+        return [found]
     fields = (line.partition(b":") for line in body.splitlines())
     found = [value.strip() for name, _, value in fields if name == b"data"]
     return [json.loads(value) for value in found if value not in (b"", b"[DONE]")]

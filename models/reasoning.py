@@ -245,10 +245,12 @@ class SealedReader:
             for piece in given if isinstance(given, list) else ():
                 if not isinstance(piece, dict):
                     continue
-                if whole or not known or not _goes_on(known[-1], piece):
+                same = (one for one in reversed(known) if one.get("index") == piece.get("index"))
+                entry = next(same, None)
+                if whole or entry is None or not _goes_on(entry, piece):
                     known.append(dict(piece))
                 else:
-                    _add(known[-1], piece)
+                    _add(entry, piece)
         self._extra = _merged(self._extra, delta.get(EXTRA))
 
     def feed_call(self, place: int, piece: Mapping[str, Any]) -> None:
@@ -271,7 +273,7 @@ def _goes_on(entry: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
     """
     same = all(
         entry.get(name) in (None, "") or piece.get(name) in (None, "", entry.get(name))
-        for name in ("type", "id", "index", "signature", "data")
+        for name in ("type", "id", "signature", "data")
     )
     is_closed = any(entry.get(name) for name in ("signature", "data"))
     grows = any(piece.get(name) for name in ("text", "summary", "thinking"))

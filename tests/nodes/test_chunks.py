@@ -283,10 +283,16 @@ async def test_one_that_says_what_is_wrong_instead_of_streaming(agent: ScriptedA
     assert "refused the key (401)" in outcome.output
 
 
-@pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b"{}"])
-async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
-    await streamed(agent, raw(body, content_type="application/json"), text("Hello."))
+async def test_an_empty_answer_is_asked_for_again(agent: ScriptedAgent) -> None:
+    await streamed(agent, raw(b"", content_type="application/json"), text("Hello."))
     assert (await agent.outcome()).output == "Hello."
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"<html>", b'{"ok": true}'])
+async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
+    outcome = await agent.run(raw(body, content_type="application/json"))
+    assert outcome.stop_reason == "error"
+    assert "no chat reply" in outcome.output
 
 
 BROKEN: dict[str, tuple[list[Chunk], str]] = {

@@ -425,7 +425,7 @@ async def test_each_request_begins_as_the_one_before(lax: ScriptedAgent) -> None
     raws = [request.raw for request in lax.server.requests]
     assert len(raws) == 7
     for before, after in itertools.pairwise(raws):
-        shared = before[: before.rindex(b',{"content":"What next?')]
+        shared = before[: before.rindex(b',{"role":"user","content":"What next?')]
         assert after.startswith(shared)
     assert b"Step 0." in raws[1]
 
