@@ -12,22 +12,7 @@ import argparse
 import asyncio
 import os
 import tempfile
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
-
-DATA = Path(__file__).parents[1] / "tests" / "nodes" / "data"
-
-
-def estimate_errors(samples: list[dict[str, Any]]) -> dict[str, float]:
-    """The error of the estimate by kind of text, as a part of what `o200k_base` makes of it."""
-    from manus.models.tokens import estimate_text
-
-    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for sample in samples:
-        sums[sample["kind"]][0] += estimate_text(sample["text"])
-        sums[sample["kind"]][1] += sample["o200k_base"]
-    return {kind: told / counted - 1 for kind, (told, counted) in sorted(sums.items())}
 
 
 async def print_long_run(steps: int) -> None:

@@ -194,7 +194,8 @@ def _misconfigured(error: Exception, where: str) -> str | None:
     responses = (getattr(link, "response", None) for link in chain(error))
     statuses = (getattr(response, "status_code", None) or 0 for response in responses)
     if _is_kind(error, {"TooManyRedirects"}) or any(300 <= status < 400 for status in statuses):
-        return f"{where} sends the request elsewhere, and that leads to no server; check MANUS_BASE_URL."
+        astray = "sends the request elsewhere, and that leads to no server"
+        return f"{where} {astray}; check MANUS_BASE_URL."
     if untrusted := [link for link in chain(error) if isinstance(link, SSLCertVerificationError)]:
         return (
             f"{where} is not trusted: its certificate was not accepted "
