@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from manus.prompts.render import render
 from manus.state.errors import SettingsError
 from manus.state.profile import Profile
 from manus.state.profile_settings import ProfileSettings
@@ -85,8 +84,6 @@ class _Builder:
     def _changes(self, name: str, values: ProfileSettings, base: Profile) -> dict[str, Any]:
         changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
         changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
-        for prompt in ("system_prompt", "next_step_prompt"):
-            _check_prompt(changes.get(prompt), f"profiles.{name}.{prompt}")
         if "role" in changes and changes["role"] not in self._roles:
             known = ", ".join(sorted(self._roles))
             raise SettingsError(
@@ -109,16 +106,6 @@ def _check_name(name: str, taken: Iterable[str]) -> None:
             f"There is a profile `{name.lower()}` already; give yours another name and, to keep "
             f'what that one has, `based_on = "{name.lower()}"`.'
         )
-
-
-def _check_prompt(text: str | None, setting: str) -> None:
-    try:
-        render(text or "", workspace="")
-    except (KeyError, ValueError):
-        raise SettingsError(
-            f"`{setting}` holds a `$` that stands for nothing; the only variable is `$workspace`, "
-            "and a dollar sign is written `$$`."
-        ) from None
 
 
 def _entry(tool: str, profile: str) -> Any:

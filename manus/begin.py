@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
+from manus import startup
 from manus.configuration import (
     check_model,
     check_workspace,
@@ -30,6 +31,7 @@ def begin(kind: str, args: RunOptions) -> int:
     set_up_logging()
     _choose_recording(settings, args)
     check_model(main_model(settings, args.model))
+    startup.load()
     with sending_traces():
         return asyncio.run(_begin(kind, args, settings, request))
 

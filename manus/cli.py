@@ -68,6 +68,8 @@ def _execute(given: list[str]) -> int:
 
 def _fail(given: list[str], error: Exception) -> int:
     """Tell what went wrong; with `--json` as the outcome of a run too. The exit code."""
+    import logging
+
     import click
 
     from manus.report import ReportedError, print_failure
@@ -81,6 +83,7 @@ def _fail(given: list[str], error: Exception) -> int:
         said = _wrong_usage(cause)
     else:
         said = str(cause) if isinstance(cause, ManusError) else _unexpected(cause)
+    logging.getLogger("manus.run").info("not done: %s", said)
     _tell(said)
     options = given[: given.index("--")] if "--" in given else given
     if given[:1] and given[0] in _RUNS and "--json" in options and not is_reported:

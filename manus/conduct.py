@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.settings import Settings
 from manus.stopping import Stopping
+
+log = logging.getLogger("manus.run")
 
 REQUEST_SHOWN = 100
 """Characters of the request that each checkpoint carries, for the list of threads."""
@@ -125,6 +128,7 @@ class Conductor:
     async def work(self, prepare: Prepare) -> int:
         """Do the job, report on it, and give the exit code."""
         with self._stopping:
+            log.info("thread %s: begun", self._thread_id)
             try:
                 outcome = await self._outcome(prepare)
             except asyncio.CancelledError:
@@ -137,6 +141,7 @@ class Conductor:
                     raise ReportedError(str(error)) from error
                 raise
             self._progress.end(outcome.output)
+            log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
             if self._args.json:
                 print_json(outcome.as_json())
             else:

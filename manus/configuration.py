@@ -26,13 +26,59 @@ def read_settings() -> Settings:
     Raises:
         SettingsError: one does not fit.
     """
-    from manus.state.settings import load_settings
+    from manus.state.settings import FILE, load_settings
 
-    if os.path.exists(".env"):  # noqa: PTH110 - pathlib costs more than the question
-        from dotenv import load_dotenv
-
-        load_dotenv(".env", override=False)
+    # pathlib costs more than the question
+    has_env, has_file = os.path.exists(".env"), os.path.exists(FILE)  # noqa: PTH110
+    if has_env or has_file:
+        _ask_for_trust()
+    if has_env:
+        _load_env()
     return load_settings(os.environ)
+
+
+def _ask_for_trust() -> None:
+    """Ask a person once whether this folder's own settings shall count, where they would cost."""
+    import tomllib
+
+    from manus.questions import ask_yes, someone_is_there
+    from manus.state.settings import FILE
+    from manus.state.trust import allowed_variables, harmless, is_trusted, trust
+
+    here = Path.cwd()
+    if not (someone_is_there() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
+        return
+    try:
+        _, settings = harmless(tomllib.loads((here / FILE).read_text("utf-8")))
+    except (OSError, ValueError):  # none, or a broken one, of which loading it tells
+        settings = []
+    _, variables = allowed_variables(_variables(), trusted=False)
+    if names := [*settings, *variables]:
+        sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
+        said = ask_yes("Do you trust this folder with that?", default=False)
+        try:
+            trust(here, trusted=said)
+        except OSError as error:
+            sys.stderr.write(f"manus: The answer cannot be kept: {error}.\n")
+
+
+def _load_env() -> None:
+    """Take the variables of `.env` that may be set and are not."""
+    from manus.state.trust import allowed_variables, is_trusted
+
+    trusted = bool(is_trusted(Path.cwd(), os.environ))
+    kept, dropped = allowed_variables(_variables(), trusted=trusted)
+    for name, value in kept.items():
+        os.environ.setdefault(name, value)
+    if dropped:
+        why = "they cannot be set there" if trusted else "`manus trust` lets them count"
+        sys.stderr.write(f"manus: .env: {', '.join(dropped)} are ignored; {why}.\n")
+
+
+def _variables() -> dict[str, str | None]:
+    from dotenv import dotenv_values
+
+    return dotenv_values(".env")
 
 
 def read_context(args: RunOptions, **known: Any) -> Context:

@@ -23,9 +23,6 @@ def build(kind: str, profile: str, saver: Any = None) -> Any:
     """
     if kind not in kinds():
         raise UsageError(f"There is no graph `{kind}`; known are: {', '.join(kinds())}.")
-    from manus import startup
-
-    startup.load()
     from manus import build_agent, build_flow
 
     if kind == "agent":

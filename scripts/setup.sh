@@ -108,7 +108,23 @@ is_whole() {
     [ -f "$STAMP" ] && is_recent "$VENV/bin/python" && grep -qxF "$PWD" "$VENV/.place"
 }
 
+take_lock() { # one set-up at a time: another waits, and finds what it needs when it is its turn
+    lock=.venv.lock
+    until mkdir "$lock" 2>/dev/null; do
+        owner=$(cat "$lock/pid" 2>/dev/null || :)
+        if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then rm -rf "$lock"; continue; fi
+        [ -n "${told:-}" ] || say 'Another set-up is under way: waiting for it ...'
+        told=1
+        sleep 1
+    done
+    echo $$ >"$lock/pid"
+    trap 'rm -rf "$lock"' EXIT
+    trap 'exit 130' INT TERM HUP
+}
+
 set_up() { # set_up run|dev
+    is_ready "$1" && return
+    [ -n "${lock:-}" ] || take_lock
     is_ready "$1" && return
     say "Setting up .venv for '$1' (once; a minute or less) ..."
     level=$1
@@ -177,6 +193,7 @@ case ${1:-} in
 run | dev) set_up "$1" ;;
 browser) set_up dev; browser; services ;;
 extras)
+    take_lock
     set_up run
     run_uv pip install --python "$VENV" --compile-bytecode -c requirements/all.txt --editable ".[$2]"
     ;;

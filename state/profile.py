@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from manus.prompts.render import render
+from manus.state.errors import SettingsError
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -27,5 +30,17 @@ class Profile:
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Names of special tools are compared in lower case."""
+        """Names of special tools are compared in lower case.
+
+        Raises:
+            SettingsError: a prompt holds a `$` that stands for nothing.
+        """
         object.__setattr__(self, "special_tools", tuple(map(str.lower, self.special_tools)))
+        for field_name in ("system_prompt", "next_step_prompt"):
+            try:
+                render(getattr(self, field_name), workspace="")
+            except (KeyError, ValueError):
+                raise SettingsError(
+                    f"`{field_name}` of the profile `{self.name}` holds a `$` that stands for "
+                    "nothing; the only variable is `$workspace`, and a dollar sign is written `$$`."
+                ) from None

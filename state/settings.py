@@ -10,9 +10,11 @@ that names it, where it came from and what would be right.
 from __future__ import annotations
 
 import difflib
+import logging
 import reprlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,9 @@ from manus.state.model_settings import (
     provider_of,
 )
 from manus.state.profile_settings import ProfileSettings
+from manus.state.trust import harmless, is_trusted
+
+log = logging.getLogger("manus")
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"
@@ -105,20 +110,46 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 
 
-def load_settings(environment: Mapping[str, str], file: str | Path = FILE) -> Settings:
+def load_settings(environment: Mapping[str, str], file: str | Path | None = None) -> Settings:
     """Settings from the environment over those of a file, if it exists. Blocking.
+
+    Without a file it is the working directory's `manus.toml`; of one that nobody has trusted yet
+    only what is harmless counts, and a warning says so (`manus.state.trust`).
 
     Raises:
         SettingsError: the file is not TOML, or a value is unknown or does not fit.
     """
+    place = Path(file or FILE)
+    found = _from_file(place)
+    settings = _settings(environment, found, place)
+    if file is not None or not found or is_trusted(Path.cwd(), environment):
+        return settings
+    kept, dropped = harmless(found)
+    if not dropped:
+        return settings
+    _warn_of_untrusted(str(Path.cwd()), tuple(dropped))
+    return _settings(environment, kept, place)
+
+
+def _settings(environment: Mapping[str, str], found: dict[str, Any], file: Path) -> Settings:
     own = _from_environment(environment, Settings, _PREFIX)
-    values = _over(_from_file(Path(file)), own)
+    values = _over(found, own)
     values = {**_from_others(environment, values), **values}
     _add_grouped(values, environment)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError(_explain(error.errors()[0], own, file)) from None
+
+
+@cache
+def _warn_of_untrusted(folder: str, names: tuple[str, ...]) -> None:
+    log.warning(
+        "%s is not trusted, so its settings %s are ignored; `manus trust` there, or MANUS_TRUST=1, "
+        "lets them count.",
+        folder,
+        ", ".join(names),
+    )
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -36,5 +36,6 @@ def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         monkeypatch.delenv(name)
     monkeypatch.setenv("MANUS_RETRY_FOR", "3")  # nobody waits for minutes here
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home" / name.lower()))
+    monkeypatch.setenv("MANUS_TRUST", "1")

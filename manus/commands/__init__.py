@@ -15,6 +15,7 @@ from manus.commands.resume import resume
 from manus.commands.run import flow, run
 from manus.commands.show import show
 from manus.commands.threads import threads
+from manus.commands.trust import trust
 from manus.commands.watch import watch
 
 EXIT_CODES = (
@@ -50,6 +51,7 @@ for command in (
     graph,
     mcp,
     import_config,
+    trust,
     doctor,
 ):
     program.add_command(command)

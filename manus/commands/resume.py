@@ -29,6 +29,7 @@ def resume(named: str | None, thread: str | None, **chosen: Any) -> int:
     """Go on with a thread that was stopped, or answer its question."""
     import asyncio
 
+    from manus import startup
     from manus.configuration import read_settings
     from manus.logs import set_up_logging
     from manus.traces import sending_traces
@@ -39,6 +40,7 @@ def resume(named: str | None, thread: str | None, **chosen: Any) -> int:
         raise click.UsageError("Missing argument THREAD")
     settings = read_settings()
     set_up_logging()
+    startup.load()
     with sending_traces():
         return asyncio.run(_resume(named or thread or "", RunOptions(**chosen), settings))
 

@@ -170,7 +170,7 @@ _WRONG = {
     '[profiles.mine]\ntools = ["bsh"]': "profile `mine`: There is no tool `bsh`. Did you mean `bas",
     '[profiles.mine]\nbased_on = "swee"': "no profile `swee`, on which `mine` is based; did you me",
     '[profiles.mine]\nbased_on = "mine"': "based on each other: `mine` → `mine`; break",
-    '[profiles.mine]\nsystem_prompt = "$5"': "`profiles.mine.system_prompt` holds a `$`",
+    '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
     '[profiles.mine]\nnext_step_prompt = "$work"': "holds a `$` that stands for nothing",
     '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
     "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
@@ -286,3 +286,10 @@ async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
     )
     assert outcome.stop_reason == "terminated"
     assert "42" in (await swe.observations())[0]
+
+
+@pytest.mark.parametrize("field", ["system_prompt", "next_step_prompt"])
+def test_a_prompt_with_a_stray_dollar_is_refused_when_made(field: str) -> None:
+    prompts = {"system_prompt": "", "next_step_prompt": "", field: "It costs $5"}
+    with pytest.raises(SettingsError, match=field):
+        Profile("shop", "Sells.", (), **prompts)

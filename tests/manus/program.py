@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -135,12 +136,12 @@ class Program:
         child = self._nursery.fork(
             arguments, self.home, environment, (side, side, side), on_terminal=True
         )
-        os.close(side)
         try:
-            yield Terminal(child, main)
+            yield Terminal(child, main, side)
         finally:
             child.kill()
             child.wait()
+            os.close(side)
             os.close(main)
 
     def end_leftovers(self) -> None:
@@ -192,9 +193,10 @@ class Running:
 class Terminal:
     """The program at work on a terminal, which is its stdin, stdout and stderr."""
 
-    def __init__(self, child: Child, descriptor: int) -> None:
+    def __init__(self, child: Child, descriptor: int, side: int) -> None:
         self._child = child
         self._descriptor = descriptor
+        self._side = side
         self.raw = ""
 
     @property
@@ -221,10 +223,28 @@ class Terminal:
 
     def wait(self) -> int:
         """Read to the end; the exit code."""
+        ended = threading.Event()
+        codes: list[int] = []
+
+        def wait() -> None:
+            codes.append(self._child.wait())
+            ended.set()
+
+        threading.Thread(target=wait, daemon=True).start()
         limit = time.monotonic() + _LIMIT
-        while self._read(limit):
+        while not ended.is_set() and time.monotonic() < limit:
+            self._read(time.monotonic() + 0.05)
+        while self._read(0):
             pass
-        return self._child.wait()
+        return codes[0]
+
+    def left_over(self) -> str:
+        """What was typed and not read: what a shell would read next. After `wait`."""
+        modes = termios.tcgetattr(self._side)
+        modes[3] &= ~termios.ICANON
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 0, 0
+        termios.tcsetattr(self._side, termios.TCSANOW, modes)
+        return os.read(self._side, 65536).decode()
 
     def _read(self, limit: float) -> bool:
         ready, _, _ = select.select([self._descriptor], [], [], max(limit - time.monotonic(), 0))

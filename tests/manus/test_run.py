@@ -112,6 +112,46 @@ def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) ->
     assert asked == ["Say grüße", "and more\nlines"]
 
 
+def test_what_is_piped_is_attached_to_the_request(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Fine."))
+    assert manus("run", "review this", stdin="-old\n+new\n").code == 0
+    asked = str(server.requests[0].messages[-2]["content"])
+    assert asked.startswith("review this\n")
+    assert "\n-old\n+new\n" in asked
+
+
+def test_what_was_done_is_in_the_log(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hi."))
+    assert manus("run", "--thread", "t", "Say hi").code == 0
+    [log] = manus.home.rglob("manus.log")
+    assert "thread t: answered" in log.read_text()
+    assert "Say hi" not in log.read_text(), "what a person asks stays in the threads"
+
+
+def test_json_is_an_object_where_nothing_could_begin(bare: Program) -> None:
+    for arguments in (["run", "--json", "x"], ["flow", "--json", "--max-steps", "0", "x"]):
+        result = bare(*arguments)
+        assert result.code == 2
+        assert set(result.json) == KEYS
+        assert (result.json["status"], result.json["success"]) == ("error", False)
+        assert result.json["output"] in result.err
+
+
+def test_the_workspace_is_the_current_folder_in_a_project(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(*[call("bash", command="pwd"), text("There.")] * 3)
+    (manus.home / "empty").mkdir()
+    (manus.home / "mine").mkdir()
+    (manus.home / "mine/notes.txt").write_text("mine")
+    (manus.home / "repository/.git").mkdir(parents=True)
+    folders = {"empty": "empty/workspace", "mine": "mine", "repository": "repository"}
+    for folder, place in folders.items():
+        err = manus.cold("run", "where?", prefix=("env", "-C", folder)).err
+        assert err.startswith(f"Working in {manus.home / place}\n")
+        assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
+
+
 def test_a_request_that_begins_with_a_dash(manus: Program, server: ScriptedServer) -> None:
     server.script(text("ok"))
     assert manus("run", "--quiet", "--", "-v what does it mean?").code == 0

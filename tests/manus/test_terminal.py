@@ -1,6 +1,7 @@
 """The program on a terminal: what is asked, what is streamed, and what must not get through."""
 
 import re
+import threading
 
 import pytest
 from rich.cells import cell_len
@@ -17,6 +18,44 @@ def test_the_request_is_asked_for(manus: Program, server: ScriptedServer) -> Non
         assert terminal.wait() == 0
     assert server.requests[0].messages[-2]["content"] == "Say grüße"
     assert "Hello.\n" in terminal.text
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "unmarked"])
+def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
+    manus: Program, server: ScriptedServer, marked: bool
+) -> None:
+    server.script(call("ask_human", inquire="Which?"), text("Thanks."))
+    lines = [f"touch from-the-shell-{i}" for i in range(40)]
+    pasted = "\n".join(lines)
+    with manus.terminal("run", "ask me") as terminal:
+        terminal.expect("later): ")
+        terminal.type(f"\x1b[200~{pasted}\x1b[201~\r" if marked else f"{pasted}\r")
+        assert terminal.wait() == 0
+        assert terminal.left_over() == ""
+    [answer] = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
+    assert answer == pasted
+
+
+def test_what_is_typed_while_it_works_is_not_left_for_the_shell(
+    manus: Program, server: ScriptedServer
+) -> None:
+    go_on = threading.Event()
+    server.script(hang(go_on, reply=text("Done at last."), after_chunks=1))
+    with manus.terminal("run", "work") as terminal:
+        terminal.expect("Done")
+        terminal.type("rm -rf important\n")
+        go_on.set()
+        assert terminal.wait() == 0
+        assert terminal.left_over() == ""
+
+
+def test_arrow_keys_move_in_an_answer(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("ask_human", inquire="Which?"), text("Thanks."))
+    with manus.terminal("run", "ask me") as terminal:
+        terminal.expect("later): ")
+        terminal.type("bue\x1b[D\x1b[Dl\r")
+        assert terminal.wait() == 0
+    assert any(m["content"] == "blue" for m in server.requests[-1].messages)
 
 
 def test_an_empty_line_is_no_request(bare: Program) -> None:

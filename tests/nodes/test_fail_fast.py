@@ -1,7 +1,4 @@
-"""A key, a model name or an address that is wrong: said at once, without a second try or a wait.
-
-How long the whole program takes for it is measured by `benchmarks.failing_setup`.
-"""
+"""A key, a model name or an address that is wrong: said at once, without a second try or a wait."""
 
 from __future__ import annotations
 

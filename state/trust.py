@@ -1,0 +1,116 @@
+"""Whether a folder's own `manus.toml` and `.env` may configure us: only once a person has said so.
+
+Else a cloned repository could send a key to its own address or run its code. What was said is
+kept outside the folder, by its real path and the two files' content: a change asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from manus.state.files import write_atomically
+
+FILES = ("manus.toml", ".env")
+VARIABLE = "MANUS_TRUST"
+_HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
+_OF_A_PROFILE = (
+    "based_on",
+    "description",
+    "system_prompt",
+    "next_step_prompt",
+    "max_steps",
+    "max_observe",
+    "tools",
+)
+_NEVER = re.compile(
+    r"PATH|HOME|SHELL|(BASH_)?ENV|PYTHON\w*|(LD|DYLD|NODE|NPM|PLAYWRIGHT|SSL|GIT|XDG)_\w+|\w+_PROXY"
+    r"|(LANGSMITH|LANGCHAIN|OTEL|TRACELOOP)_\w+|\w*_CA_BUNDLE|MANUS_TRUST|MANUS_TRACING\w*",
+    re.IGNORECASE,
+)
+_OURS = re.compile(r"(MANUS|OPENAI|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS)_\w+|\w+_API_KEY")
+_HARMLESS_VARIABLE = re.compile(r"MANUS_(MAX_STEPS|PROFILE|BUDGET_\w+)")
+
+
+def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
+    """What was said of a folder as it is now; None if nobody was asked yet. Blocking."""
+    if environment.get(VARIABLE, "") not in ("", "0"):
+        return True
+    said = _said().get(str(folder.resolve()))
+    if not isinstance(said, dict) or said.get("content") != _content(folder):
+        return None
+    return bool(said.get("trusted"))
+
+
+def trust(folder: Path, *, trusted: bool = True) -> None:
+    """Keep what a person has said of a folder as it is now. Blocking.
+
+    Raises:
+        OSError: it cannot be kept.
+    """
+    said = {**_said(), str(folder.resolve()): {"content": _content(folder), "trusted": trusted}}
+    file = _file()
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(file, json.dumps(said, indent=1).encode(), 0o600)
+
+
+def harmless(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Of a `manus.toml`: what costs nothing and reaches nobody, and the names of the rest."""
+    kept = {name: value for name, value in values.items() if name in _HARMLESS}
+    if ":" in str(kept.get("profile", "")):  # code of the folder's own
+        del kept["profile"]
+    profiles = kept.get("profiles")
+    if isinstance(profiles, dict):
+        kept["profiles"] = {name: _harmless_profile(own) for name, own in profiles.items()}
+    return kept, [name for name in values if kept.get(name) != values[name]]
+
+
+def _harmless_profile(own: Any) -> Any:
+    if not isinstance(own, dict):
+        return own
+    kept = {name: value for name, value in own.items() if name in _OF_A_PROFILE}
+    if any(":" in str(tool) for tool in kept.get("tools", ())):
+        del kept["tools"]
+    return kept
+
+
+def allowed_variables(
+    values: Mapping[str, str | None], *, trusted: bool
+) -> tuple[dict[str, str], list[str]]:
+    """Of a `.env`: what may be set, and the names of ours that may not."""
+    found = {name: value for name, value in values.items() if value is not None}
+    kept = {
+        name: value
+        for name, value in found.items()
+        if not _NEVER.fullmatch(name) and (trusted or _HARMLESS_VARIABLE.fullmatch(name))
+    }
+    return kept, [name for name in found if name not in kept and _OURS.fullmatch(name)]
+
+
+def _file() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("manus", appauthor=False) / "trusted.json"
+
+
+def _said() -> dict[str, Any]:
+    try:
+        said = json.loads(_file().read_text("utf-8"))
+    except (OSError, ValueError):  # there is none, or it is damaged: people are asked again
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _content(folder: Path) -> str:
+    hashed = hashlib.sha256()
+    for name in FILES:
+        try:
+            data = (folder / name).read_bytes()
+        except OSError:
+            data = b""
+        hashed.update(f"{name} {len(data)}\n".encode() + data)
+    return hashed.hexdigest()
