@@ -292,4 +292,4 @@ async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
 def test_a_prompt_with_a_stray_dollar_is_refused_when_made(field: str) -> None:
     prompts = {"system_prompt": "", "next_step_prompt": "", field: "It costs $5"}
     with pytest.raises(SettingsError, match=field):
-        Profile("shop", "Sells.", (), **prompts)
+        Profile("shop", "Sells.", (), prompts["system_prompt"], prompts["next_step_prompt"])
