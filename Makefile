@@ -30,7 +30,7 @@ help: ## list the commands
 
 run: ## do a task: make run TASK="..." (without a model: play the bundled recording)
 	$(SETUP) run
-	$(ALONE) exec $(BIN)/manus run --or-replay recordings/calculator.jsonl -- "$$TASK"
+	$(ALONE) exec $(BIN)/manus run --workspace workspace --or-replay recordings/calculator.jsonl -- "$$TASK"
 
 test: ## run the whole test suite: make test ARGS="-k bash"
 	$(SETUP) browser

@@ -59,6 +59,7 @@ def test_the_tutorial_is_done_as_written(desk: dict[str, str]) -> None:
     (folder / "my_tools.py").write_text(tool)
     [profile] = [text for language, text in blocks("tutorial.md") if language == "toml"]
     (folder / "manus.toml").write_text(profile)
+    ran(["manus", "trust"], desk)
     listed = ran(["manus", "profiles"], desk)
     assert "glossary" in listed
     assert "lookup" in listed

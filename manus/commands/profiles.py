@@ -44,15 +44,17 @@ def _as_json(profile: Profile, *, own: bool) -> dict[str, Any]:
 
 
 def _print(profile: Profile, *, own: bool) -> None:
-    from rich.padding import Padding
+    from rich.text import Text
 
     from manus.screen import console_of
     from manus.text import clean, count, flat
 
+    console = console_of(sys.stdout)
     origin = ", from manus.toml" if own else ""
     sys.stdout.write(f"{clean(profile.name)} ({count(profile.max_steps, 'step')}{origin})\n")
     for line in (flat(profile.description), f"tools: {', '.join(_tool_names(profile))}"):
-        console_of(sys.stdout).print(Padding(line, (0, 0, 0, 2), expand=False))
+        for part in Text(line).wrap(console, console.width - 2):
+            sys.stdout.write(f"  {part.plain.rstrip()}\n")
 
 
 def _tool_names(profile: Profile) -> list[str]:

@@ -119,7 +119,7 @@ def test_the_plan_shows_it_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> Non
         action = {"type": "thought", "text": "Hm.", "spent": used(1_000, 0.0123)}
         view.on_action({"step": index, "event": action})
     screen.release()
-    last = shown(stream.getvalue()).splitlines()
+    last = shown(stream.getvalue().replace("\n", "\r\n")).splitlines()
     assert "Progress: 0/2 steps completed (0.0%), 2,900 tokens, $0.0256" in last
     first = next(line for line in last if line.startswith("0. "))
     assert first.endswith("… (1,000 tokens, $0.0123)")

@@ -42,7 +42,7 @@ def test_what_is_typed_while_it_works_is_not_left_for_the_shell(
     go_on = threading.Event()
     server.script(hang(go_on, reply=text("Done at last."), after_chunks=1))
     with manus.terminal("run", "work") as terminal:
-        terminal.expect("Done")
+        terminal.expect("Step 1/20")
         terminal.type("rm -rf important\n")
         go_on.set()
         assert terminal.wait() == 0
