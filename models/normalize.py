@@ -18,7 +18,8 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from manus.models.reasoning import IN_TEXT, REASONING, THOUGHT_AS, SealedReader, ThoughtReader
 from manus.models.replies import CUT_OFF
 from manus.models.server_usage import newest, usage_in, usage_metadata
-from manus.models.tool_calls import MOST_ARGUMENTS, MOST_NESTING, RAW_CALLS, is_whole, told_apart
+from manus.models.tool_calls import MOST_ARGUMENTS, RAW_CALLS, is_whole, told_apart
+from manus.state.json_text import DEEPEST
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
@@ -48,7 +49,7 @@ class _Call:
         self.pieces.append(piece)
         self.size += len(piece)
         self.depth += sum(map(piece.count, "[{")) - sum(map(piece.count, "]}"))
-        self.is_hidden |= self.size > MOST_ARGUMENTS or self.depth > MOST_NESTING
+        self.is_hidden |= self.size > MOST_ARGUMENTS or self.depth > DEEPEST
         return "" if self.is_hidden else piece
 
 

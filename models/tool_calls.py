@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from manus.models.replies import CUT_OFF, ended_at_limit, reason_of
+from manus.state.json_text import DEEPEST, is_too_deep
 from manus.state.messages import MALFORMED_AT, calls_of
 
 log = logging.getLogger("manus")
@@ -28,7 +29,6 @@ RAW_CALLS = "raw_calls"
 sent, in order; only where one of them is malformed."""
 MOST_ARGUMENTS = 1_000_000
 """Characters of the arguments of one call."""
-MOST_NESTING = 64
 
 _KINDS = {
     list: "an array",
@@ -80,7 +80,7 @@ def _json(text: str) -> Any:
     if len(text) > MOST_ARGUMENTS:
         raise ValueError(f"they are longer than {MOST_ARGUMENTS:,} characters")
     if is_too_deep(text):
-        raise ValueError(f"they are nested more than {MOST_NESTING} deep")
+        raise ValueError(f"they are nested more than {DEEPEST} deep")
     return json.loads(
         text,
         strict=False,
@@ -89,18 +89,6 @@ def _json(text: str) -> Any:
         parse_int=_whole,
         object_pairs_hook=_once_each,
     )
-
-
-def is_too_deep(text: str) -> bool:
-    """Whether brackets are nested deeper than anything that is meant; those in texts count too."""
-    if text.count("[") + text.count("{") <= MOST_NESTING:
-        return False
-    depth = 0
-    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MOST_NESTING:
-            return True
-    return False
 
 
 def _refuse(constant: str) -> NoReturn:

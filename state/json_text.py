@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-DEEPEST = 100
+DEEPEST = 64
 """Levels of lists and objects within each other that are read."""
 _PART = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 

@@ -494,3 +494,11 @@ class TestEvents:
         said = [m.text async for m, _ in stream if isinstance(m, AIMessage)]
         assert "".join(said) == "One two three.Four five six."
         assert len(said) > 4
+
+
+async def test_arguments_of_brackets_without_end_are_said_to_be_wrong(agent: ScriptedAgent) -> None:
+    for raw in ("[" * 200_000, '{"path": ' + "[" * 200_000 + "]" * 200_000 + "}"):
+        await agent.run(calls(call("append", raw=raw)), text("Gone on."))
+        assert (await agent.values())["stop_reason"] == "answered"
+    assert len(await agent.observations()) == 2
+    assert agent.lines("a") == []

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from manus.models.tool_calls import MOST_NESTING, fitted, read_arguments, with_repairs
+from manus.models.tool_calls import fitted, read_arguments, with_repairs
+from manus.state.json_text import DEEPEST
 from manus.state.messages import MALFORMED_AT, calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, cut, text, tokens
@@ -134,7 +135,7 @@ def test_calls_keep_their_order() -> None:
         '{"path": "a", "line": "x", "line": "y"}',
         json.dumps('{"path": "a", "line": "x'),
         '{"path": "a", "line": ' + "[" * 200_000,
-        '{"path": "a", "line": ' + "[" * (MOST_NESTING + 1) + "]" * (MOST_NESTING + 1) + "}",
+        '{"path": "a", "line": ' + "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1) + "}",
     ],
     ids=["infinite", "too large", "twice", "cut off", "200,000 brackets", "too deep"],
 )
