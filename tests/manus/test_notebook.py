@@ -136,12 +136,6 @@ def test_a_run_in_words() -> None:
     assert "Step 1" in Page(html(show_run(values))).words
 
 
-@pytest.mark.parametrize("update", [None, {}, {"messages": []}, {"status": None}])
-def test_an_update_with_nothing_in_it(update: Any) -> None:
-    assert repr(show_update("think", update)) == "── think"
-    assert Page(html(show_update("think", update))).words == ["think"]
-
-
 def test_a_shell_s_dollar_signs_are_no_formula() -> None:
     shown = html(show_run({"messages": [AIMessage("From $1 to $2, \\begin{x}")]}))
     assert re.match(r'<div class="[^"]*\bmathjax_ignore\b', shown)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from langgraph.types import Command
 
 from manus.run_report.build_report import build_report
@@ -21,13 +17,12 @@ from tests.flow.helpers import (
     ScriptedFlow,
     free,
     gives_up,
-    is_step,
     makes,
     revises,
     succeeds,
 )
 from tests.helpers.agent import thread_config
-from tests.server import call, calls, hang, text
+from tests.server import call, text
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,52 +112,6 @@ async def test_a_plan_that_a_person_edited(flow: ScriptedFlow) -> None:
     assert titles(run) == ["Plan", "Edited by a person", "alpha", "gamma", "Summary"]
 
 
-@pytest.mark.timeout(300)
-async def test_killed_in_a_step_and_resumed(flow: ScriptedFlow, tmp_path: Path) -> None:
-    flow.plans(makes(free("alpha"), free("beta")))
-    flow.step("alpha", succeeds("Alpha is done."))
-    beta = flow.step("beta", calls(call("append", path="b", line="1")), hang())
-    worker = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.flow.worker",
-        str(tmp_path / "threads.sqlite"),
-        str(flow.workspace),
-        flow.server.base_url,
-        "Do it.",
-        "{}",
-        cwd=ROOT,
-        env={**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"},
-    )
-    try:
-        async with asyncio.timeout(120):
-            while len(flow.asked(is_step("beta"))) < 2 or not await has_ended(flow, "alpha"):
-                await asyncio.sleep(0.02)
-        [running] = await runs_of(flow, is_running=True)
-        rows = {row.title: row for row in running.stages}
-        assert state(running) == ("Running", "live")
-        assert rows["beta"].status == "in_progress"
-        talk = rows["beta"].run
-        assert talk is not None
-        assert [c.observation for s in talk.steps for c in s.calls] == ["Appended to b."]
-    finally:
-        worker.kill()
-        await worker.wait()
-    beta.script(succeeds("Beta is done."))
-    flow.sums_up(text("Both are done."))
-    await flow.invoke(None)
-    [run] = await runs_of(flow)
-    assert titles(run) == ["Plan", "alpha", "beta", "Summary"]
-    assert [row.result for row in run.stages[1:3]] == ["Alpha is done.", "Beta is done."]
-    assert state(run) == ("Finished", "good")
-
-
-async def has_ended(flow: ScriptedFlow, title: str) -> bool:
-    """Whether what came of a step is in the store, though the steps beside it are at work."""
-    [run] = await runs_of(flow)
-    return any(row.title == title and row.status == "completed" for row in run.stages)
-
-
 async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None:
     """Whatever the store has so far, with or without the steps' own checkpoints."""
     flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
@@ -172,6 +121,7 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
     flow.sums_up(text("Done."))
     await flow.run(request="Do it.")
     history = await read_history(flow.saver, "t")
+    at_work = 0
     moments = sorted(s.began for steps in history.namespaces.values() for s in steps)
     for now in moments:
         for with_steps in (True, False):
@@ -184,3 +134,6 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
             trace = trace_of(early, is_running=True)
             assert "<main" in page(build_report(trace))
             assert len(trace.runs) == 1
+            stages = [s for s in trace.runs[0].stages if s.status == "in_progress"]
+            at_work += any(s.run is not None and s.run.steps for s in stages)
+    assert at_work > 0

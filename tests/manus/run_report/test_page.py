@@ -70,20 +70,6 @@ async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) ->
     assert "旅行" in (await seen.texts("#r2 .request"))[0]
 
 
-async def test_folding(hostile: str, view: View) -> None:
-    seen = await view(hostile)
-    page = seen.page
-    needle = page.locator("#r2-s1 pre.observation", has_text="needle")
-    assert not await needle.is_visible()
-    await page.locator("#r2-s1 summary", has_text="bash").click()
-    assert await needle.is_visible()
-    await page.keyboard.press("e")
-    assert await page.locator("#r2 .step details:not([open])").count() == 0
-    assert await page.locator("#r2-files .diff .a").count() >= 1
-    await page.keyboard.press("e")
-    assert await page.locator("#r2 .step details[open]").count() == 0
-
-
 async def test_the_filter(hostile: str, view: View) -> None:
     seen = await view(hostile)
     page = seen.page
