@@ -27,12 +27,12 @@ MENU = """<ul>{}</ul><button id=b>Menu</button><script>let at = 0; onkeydown = (
 GAME = """<canvas id=c width=100 height=20></canvas><button>Play</button><script>let x = 0;
   onkeydown = () => { const g = c.getContext("2d"); g.clearRect(0, 0, 100, 20);
   g.fillRect(x += 6, 5, 8, 8) }</script>"""
-STARS = """<button onclick="alert('Vote ' + ++n)">Vote</button><script>let n = 0</script>"""
+VOTE = """<button onclick="alert('Vote ' + ++n)">Vote</button><script>let n = 0</script>"""
 CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
   setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 20)</script>"""
 
 
-@pytest.mark.parametrize("page", [CALENDAR, CAROUSEL, COUNTER, LIST, STARS])
+@pytest.mark.parametrize("page", [CALENDAR, CAROUSEL, COUNTER, LIST, VOTE])
 async def test_a_click_with_an_effect_changes_it(driver: Driver, site: Site, page: str) -> None:
     site.pages["/"] = page
     await driver.open(site.base)

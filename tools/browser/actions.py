@@ -20,11 +20,7 @@ from manus.tools.session import Session
 
 
 async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """Do what was asked, and say what was done.
-
-    Raises:
-        ToolError: it cannot be done; the sentence says why.
-    """
+    """Do what was asked and say so; a `ToolError` says why it cannot be done."""
     given: Any = a  # what an action needs has been looked for before
     match a.action:
         case "go_to_url":
@@ -50,8 +46,7 @@ async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs
         case "upload_file":
             return await upload_file(browser.workspace, tab, given.index, given.path)
         case "scroll_down" | "scroll_up":
-            direction = 1 if a.action == "scroll_down" else -1
-            return await scroll(tab, direction, a.scroll_amount, a.index)
+            return await scroll(tab, a.action == "scroll_down", a.scroll_amount, a.index)
         case "scroll_to_text":
             return await scroll_to_text(tab, given.text)
         case "extract_content":
@@ -59,10 +54,14 @@ async def carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs
         case "screenshot":
             return await screenshot(browser.workspace, tab, a.path)
         case "wait":
-            await asyncio.sleep(a.seconds or 3)
-            return f"Waited {a.seconds or 3:g} s."
+            return await _wait(a.seconds or 3)
         case _:
             return await _tabs(browser, tab, a)
+
+
+async def _wait(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return f"Waited {seconds:g} s."
 
 
 async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:

@@ -73,12 +73,7 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
     if "not attached" in text or "detached" in text.lower():
         return NotThereError(f"{label} vanished while it was being acted on.")
-    for sign, why in (
-        ("outside of the viewport", "cannot be brought into view"),
-        ("not visible", "is hidden at the moment"),
-        ("not enabled", "is disabled at the moment"),
-        ("not stable", "does not stop moving"),
-    ):
-        if sign in text:
-            return ToolError(f"{label} {why}.")
-    return ToolError(f"{label} could not be acted on: {text.strip().split(chr(10))[0][:200]}")
+    for why in ("not visible", "not enabled", "not stable", "outside of the viewport"):
+        if why in text:
+            return ToolError(f"{label} cannot be acted on at the moment: it is {why}.")
+    return ToolError(f"{label} could not be acted on: {text.strip().splitlines()[0][:200]}")

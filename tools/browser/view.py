@@ -20,9 +20,9 @@ _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "in
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
-async def scroll(tab: Tab, direction: int, amount: int | None, number: int | None) -> str:
+async def scroll(tab: Tab, is_down: bool, amount: int | None, number: int | None) -> str:
     """Scroll the page, or the area around an element, by pixels or (None) most of a screen."""
-    arguments = {"amount": amount, "direction": direction}
+    arguments = {"amount": amount, "direction": 1 if is_down else -1}
     if number is not None:
         got = await (await find_target(tab, number)).ask(script("scroll"), arguments)
     else:
@@ -31,10 +31,10 @@ async def scroll(tab: Tab, direction: int, amount: int | None, number: int | Non
     what = "area" if got["inner"] else "page"
     left = f"{got['above']} px are above and {got['below']} px below now."
     if got["moved"]:
-        way = "down" if direction > 0 else "up"
+        way = "down" if is_down else "up"
         return f"Scrolled the {what} {way} by {abs(got['moved'])} px; {left}"
     if got["above"] or got["below"]:
-        return f"The {what} is at its {'end' if direction > 0 else 'beginning'} already; {left}"
+        return f"The {what} is at its {'end' if is_down else 'beginning'} already; {left}"
     return (
         f"The {what} does not scroll. An area or a frame inside it does so with the `index` of an "
         "element in it."

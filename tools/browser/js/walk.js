@@ -344,8 +344,8 @@
   flush();
   const page = document.scrollingElement || document.documentElement;
   return {
-    token: store.token, title: cut(squash(document.title), 200), url: location.href, ready: document.readyState,
-    type: document.contentType, items, counts,
+    token: store.token, title: cut(squash(document.title), 200), ready: document.readyState,
+    items, counts,
     scroll: { top: Math.round(window.scrollY), height: page ? page.scrollHeight : 0, view: height, left: Math.round(window.scrollX), width: page ? page.scrollWidth : 0, across: width },
   };
 }
