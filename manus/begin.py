@@ -18,6 +18,7 @@ from manus.logs import set_up_logging
 from manus.models.model_names import REPLAY, is_configured
 from manus.options import RunOptions
 from manus.request import read_request
+from manus.state.errors import UsageError
 from manus.traces import sending_traces
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ async def _begin(kind: str, args: RunOptions, settings: Settings, request: str) 
 
     async def prepare(store: Store) -> Job:
         known = await read_thread(store, thread_id) if args.thread else None
+        if known is not None and known.kind != kind:
+            right = "flow" if known.kind == "flow" else "run"
+            raise UsageError(
+                f"The thread {thread_id} was begun by `manus {right}`, and goes on by "
+                f"`manus {right} --thread {thread_id} …`."
+            )
         profile = args.profile or (known and known.profile) or settings.profile
         context = read_context(args, **({"workspace": known.workspace} if known else {}))
         graph = build(kind, profile, store.saver)

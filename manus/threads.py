@@ -96,7 +96,7 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
     source = metadata if ours else run
     return Thread(
         thread_id=thread_id,
-        kind=metadata.get("graph", "agent"),
+        kind=metadata.get("graph") or ("flow" if "executors" in run else "agent"),
         profile=source.get("profile"),
         workspace=source.get("workspace"),
         model=metadata.get("model"),

@@ -130,6 +130,15 @@ def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServe
     assert len([r for r in server.requests if is_planner(r)]) == 1
 
 
+def test_a_thread_goes_on_by_what_it_was_begun_with(manus: Program, server: ScriptedServer) -> None:
+    script(server, "alpha")
+    manus("flow", "--thread", "t", "Do it.")
+    refused = manus("run", "--thread", "t", "And more.")
+    assert refused.code == 2
+    assert "manus flow --thread t" in refused.err
+    assert "0. [✓] alpha" in manus("show", "t").out
+
+
 def test_show_looks_into_each_step(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes("alpha", "beta"))
     server.when(is_step("alpha"), call("bash", command="echo 42"), succeeds("It is 42."))
