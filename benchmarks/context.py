@@ -1,4 +1,4 @@
-"""How the context holds up over a long run, and how near the estimate of tokens is.
+"""How the context holds up over a long run.
 
     python -m benchmarks.context [--steps 400]
 
@@ -38,7 +38,7 @@ async def print_long_run(steps: int) -> None:
         server.close()
     half = len(written) // 2
     print(f"{steps} steps, {kept.compactions} compactions, window {lib.WINDOW:,} tokens")
-    print(f"  instructions kept: {kept.rules}/{len(lib.INSTRUCTIONS)}")
+    print(f"  requests kept word for word: {kept.rules}/{len(lib.INSTRUCTIONS)}")
     print(f"  facts in the notes or found by a search: {kept.known}/{kept.facts}")
     print(f"  made-up numbers in the notes: {len(kept.made_up)}")
     print(f"  bytes sent that repeat the request before: {share:.1%}; largest {largest:,}")
@@ -49,7 +49,7 @@ async def print_long_run(steps: int) -> None:
 
 
 def main() -> None:
-    """Print all figures."""
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=400)
     args = parser.parse_args()
