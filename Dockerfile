@@ -8,7 +8,7 @@ COPY pyproject.toml /tmp/manus/pyproject.toml
 RUN uv pip install --system --no-cache-dir -c /api/constraints.txt -r /tmp/manus/pyproject.toml --extra data --extra mcp --extra postgres && rm -r /tmp/manus
 # A user for those who start it with `user: manus`, and the one directory that runs write to.
 RUN useradd --create-home --uid 10001 manus && install --directory --owner=manus --group=manus /workspace
-ENV MANUS_WORKSPACE=/workspace MANUS_BROWSER_PATH=/usr/bin/chromium
+ENV MANUS_WORKSPACE=/workspace MANUS_ALLOWED_HOSTS=* MANUS_BROWSER_PATH=/usr/bin/chromium
 
 # -- Adding local package . --
 ADD . /deps/manus
@@ -17,7 +17,8 @@ ADD . /deps/manus
 # -- Installing all local dependencies --
 RUN for dep in /deps/*; do             echo "Installing $dep";             if [ -d "$dep" ]; then                 echo "Installing $dep";                 (cd "$dep" && PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/constraints.txt -e .);             fi;         done
 # -- End of local dependencies install --
-ENV LANGSERVE_GRAPHS='{"agent": "manus.graph.agent:agent", "flow": "manus.graph.flow:flow", "planner": "manus.graph.planner:planner", "browser": "manus.graph.browser:browser", "swe": "manus.graph.swe:swe", "data_analysis": "manus.graph.data_analysis:data_analysis"}'
+ENV LANGGRAPH_HTTP='{"app": "manus.served_http:app", "cors": {"allow_origins": ["https://smith.langchain.com"], "allow_origin_regex": "http://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?", "allow_methods": ["*"], "allow_headers": ["*"]}}'
+ENV LANGSERVE_GRAPHS='{"agent": {"path": "manus.graph.agent:agent", "description": "A general agent: code, commands, the web, files."}, "flow": {"path": "manus.graph.flow:flow", "description": "Plans first, then has each step carried out."}, "planner": {"path": "manus.graph.planner:planner", "description": "A general agent that keeps a plan of its own."}, "browser": {"path": "manus.graph.browser:browser", "description": "Works on web pages in a real browser."}, "swe": {"path": "manus.graph.swe:swe", "description": "A software engineer with a shell and an editor."}, "data_analysis": {"path": "manus.graph.data_analysis:data_analysis", "description": "Computes, makes charts and reports from data files."}}'
 
 
 

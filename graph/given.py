@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
+from manus.models.model_names import REPLAY
 from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.sanitize import sanitize, sanitize_all
+from manus.state.settings import load_settings
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."
@@ -98,3 +102,27 @@ def _inherited() -> Any:
         return context
     known = context if isinstance(context, Mapping) else vars(context)
     return {name: known[name] for name in Context.model_fields if known.get(name) is not None}
+
+
+def check_served(context: Context) -> None:
+    """Check the files that a request to the server names: only below the root that it may use.
+
+    That is `MANUS_SERVED_ROOT`, else the folder of the configured workspace. Blocking.
+
+    Raises:
+        UsageError: one lies elsewhere.
+    """
+    chosen = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
+    root = Path(chosen).expanduser().resolve()
+    replayed = context.model if (context.model or "").startswith(REPLAY) else None
+    named = {
+        "workspace": context.workspace,
+        "record": context.record,
+        "model": replayed.removeprefix(REPLAY) if replayed else None,
+    }
+    for name, path in named.items():
+        if path and not Path(path).expanduser().resolve().is_relative_to(root):
+            raise UsageError(
+                f"The run's `{name}` lies outside of {root}: the server works only there "
+                "(MANUS_SERVED_ROOT names another folder)."
+            )

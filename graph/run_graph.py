@@ -17,7 +17,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import StateSnapshot
 
-from manus.graph.given import to_context, to_input
+from manus.graph.given import check_served, to_context, to_input
 from manus.graph.journal_check import doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
@@ -118,6 +118,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         given, chosen = to_input(given), to_context(context)
         limit = (config or {}).get("recursion_limit")
         config = ensure_config(config)
+        if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
+            await asyncio.to_thread(check_served, chosen)
         key, durable = _key_of(config)
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)

@@ -67,6 +67,7 @@ class DevServer:
                     or str(Path.home() / ".cache" / "ms-playwright"),
                     # the rooms of the copy, and not those that the environment was installed from
                     "PYTHONPATH": str(folder),
+                    "MANUS_SERVED_ROOT": "/tmp",
                     **environment,
                 },
                 stdin=subprocess.DEVNULL,

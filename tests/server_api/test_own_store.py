@@ -74,5 +74,5 @@ async def test_threads_in_postgres_outlive_the_server(
     tools = [words for kind, words in said(ended) if kind == "tool"]
     assert tools == ["one\n[exit code 0]", "blue", "one\n[]\n[exit code 0]"]
     assert ended["output"] == "Blue."
-    assert "AsyncPostgresSaver" in told
+    assert "PostgresStore" in told
     assert "BlockingError" not in told
