@@ -98,7 +98,7 @@ def revises(*steps: Any, **options: Any) -> Call:
 
 def succeeds(said: str = "Done.") -> Message:
     """The executor says that the step is done."""
-    return calls(call("terminate", status="success", answer="Done."), text=said)
+    return calls(call("terminate", status="success"), text=said)
 
 
 def gives_up(said: str = "Impossible.") -> Message:
