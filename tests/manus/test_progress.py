@@ -59,13 +59,13 @@ def test_a_step_is_a_line_for_each_thing(stream: io.StringIO) -> None:
         stream,
         {"type": "status", "status": "thinking", "stop_reason": None},
         _step(),
-        _thought("I will look\nat the folder."),
+        {**_thought("I will look\nat the folder."), "calls": [{"name": "bash"}]},
         _call(1, "bash", command="ls -l"),
         _result(1, "bash", "total 2\na\nb"),
     ) == [
         "Step 3/20",
-        "  model   1.2 s, 1,204 tokens in (1,000 cached), 85 out",
         "  thought I will look at the folder.",
+        "  model   1.2 s, 1,204 tokens in (1,000 cached), 85 out",
         "  call    bash: ls -l",
         "  done    bash, 0.3 s: total 2 (+2 lines)",
     ]
