@@ -114,17 +114,6 @@ def ends_with(step: str) -> Any:
     )
 
 
-async def test_a_planner_without_a_better_idea(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta")), text("No idea."), text("Really."))
-    flow.step("alpha", gives_up())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("Some."))
-    outcome = await flow.run(max_parallel_steps=1)
-    assert outcome.stop_reason == "plan_incomplete"
-    assert await flow.statuses() == ["blocked", "completed"]
-    assert len(flow.asked(is_planner)) == 3
-
-
 async def test_a_planner_that_keeps_the_blocked_step(flow: ScriptedFlow) -> None:
     """The step stays blocked; what is planned behind it does not wait for it."""
     flow.plans(makes("alpha", "beta"), revises("alpha", "around alpha", "beta"))

@@ -203,25 +203,3 @@ async def test_without_a_checkpointer(flow: ScriptedFlow, server: Any) -> None:
     result = await plain.graph.ainvoke(given, context=plain.context())
     assert (result["status"], result["output"]) == ("finished", "All.")
     assert result["plan"]["steps"][0]["status"] == "completed"
-
-
-async def test_two_threads_have_plans_of_their_own(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"), makes("beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("One."), text("Two."))
-    await flow.run(thread="one")
-    await flow.run(thread="two")
-    assert [s["text"] for s in (await flow.plan("one"))["steps"]] == ["alpha"]
-    assert [s["text"] for s in (await flow.plan("two"))["steps"]] == ["beta"]
-    assert (await flow.values("two"))["plans"] == {}
-
-
-async def test_the_state_holds_no_conversations_of_steps(flow: ScriptedFlow) -> None:
-    long = "x" * 100_000
-    flow.plans(makes("alpha"))
-    flow.step("alpha", succeeds(long))
-    flow.sums_up(text("All."))
-    await flow.run()
-    snapshot = await flow.graph.aget_state(thread_config("t"))
-    assert len(str(snapshot.values)) < 20_000

@@ -11,7 +11,6 @@ from manus.state.plan import (
     cycle_in,
     executor_for,
     hindered_by,
-    is_completed,
     ready_steps,
     tags_of,
 )
@@ -49,24 +48,6 @@ def test_the_text_is_that_of_the_contract() -> None:
     plan = mark(plan, 0, "completed")
     plan = mark(plan, 1, "in_progress", "Remember to bring sunscreen")
     assert as_text(plan) == VACATION
-
-
-def test_the_text_has_one_line_for_the_title() -> None:
-    plan = create("trip\nto_rome", "Trip\n\nto Rome", [{"text": "Pack"}])
-    title, line, empty, _ = as_text(plan).splitlines()[:4]
-    assert (title, line, empty) == ("Plan: Trip to Rome (ID: trip to_rome)", "=" * len(title), "")
-
-
-def test_the_text_has_one_line_for_a_step_and_one_for_its_notes() -> None:
-    plan = mark(plan_of("first\nof two lines", "b"), 0, "blocked", "because\n\nof this")
-    assert as_text(plan).splitlines()[4:] == [
-        "Status: 0 completed, 0 in progress, 1 blocked, 1 not started",
-        "",
-        "Steps:",
-        "0. [!] first of two lines",
-        "   Notes: because of this",
-        "1. [ ] b",
-    ]
 
 
 CHAIN = ("a", "b", "c")
@@ -162,9 +143,3 @@ def test_the_executor_of_a_step(text: str, named: str, chosen: str) -> None:
     step = plan_of(text)["steps"][0]
     step["executor"] = named
     assert executor_for(step, ["manus", "browser", "SWE"]) == chosen
-
-
-def test_a_plan_is_completed_when_all_its_steps_are() -> None:
-    assert is_completed(plan_of("a", "b", s0="completed", s1="completed"))
-    assert not is_completed(plan_of("a", "b", s0="completed"))
-    assert not is_completed(None)

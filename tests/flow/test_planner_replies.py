@@ -63,11 +63,6 @@ async def test_a_cycle_that_stays_is_put_in_order(flow: ScriptedFlow) -> None:
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
 
 
-async def test_sixty_steps(flow: ScriptedFlow) -> None:
-    steps = [f"part {i} of it" for i in range(60)]
-    assert await planned(flow, makes(*steps)) == steps
-
-
 async def test_several_calls_in_one_message(flow: ScriptedFlow) -> None:
     """The last plan counts, whatever else was called."""
     both = calls(makes("alpha"), LIST, makes("beta", "gamma"))

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from manus.graph.profiles import PLANNER
-from manus.graph.routing import route_after_think
 from manus.nodes.turn.own_plan import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
@@ -17,8 +15,7 @@ from manus.tools.call import observe_call
 from manus.tools.planning import Planning, Shelf, with_plans
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-from tests.flow.test_plan import plan_of
-from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
+from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import Request, ScriptedServer, call, calls, fail, mentions, text
 
@@ -120,13 +117,6 @@ async def test_errors_say_what_is_wrong_and_what_would_be_right(
     assert (desk.plans, desk.active) == before
 
 
-async def test_without_an_active_plan(desk: Desk) -> None:
-    assert await desk("get") == (
-        "error: No plan is active: name one with `plan_id`. There are no plans yet; make one with "
-        "the command `create`."
-    )
-
-
 def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
     create = {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}
     made: list[dict[str, Any]] = [
@@ -223,17 +213,6 @@ async def test_a_plan_is_kept_whole_by_a_compaction(
     assert "0. [→] a\n1. [ ] b" in (await keeper.observations())[-1]
 
 
-async def test_plans_are_not_lost_when_an_edit_takes_them(keeper: ScriptedAgent) -> None:
-    await keeper.run(created("a"), text("Planned."))
-    await keeper.graph.aupdate_state(thread_config("t"), {"plans": {"p": None}})
-    assert (await keeper.values())["plans"] == {}
-
-
-def test_the_profile_planner() -> None:
-    assert PLANNER.tools[0] == "planning"
-    assert PLANNER.extras[KEEPS_PLAN]
-
-
 def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk: Desk) -> None:
     from manus.tools.catalog import Catalog
 
@@ -248,13 +227,3 @@ def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk:
         "step_status",
         "step_notes",
     }
-
-
-def test_the_router_of_the_agent_hands_the_plans_on() -> None:
-    from langchain_core.messages import AIMessage
-
-    made: Any = {"name": "planning", "args": {"command": "list"}, "id": "1", "type": "tool_call"}
-    plans = {"p": plan_of("a")}
-    state: Any = {"messages": [AIMessage("", tool_calls=[made])], "plans": plans}
-    sends: Any = route_after_think(state)
-    assert [s.arg["injected"] for s in sends] == [{"plans": plans, "active": None}]
