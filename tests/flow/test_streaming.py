@@ -14,7 +14,7 @@ from tests.server import call, calls, text
 
 async def test_all_of_a_flow_is_streamed(flow: ScriptedFlow) -> None:
     flow.plans(makes("Pack the bag"))
-    end = call("terminate", status="success", answer="Done.")
+    end = call("terminate", status="success")
     write = call("append", path="bag.txt", line="socks")
     flow.step("Pack", calls(write, text="I pack."), calls(end, text="Packed."))
     flow.sums_up(text("You can go now."))

@@ -76,7 +76,7 @@ def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
     server.when(mentions("You plan work that others carry out"), plan)
     server.when(
         mentions("0. is your step"),
-        calls(call("terminate", status="success", answer="Done."), text="Said."),
+        calls(call("terminate", status="success"), text="Said."),
     )
     server.when(mentions("You sum up finished work"), text("All is done."))
     done = run(ROOT / "run_flow.py", home=tmp_path, stdin="Say hello.", environment=model(server))
