@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,10 +26,11 @@ MESSAGES = [
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Archive:
+def archive(tmp_path: Path) -> Iterator[Archive]:
     archive = Archive(tmp_path / "deep" / "archive.sqlite")
     archive.add(MESSAGES)
-    return archive
+    yield archive
+    archive.close()
 
 
 @pytest.mark.parametrize(
