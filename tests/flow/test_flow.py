@@ -86,8 +86,8 @@ async def test_the_planner_is_told_of_executors_when_there_is_more_than_one(
 
 async def test_what_was_used_adds_up(flow: ScriptedFlow) -> None:
     flow.plans(calls(makes("alpha", "beta"), usage=tokens(100, 10)))
-    flow.step("alpha", calls(succeeds().calls[0], usage=tokens(1_000, 1, cached=500)))
-    flow.step("beta", calls(succeeds().calls[0], usage=tokens(2_000, 2)))
+    flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=tokens(1_000, 1, cached=500)))
+    flow.step("beta", calls(succeeds().calls[0], text="Done.", usage=tokens(2_000, 2)))
     flow.sums_up(text("All.", usage=tokens(10_000, 20)))
     outcome = await flow.run()
     usage = outcome.usage

@@ -45,7 +45,7 @@ async def test_a_blocked_step_is_tried_again_and_what_was_done_is_kept(flow: Scr
 async def test_a_larger_budget_lets_the_rest_be_done(flow: ScriptedFlow) -> None:
     used = tokens(900, 200)
     flow.plans(calls(makes("alpha", "beta"), usage=used))
-    flow.step("alpha", calls(succeeds().calls[0], usage=used))
+    flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=used))
     flow.step("beta", succeeds())
     flow.sums_up(text("All."))
     first = await flow.run(budget={"tokens": 2_000})
