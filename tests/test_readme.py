@@ -1,4 +1,4 @@
-"""The README is run: its code, its commands, its drawing, its table."""
+"""The README is run: its code, its commands, its settings; and the architecture is as drawn."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ README = (ROOT / "README.md").read_text("utf-8")
 RECORDING = ROOT / "recordings" / "calculator.jsonl"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def program(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -69,7 +69,15 @@ def test_commands_run(tmp_path: Path, server: ScriptedServer) -> None:
 
 def test_drawings_are_the_graphs() -> None:
     drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
-    assert drawn == [block.strip() for block in blocks("mermaid")]
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert drawn == [block.strip() for block in blocks("mermaid", page)[1:]]
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_settings_are_settings(tmp_path: Path) -> None:

@@ -138,11 +138,11 @@ CHANGES = {
     "a heading's level": first(r"^## ", "### "),
     "a code block's text": first(r"^\$ make run$", "$ make  run"),
     "a code block's language": first(r"^```toml$", "```ini"),
-    "a link": first(r"docs/tutorial\.md", "docs/design.md"),
+    "a link": first(r"docs/tutorial\.md", "docs/mcp.md"),
     "a figure in a cell": first(r"^(\| \d+ \|) \d", r"\1 99"),
     "a figure in a cell with words": first(r"^(\| `MANUS_TIMEOUT`.*\d)", r"\g<1>7"),
     "a row less": first(r"^\| \d+ \|.*\n", ""),
-    "a setting": first(r"\| `MANUS_VISION`", "| `MANUS_SIGHT`"),
+    "a setting": first(r"\| `MANUS_CHECKPOINT`", "| `MANUS_PLACE`"),
     "a figure in a sentence": first(r"≥ 3\.\d+", "≥ 2.7"),
     "an item less": first(r"^- .*\n", ""),
 }
