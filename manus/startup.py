@@ -29,7 +29,7 @@ def load() -> None:
             "langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models"
         )
         defer("openai.types", "openai.types.responses", "openai.types.graders")
-        import langsmith.run_trees
+        import langsmith.run_trees  # noqa: F401
 
         import manus.conduct
         import manus.graph.agent

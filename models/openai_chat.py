@@ -19,8 +19,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
-from langchain_openai import AzureChatOpenAI, ChatOpenAI
-from langchain_openai.chat_models.base import BaseChatOpenAI
+from langchain_openai.chat_models.azure import AzureChatOpenAI
+from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
 from openai import AsyncStream
 
 from manus.models.normalize import ReplyReader
