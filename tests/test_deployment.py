@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 # set by the program, or read by something else than the settings
-OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_MCP_TOKEN", "MANUS_BROWSER_PATH"}
+OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_TRUST"}
+OTHERS |= {"MANUS_ALLOWED_HOSTS", "MANUS_SERVER_TOKEN", "MANUS_SERVED_ROOT"}
 
 
 def compose() -> dict[str, Any]:

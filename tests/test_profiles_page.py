@@ -63,29 +63,3 @@ def test_its_graph(home: Path) -> None:
 def test_each_setting_of_a_profile_is_on_the_page() -> None:
     named = set(re.findall(r"^(\w+) = ", blocks("toml")[0], re.MULTILINE))
     assert named == set(ProfileSettings.model_fields) - {"next_step_prompt"}
-
-
-@pytest.mark.parametrize(
-    ("tools", "module"),
-    [
-        (["my_tols:lookup"], ""),
-        (["my_tools:look_up"], "def lookup(word: str):\n    'Look.'\n"),
-        (["my_tools:MEANINGS"], "MEANINGS = {}\n"),
-        (["my_tools:lookup"], "1 / 0\n"),
-        (["my_tools:lookup"], "def lookup(word: str): pass\n"),
-        (["my_tools:lookup"], "def lookup(word):\n    'Look.'\n"),
-        (["my_tools:lookup"], "class A: pass\ndef lookup(word: A):\n    'Look.'\n"),
-        (["my_tools:lookup", "my_tools:lookup"], "def lookup(word: str):\n    'Look.'\n"),
-    ],
-)
-def test_what_is_said_is_on_the_page(home: Path, tools: list[str], module: str) -> None:
-    (home / "my_tools.py").write_text(module)
-    (home / "manus.toml").write_text(f"[profiles.glossary]\ntools = {json.dumps(tools)}\n")
-    with pytest.raises(SettingsError) as caught:
-        profile_named("glossary")
-    said = str(caught.value).removeprefix("The profile `glossary`: ")
-    rows = re.findall(r"^\| [^|]+ \| `` (.+) `` \|$", PAGE, re.MULTILINE)
-    assert len(rows) == 8
-    assert any(
-        all(part in said for part in row.replace("(…)", "…").split("…") if part) for row in rows
-    )
