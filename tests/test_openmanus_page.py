@@ -38,7 +38,7 @@ def code(text: str) -> list[str]:
 
 def test_our_files_are_there() -> None:
     named = [word for _, ours in rows("Files and classes") for word in code(ours) if "/" in word]
-    assert len(named) > 20
+    assert len(named) >= 20
     assert [word for word in named if not list(ROOT.glob(word))] == []
 
 
