@@ -53,7 +53,8 @@ def build_agent(profile: str | Profile = "manus", *, checkpointer: Checkpointer 
     # LangGraph gives a node state, runtime and configuration; its types know only two of the three
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
     for name, node in nodes.items():
-        builder.add_node(name, node)
+        # named, since LangGraph would make channels of what a task of `act` is sent
+        builder.add_node(name, node, input_schema=AgentState)
     builder.add_edge(START, "think")
     after_think = inline(
         partial(route_after_think, special=chosen.special_tools), "route_after_think"

@@ -63,13 +63,25 @@ class Arguments(BaseModel):
 def tidy(schema: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Arguments under the names of our tools, where another name can mean only one of them.
 
-    A list or an object that comes as JSON in a string, as some models write it, is unpacked.
+    A list or an object that comes as JSON in a string, as some models write it, is unpacked; a null
+    where none may be counts as not given.
     """
     if not (isinstance(schema, type) and issubclass(schema, Arguments)):
         return given
     fields = schema.model_fields
     renamed = {_meant(name, fields, given): value for name, value in given.items()}
-    return {name: _unpacked(fields.get(name), value) for name, value in renamed.items()}
+    return {
+        name: _unpacked(fields.get(name), value)
+        for name, value in renamed.items()
+        if value is not None or not _is_left_out(fields.get(name))
+    }
+
+
+def _is_left_out(field: FieldInfo | None) -> bool:
+    """Whether a null for a field can only mean its default."""
+    if field is None or field.is_required() or field.annotation is Any:
+        return False
+    return type(None) not in get_args(field.annotation)
 
 
 def _meant(name: str, fields: Iterable[str], given: Mapping[str, Any]) -> str:

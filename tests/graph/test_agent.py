@@ -62,6 +62,45 @@ class TestEndings:
         assert (wrong.status, right.status) == ("error", "success")
         assert "status" in wrong.text or "JSON" in wrong.text
 
+    @pytest.mark.parametrize("silent", [{}, {"answer": ""}, {"answer": " "}, {"answer": None}])
+    async def test_terminate_without_an_answer_is_asked_for_one_once(
+        self, agent: ScriptedAgent, silent: dict[str, Any]
+    ) -> None:
+        ends = call("terminate", status="success", **silent)
+        outcome = await agent.run(call("poll"), ends, ends)
+        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+        assert len(agent.server.requests) == 3
+        assert "`answer`" in agent.server.requests[2].messages[-2]["content"]
+        told = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
+        [_, asked, accepted] = told
+        assert (asked.status, accepted.status) == ("error", "success")
+        assert outcome.usage["tool_calls"] == 2, "the first was not carried out"
+
+    async def test_the_answer_that_was_asked_for_is_the_output(self, agent: ScriptedAgent) -> None:
+        outcome = await agent.run(call("terminate", status="failure"), DONE)
+        assert (outcome.success, outcome.output) == (True, "Done.")
+
+    async def test_on_the_last_step_no_answer_is_asked_for(self, agent: ScriptedAgent) -> None:
+        outcome = await agent.run(call("terminate", status="success"), max_steps=1)
+        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+        assert outcome.output
+
+    async def test_the_next_run_is_asked_again(self, agent: ScriptedAgent) -> None:
+        ends = call("terminate", status="success")
+        await agent.run(ends, ends)
+        await agent.run(ends, ends, request="More.")
+        assert len(agent.server.requests) == 4
+
+    @pytest.mark.parametrize("name", ["answer", "summary", "message", "text", "output", "result"])
+    async def test_the_answer_is_the_output_under_each_of_its_names(
+        self, agent: ScriptedAgent, name: str
+    ) -> None:
+        ends = call("terminate", status="success", **{name: "Seven euros."})
+        outcome = await agent.run(calls(ends, text="I am done."))
+        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+        assert outcome.output == "Seven euros.", "not the text beside it"
+        assert len(agent.server.requests) == 1
+
     async def test_calls_after_terminate_are_not_executed(self, agent: ScriptedAgent) -> None:
         write = call("append", path="a", line="1")
         outcome = await agent.run(calls(write, DONE, write, call("nothing")))

@@ -18,6 +18,7 @@ from manus import build_agent, build_flow
 from manus.graph.reopen import reopen
 from manus.graph.run_graph import RunGraph
 from manus.sqlite import SqliteStore
+from manus.state.agent import AgentOutput, AgentState
 from manus.state.context import Context
 from manus.state.errors import ThreadBusyError, UsageError
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
@@ -189,6 +190,14 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     with pytest.raises(asyncio.CancelledError):
         await first
     assert (await other.run(text("Now."))).output == "Now."
+
+
+def test_the_schemas_hold_the_threads_state_and_nothing_else() -> None:
+    graph = build_agent(TESTER)
+    shown = set(graph.stream_channels_list)
+    assert shown == {*AgentState.__annotations__, "request"}
+    assert set(graph.get_input_jsonschema()["properties"]) == {"request", "messages"}
+    assert set(graph.get_output_jsonschema()["properties"]) == set(AgentOutput.__annotations__)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,14 @@ from typing import Any
 import psutil
 import pytest
 from langgraph_sdk import get_client
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
 
+from manus.state.agent import AgentState
 from manus.state.context import Context
+from manus.state.flow import FlowState
 from tests.server import ScriptedServer, call, calls, hang, mentions, text
-from tests.server_api.dev_server import DevServer, serving
+from tests.server_api.dev_server import ROOT, DevServer, serving
 from tests.server_api.studio import Studio, is_there, said, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -46,7 +50,31 @@ async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
     assert set(chosen) == set(Context.model_fields)
     assert all(field.get("description") for field in chosen.values())
     assert {"output", "stop_reason", "usage"} <= set(schemas["output_schema"]["properties"])
-    assert "messages" in schemas["state_schema"]["properties"]
+    state = AgentState if graph == "agent" else FlowState
+    assert set(schemas["state_schema"]["properties"]) == {*state.__annotations__, "request"}
+
+
+async def test_each_graph_is_a_described_tool_of_the_mcp_endpoint(
+    dev: DevServer, model: ScriptedServer
+) -> None:
+    model.script(calls(END, text="Done."))
+    async with (
+        streamable_http_client(f"{dev.url}/mcp") as (read, write, *_),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        tools = {tool.title: tool for tool in (await session.list_tools()).tools}
+        described = json.loads((ROOT / "langgraph.json").read_text())["graphs"].values()
+        told = {tool.description for tool in tools.values()}
+        assert {graph["description"] for graph in described} <= told
+        for tool in tools.values():
+            if tool.title != "planted":
+                assert tool.inputSchema["properties"]["request"]["description"]
+        called = await session.call_tool(tools["manus"].name, {"request": "Do it."})
+    [block] = called.content
+    assert not called.isError
+    assert "Done." in str(block)
+    model.verify()
 
 
 async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
