@@ -36,6 +36,11 @@ class Outcome:
     plan: dict[str, Any] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def waits_for_model(self) -> bool:
+        """Whether it stopped since the model's server is away, and nobody is asked anything."""
+        return bool(self.questions) and all(map(is_of_model, self.questions))
+
     def as_json(self) -> dict[str, Any]:
         """The outcome as the command line prints it with `--json`."""
         usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}

@@ -177,7 +177,7 @@ class Conductor:
         try:
             while True:
                 if outcome is not None:
-                    if not (outcome.questions and asking):
+                    if not (outcome.questions and asking) or outcome.waits_for_model:
                         return outcome
                     answers, asking = await ask_all(self._screen, outcome.questions)
                     if not answers:

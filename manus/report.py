@@ -89,6 +89,8 @@ def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -
 
 def headline(outcome: Outcome) -> str:
     """The state of a run in a few words."""
+    if outcome.waits_for_model:
+        return "Interrupted"
     return ending_of(outcome.stop_reason, success=outcome.success).headline
 
 
@@ -110,7 +112,7 @@ def program() -> str:
 def how_to_go_on(outcome: Outcome) -> str:
     """The command that goes on with a run that did not finish; empty for one that did."""
     thread, manus = shlex.quote(outcome.thread_id), program()
-    if outcome.questions:
+    if outcome.questions and not outcome.waits_for_model:
         if len(outcome.questions) == 1:
             return f"Answer with: {manus} resume {thread} --answer TEXT"
         ways = (f"{manus} resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)

@@ -63,7 +63,7 @@ async def _prepare(
 
     from manus.conduct import ENDED_EARLY, Job, Nothing, with_more_steps
     from manus.configuration import check_model, check_workspace, main_model, read_context
-    from manus.graph.outcome import is_of_model, is_over, outcome_of
+    from manus.graph.outcome import is_over, outcome_of
     from manus.graph.reopen import reopen
     from manus.graphs import build
     from manus.questions import match_answers
@@ -84,7 +84,7 @@ async def _prepare(
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
         return Nothing(outcome, thread.workspace or settings.workspace)
     # a run whose model was away is asked nothing: it tries again
-    asks = outcome.questions and not all(map(is_of_model, outcome.questions))
+    asks = outcome.questions and not outcome.waits_for_model
     if asks and given is None and not context.interactive:
         return Nothing(outcome, thread.workspace or settings.workspace)
     if may_go_on and outcome.stop_reason == "max_steps":

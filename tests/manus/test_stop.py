@@ -54,6 +54,20 @@ def test_ctrl_c_while_the_model_thinks(manus: Program, server: ScriptedServer) -
     assert server.requests[1].messages[:-1] == server.requests[0].messages[:-1]
 
 
+def test_a_server_that_is_away_for_too_long_is_asked_again_by_resume(
+    manus: Program, server: ScriptedServer
+) -> None:
+    manus.environment["MANUS_RETRY_FOR"] = "1"
+    server.always(fail(503, message="down for a moment"))
+    with manus.terminal("run", "--thread", "t", "work") as terminal:
+        assert terminal.wait() == 1
+    assert "Go on with: manus resume t" in terminal.text
+    assert "The agent asks" not in terminal.text  # nobody has anything to answer
+    server.always(text("Worked."))
+    resumed = manus("resume", "t", "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Worked.")
+
+
 def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) -> None:
     # a shell that does not let itself be ended politely keeps the clean way busy
     server.script(call("bash", command="trap '' TERM INT HUP; " + SLOW))
