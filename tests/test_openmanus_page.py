@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,9 @@ def test_our_names_are_there() -> None:
 
 
 def test_our_tools_are_tools() -> None:
-    named = {word for _, ours in rows("Tools") for word in code(ours)[:1]}
+    named = {word for _, ours in rows("Tools") for word in code(ours)}
     assert len(named) > 8
-    assert named - {"mcp_<server>_<tool>"} <= set(BUILT_IN)
+    assert named - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
 
 
 def test_each_of_their_settings_is_on_the_page() -> None:
@@ -81,8 +80,3 @@ def test_our_commands_are_commands() -> None:
     for command in (*named, *typed):
         name, *arguments = shlex.split(command)[1:]
         assert program.commands[name].make_context(name, arguments) is not None, command
-
-
-def test_its_profile_is_one() -> None:
-    [toml] = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    Settings.model_validate(tomllib.loads(toml))
