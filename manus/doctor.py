@@ -23,6 +23,7 @@ from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings
 from manus.text import clean
+from manus.tools.shell.process import scrubbed
 
 if TYPE_CHECKING:
     import httpx
@@ -267,7 +268,8 @@ def _fonts(_: Settings) -> Iterator[Finding]:
 def _has_font(language: str) -> bool:
     try:
         query = ["fc-list", f":lang={language}"]
-        done = subprocess.run(query, capture_output=True, timeout=10, check=False)
+        env = scrubbed(os.environ)
+        done = subprocess.run(query, capture_output=True, timeout=10, check=False, env=env)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0 and bool(done.stdout.strip())
@@ -283,7 +285,8 @@ def _sandbox(_: Settings) -> Iterator[Finding]:
         return
     attempt = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"]
     try:
-        done = subprocess.run(attempt, capture_output=True, timeout=5, check=False)
+        env = scrubbed(os.environ)
+        done = subprocess.run(attempt, capture_output=True, timeout=5, check=False, env=env)
         reason = done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = str(error)

@@ -6,12 +6,20 @@ import logging
 import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
+from manus.state.files import make_private_file, make_private_folder
 from manus.text import flat
 
 _LARGEST = 2_000_000
 """Bytes of a log file before a new one is begun; one old one is kept."""
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+
+
+class _PrivateFile(RotatingFileHandler):
+    def _open(self) -> Any:
+        make_private_file(Path(self.baseFilename))  # a new one follows a full one
+        return super()._open()
 
 
 def is_debug() -> bool:
@@ -52,9 +60,8 @@ def _file_handler() -> RotatingFileHandler | None:
 
     path = user_log_path("manus", appauthor=False) / "manus.log"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        handler = RotatingFileHandler(path, maxBytes=_LARGEST, backupCount=1, encoding="utf-8")
+        make_private_folder(path.parent)
+        handler = _PrivateFile(path, maxBytes=_LARGEST, backupCount=1, encoding="utf-8")
     except OSError:
         return None
     handler.setFormatter(logging.Formatter(_FORMAT))

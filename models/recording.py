@@ -28,6 +28,7 @@ from langchain_core.messages.ai import UsageMetadata
 from manus.models.reasoning import BESIDE, thought_blocks
 from manus.models.tool_calls import as_sent, with_calls
 from manus.state.errors import SettingsError, StorageError
+from manus.state.files import make_private_file
 from manus.state.messages import calls_of
 
 Turn = dict[str, Any]
@@ -159,6 +160,7 @@ class Recorder:
             SettingsError: it cannot be written.
         """
         try:
+            make_private_file(self._path)  # it holds all that was said
             self._path.write_text("", "utf-8")
         except OSError as error:
             raise SettingsError(

@@ -8,6 +8,28 @@ import stat
 from pathlib import Path
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and those above it, that only its user can look into. Blocking.
+
+    One that is there is left as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its user can read, if there is none. Blocking.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
     """Replace a file so that a reader, or a crash, meets the old or the new one, never a part.
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from manus.state.files import make_private_file, make_private_folder
 from manus.state.sanitize import sanitize
 from manus.tools.journal import Journal
 
@@ -201,7 +202,8 @@ class Archive:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             if self.path is not None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self.path.parent)
+                make_private_file(self.path)
             connection = sqlite3.connect(
                 self.path or ":memory:", timeout=self._patience, check_same_thread=False
             )

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.files import make_private_folder
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.editor.files import make_folders, replace_file
@@ -105,7 +106,7 @@ def _lay_down(wanted: DataVisualizationArgs, workspace: Workspace) -> Path:
     }
     try:
         parent = workspace.root / _FOLDER
-        parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(parent)
         folder = Path(tempfile.mkdtemp(dir=parent))
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
     except OSError as error:

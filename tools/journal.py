@@ -24,7 +24,7 @@ from typing import IO, Any, Literal, NamedTuple
 from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
-from manus.state.files import write_atomically
+from manus.state.files import make_private_folder, write_atomically
 
 log = logging.getLogger("manus")
 
@@ -152,7 +152,7 @@ class Journal:
     def _write_anew(self, path: Path) -> None:
         """Write the last word on each of the newest calls in place of all that was said."""
         self._forget()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         write_atomically(path, b"".join([_HEADER, *self._lines()]), 0o600)
 
     def _lines(self) -> Iterable[bytes]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.state.files import write_atomically
+from manus.state.files import make_private_folder, write_atomically
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
@@ -89,8 +89,8 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
     folder = workspace.root / _FOLDER
     path = folder / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, code)
+        make_private_folder(folder)
+        write_atomically(path, code, 0o600)
     except OSError as error:
         raise ToolUnavailableError(
             f"The code cannot be written to {_FOLDER} in the workspace ({error.strerror}); "

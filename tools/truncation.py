@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from manus.state.files import write_atomically
+from manus.state.files import make_private_folder, write_atomically
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
 HEAD = 0.6
@@ -44,8 +44,8 @@ def _keep(text: str, workspace: Workspace) -> str:
     path = workspace.root / name
     try:
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, data)
+            make_private_folder(path.parent)
+            write_atomically(path, data, 0o600)
     except OSError as error:
         return f"it could not be kept in a file: {error.strerror}"
     return f"all {len(text):,} are in {name}"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from manus.state.errors import ToolError, UsageError
+from manus.state.files import make_private_file, make_private_folder, write_atomically
 from manus.tools.locks import WORKSPACE
 
 PRIVATE = ".manus"
@@ -40,7 +41,7 @@ class Workspace:
             self.private.mkdir(mode=0o700, exist_ok=True)  # what it holds is nobody else's
             ignore = self.private / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n")
+                write_atomically(ignore, b"*\n", 0o600)
         except OSError as error:
             raise UsageError(_unusable(self.root, error.strerror)) from None
         if not os.access(self.root, os.W_OK | os.X_OK):
@@ -94,7 +95,8 @@ class Workspace:
         """
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
         folder = self.private / "locks"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
+        make_private_file(folder / name)
         with (folder / name).open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
             yield

@@ -17,12 +17,12 @@ from playwright.async_api import (
     Playwright,
     ProxySettings,
     ViewportSize,
-    async_playwright,
 )
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
+from manus.tools.browser.driver import start_driver
 from manus.tools.browser.find import find_browser
 from manus.tools.browser.scripts import load_scripts, script
 
@@ -73,7 +73,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     Raises:
         ToolUnavailableError: there is none, or it does not start.
     """
-    playwright = await async_playwright().start()
+    playwright = await start_driver()
     try:
         async with asyncio.timeout(settings.start_timeout):
             if settings.profile_dir and not settings.cdp_url:

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from manus.state.files import write_atomically
+from manus.state.files import make_private_folder, write_atomically
 
 KEEP = 20
 """Edits of one file that can be undone."""
@@ -55,7 +55,7 @@ class UndoStore:
             file.unlink(missing_ok=True)
         number = int(known[0].stem) + 1 if known else 1
         kept = self._of(path) / f"{number:06}.undo"
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(kept.parent)
         head = record._replace(before=None)._asdict() | {"existed": record.before is not None}
         write_atomically(kept, json.dumps(head).encode() + b"\n" + (record.before or b""), 0o600)
         return kept

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mcp import types
 
+from manus.state.files import make_private_folder, write_atomically
 from manus.tools.result import Image, Observation
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
@@ -65,8 +66,8 @@ def _keep(data: str, kind: str, root: Path) -> str:
     suffix = mimetypes.guess_extension(kind) or ".bin"
     name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
     try:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
+        make_private_folder((root / name).parent)
+        write_atomically(root / name, content, 0o600)
     except OSError as error:
         return f"[{kind}, {len(content):,} bytes, which could not be kept: {error.strerror}]"
     return f"[{kind}, {len(content):,} bytes, in {name}]"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manus.state.errors import ToolUnavailableError
+from manus.state.files import make_private_folder
 from manus.tools.shell.bash_process import BashProcess, Ending
 from manus.tools.shell.output import PipeReader
 from manus.tools.workspace import Workspace
@@ -162,8 +163,8 @@ class Shell:
 
 def _make_fifo(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.mkfifo(path)
+        make_private_folder(path.parent)
+        os.mkfifo(path, 0o600)
     except OSError as error:
         raise ToolUnavailableError(
             f"The shell cannot work in this workspace: it cannot make a FIFO in {path.parent} "

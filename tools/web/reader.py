@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import sys
 import zlib
@@ -15,6 +16,7 @@ from pathlib import Path
 import httpx
 
 from manus.state.errors import ToolError
+from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress_proxy import EgressProxy
 
 MEGABYTE = 1024 * 1024
@@ -147,6 +149,7 @@ async def parse(kind: str, url: str, data: bytes, charset: str | None = None) ->
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        env=scrubbed(os.environ),
     )
     question = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
     try:

@@ -1,0 +1,78 @@
+"""What the program keeps for itself can be read by its user alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from manus.sqlite import open_sqlite
+from manus.tools.archive import Archive, Archived
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import ScriptedServer, call, calls, text
+
+
+@pytest.fixture(autouse=True)
+def everybody_may_read() -> Iterator[None]:
+    """The umask that most machines have."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """What lies in a folder, and it itself, that others than its owner can use."""
+    found = [folder, *folder.rglob("*")]
+    return [str(path) for path in found if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+
+
+async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path) -> None:
+    profile = replace(TESTER, tools=("bash", "python_execute", "str_replace_editor"))
+    async with open_sqlite(tmp_path / "data" / "threads.sqlite") as store:
+        agent = ScriptedAgent(server, tmp_path / "w", store.saver, profile)
+        made = {"command": "create", "path": "a.txt", "file_text": "a\n"}
+        changed = {"command": "str_replace", "path": "a.txt", "old_str": "a", "new_str": "b"}
+        await agent.run(
+            calls(call("bash", command="seq 1 9999"), call("python_execute", code="print(1)")),
+            call("str_replace_editor", **made),
+            call("str_replace_editor", **changed),
+            text("Done."),
+            record=str(tmp_path / "turns.jsonl"),
+        )
+        beside = {path.name for path in (tmp_path / "data").iterdir()}
+        assert {"threads.sqlite", "threads.sqlite-wal", "threads.sqlite-shm"} <= beside
+        assert open_to_others(tmp_path / "data") == []
+    private = tmp_path / "w" / ".manus"
+    assert {"journal", "undo", "observations"} <= {path.name for path in private.iterdir()}
+    assert open_to_others(private) == []
+    assert open_to_others(tmp_path / "turns.jsonl") == []
+    assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
+
+
+def test_an_archive_is_private(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive" / "t.sqlite")
+    archive.add([Archived("a", 1, "user", "The password is in the file.")])
+    assert open_to_others(tmp_path / "archive") == []
+    archive.close()
+    assert (tmp_path / "archive" / "t.sqlite").exists()
+
+
+def test_the_log_and_its_successor_are_private(tmp_path: Path) -> None:
+    code = """
+import logging
+from manus.logs import set_up_logging
+set_up_logging()
+for _ in range(2500):
+    logging.getLogger("manus").info("x" * 1000)
+"""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    logs = list(tmp_path.rglob("manus.log*"))
+    assert len(logs) == 2
+    assert open_to_others(logs[0].parent) == []

@@ -1,0 +1,117 @@
+"""No process that a run starts has a key of the user's in its environment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from manus.state.browser_settings import EgressSettings
+from manus.state.settings import Settings
+from manus.tools.browser_use import BrowserUse
+from manus.tools.catalog import build_catalog
+from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.session import Session
+from manus.tools.web.reader import parse
+from tests.helpers.acting import execute_alone
+from tests.mcp.conftest import ASKING, odd
+
+KEYS = (
+    *("MANUS_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "TAVILY_API_KEY"),
+    *("LANGSMITH_API_KEY", "AWS_SECRET_ACCESS_KEY", "MANUS_SERVER_TOKEN", "GITHUB_TOKEN"),
+)
+SECRET = "sk-kept-from-all"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS:
+        monkeypatch.setenv(name, SECRET)
+
+
+class Watch:
+    """The processes that Python is asked to start, with the environment that each is given."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, Mapping[Any, Any] | None]] = []
+        self.is_on = True
+        sys.addaudithook(self._hear)  # for good: there is no way to take one away
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.is_on and event == "subprocess.Popen":
+            _, words, _, environment = args
+            self.started.append((" ".join(map(str, words)), environment))
+
+    def found(self) -> list[str]:
+        """The commands of all of them; none has a key."""
+        for command, environment in self.started:
+            assert environment is not None, f"{command} inherits everything"
+            assert SECRET not in str(environment), command
+        return [command for command, _ in self.started]
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watch = Watch()
+    yield watch
+    watch.is_on = False
+
+
+def names_of_living() -> set[str]:
+    """The names of all processes below this one; none has a key."""
+    names = set()
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            assert SECRET not in str(process.environ()), process.cmdline()
+            names.add(process.name())
+    return names
+
+
+async def test_what_tools_start(session: Session, watch: Watch) -> None:
+    session.workspace.writable("a.csv").write_text("a,b\nx,1\ny,2\n")
+    catalog = build_catalog(("bash", "python_execute", "data_visualization"), session)
+    chart = {"data": "a.csv", "chart": {"type": "bar", "x": "a", "y": "b"}}
+    calls: dict[str, dict[str, Any]] = {
+        "bash": {"command": "env; cat /proc/self/environ /proc/$$/environ"},
+        "python_execute": {"code": "print(open('/proc/self/environ').read())"},
+        "data_visualization": chart,
+    }
+    for name, args in calls.items():
+        tool = catalog.find(name)
+        assert tool is not None
+        said = (await execute_alone(session, tool, args, key=name)).message
+        assert said.status == "success", said.text
+        assert SECRET not in str(said.content)
+    assert "bash" in names_of_living()
+    assert len(watch.found()) == 3
+
+
+async def test_the_parser_of_pages(watch: Watch) -> None:
+    assert "Tea" in (await parse("html", "http://a/", b"<title>T</title><p>Tea")).text
+    assert len(watch.found()) == 1
+
+
+async def test_an_mcp_server(session: Session, watch: Watch) -> None:
+    session.settings = Settings(mcp={"odd": odd()})
+    session.profile = ASKING
+    await load_mcp_tools(build_catalog(ASKING.tools, session), session)
+    assert len(names_of_living()) == 1
+    assert len(watch.found()) == 1
+
+
+async def test_the_browser_and_its_driver(session: Session, watch: Watch, tmp_path: Path) -> None:
+    session.settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
+    page = session.workspace.writable("a.html")
+    page.write_text("<p>Tea")
+    args = {"action": "go_to_url", "url": page.as_uri()}
+    said = (await execute_alone(session, BrowserUse(session=session), args)).message
+    assert said.status == "success", said.text
+    names = names_of_living()
+    assert any("chrom" in name or "headless" in name for name in names), names
+    assert any("node" in name for name in names), names
+    assert len(watch.found()) == 1
