@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
@@ -43,16 +43,15 @@ def _in_graph() -> bool:
 
 
 def contained(tool: BaseTool) -> BaseTool:
-    """The tool with `sys.exit()` in its function made an error.
+    """The tool with `sys.exit()` in what it runs made an error.
 
-    LangChain runs the function in a task of its own, and asyncio ends the event loop where such an
-    exception comes out of a task.
+    LangChain runs that in a task of its own, and asyncio ends the event loop where such an
+    exception comes out of a task. The methods stay those of the tool itself, with its state.
     """
-    if not isinstance(tool, StructuredTool):
-        return tool
-    function = tool.func and _contained(tool.func)
-    coroutine = tool.coroutine and _contained_async(tool.coroutine)
-    return tool.model_copy(update={"func": function, "coroutine": coroutine})
+    shell = tool.model_copy()
+    object.__setattr__(shell, "_run", _contained(tool._run))  # pydantic refuses it otherwise
+    object.__setattr__(shell, "_arun", _contained_async(tool._arun))
+    return shell
 
 
 def _contained(function: Callable[..., Any]) -> Callable[..., Any]:

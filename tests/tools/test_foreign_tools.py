@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.memory import InMemoryStore
@@ -185,6 +185,32 @@ class Stop(BaseException):
 def stops() -> str:
     """Raise what nobody expects."""
     raise Stop
+
+
+class Leaves(BaseTool):
+    name: str = "leaves"
+    description: str = "End the program, the second time."
+    called: int = 0
+
+    def _run(self) -> str:
+        self.called += 1
+        return "not yet" if self.called == 1 else exits()
+
+
+class LeavesSoon(Leaves):
+    async def _arun(self) -> str:
+        return self._run()
+
+
+@pytest.mark.parametrize("kind", [Leaves, LeavesSoon])
+async def test_a_class_of_tools_that_would_end_the_program_is_an_observation(
+    session: Session, kind: type[Leaves]
+) -> None:
+    catalog = build_catalog([kind()], session)
+    assert (await catalog.execute("leaves")).text == "not yet"
+    observation = await catalog.execute("leaves")
+    assert observation.is_error
+    assert "SystemExit" in observation.text
 
 
 @pytest.mark.parametrize("function", [exits, exits_soon, stops, tool(exits), tool(exits_soon)])
