@@ -171,6 +171,16 @@ class TestStreams:
         assert outcome.output == "Gone on."
         assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
 
+    async def test_the_next_request_can_come_at_once(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("poll"))
+        options: Any = {"context": agent.context(), "stream_mode": "updates"}
+        stream = agent.graph.astream(REQUEST, T, **options)
+        assert "think" in await anext(stream)  # and no more of it, nor is it closed
+        outcome = await agent.run(text("Something else."), request="No, this.")
+        assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
     async def test_the_callers_recursion_limit(self, agent: ScriptedAgent) -> None:
         agent.server.script(call("poll"))
         limited: Any = {**T, "recursion_limit": 3}
