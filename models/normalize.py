@@ -9,6 +9,7 @@ should be; one JSON body in place of a stream.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,9 @@ _REASONING_NAMES = (REASONING, "reasoning", IN_TEXT)
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
 """Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 
+_MARKS = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
+"""What follows a backslash is no mark, also where a piece ends between the two."""
+
 Json = dict[str, Any]
 
 
@@ -37,6 +41,11 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
     size: int = 0
     depth: int = 0
+    in_text: bool = False
+    is_escaped: bool = False
+    may_be_whole: bool = False
+    """Whether the brackets are even. Only then the arguments are read: a server may repeat the name
+    with each piece, and to read all that has come with each of them takes minutes."""
     is_hidden: bool = False
     """Its arguments are too many or too deep for a library to read: no more of them is shown."""
 
@@ -48,9 +57,28 @@ class _Call:
         """What of a piece of arguments is shown."""
         self.pieces.append(piece)
         self.size += len(piece)
-        self.depth += sum(map(piece.count, "[{")) - sum(map(piece.count, "]}"))
+        self._count(piece)
         self.is_hidden |= self.size > MOST_ARGUMENTS or self.depth > DEEPEST
         return "" if self.is_hidden else piece
+
+    def is_whole(self) -> bool:
+        """Whether the arguments are a whole JSON object."""
+        return self.may_be_whole and is_whole(self.args)
+
+    def _count(self, piece: str) -> None:
+        """Follow the brackets that stand outside of texts."""
+        if not piece:
+            return
+        begin, self.is_escaped = int(self.is_escaped), False
+        for found in _MARKS.finditer(piece, begin):
+            mark = found[0]
+            if mark == '"':
+                self.in_text = not self.in_text
+            elif mark[0] == "\\":
+                self.is_escaped = len(mark) == 1
+            elif not self.in_text:
+                self.depth += 1 if mark in "[{" else -1
+        self.may_be_whole = not (self.depth or self.in_text)
 
 
 class ReplyReader:
@@ -150,7 +178,7 @@ class ReplyReader:
         args = args if call.size or args.strip() else ""
         new_id = id_ if call.id is None else None
         # a name may come in pieces; one that is sent again says nothing
-        is_same = bool(name) and is_whole(call.args)
+        is_same = bool(name) and call.is_whole()
         new_name = "" if name in ("", call.name) or is_same else name
         shown = call.add("" if is_same and args == call.args else args)
         call.id, call.name = call.id or new_id, call.name + new_name
@@ -180,7 +208,7 @@ def _is_call(piece: Any, *, whole: bool) -> bool:
 def _begins(call: _Call, id_: str | None, name: str, args: str) -> bool:
     """Whether a piece at the place of a call begins another one."""
     other = id_ is not None and call.id is not None and id_ != call.id
-    if not name or not (is_whole(call.args) or (not call.args and other)):
+    if not name or not (call.is_whole() or (not call.size and other)):
         return False
     same = id_ is not None and id_ == call.id
     return not same and (other or (name, args) != (call.name, call.args))

@@ -395,3 +395,26 @@ async def test_what_is_thought_is_told_from_what_is_said(
     assert (await agent.outcome()).output == "Hi."
     assert "".join(chunk.text for chunk in shown) == "Hi."
     assert (await first(agent)).additional_kwargs[REASONING] == "So."
+
+
+@pytest.mark.parametrize("name", ["append", None], ids=["name with each piece", "name once"])
+async def test_long_arguments_are_not_read_anew_with_each_piece(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    """Counted in characters that a parser gets, those of the stream itself among them."""
+    read = 0
+    loads = json.loads
+
+    def counted(text: str | bytes, *args: Any, **kwargs: Any) -> Any:
+        nonlocal read
+        read += len(text)
+        return loads(text, *args, **kwargs)
+
+    line = 'if (a["\\"]"]) { b(\'}\'); } ' * 800
+    whole = json.dumps({"path": "a", "line": line})
+    rest = [piece(name, whole[n : n + 20], index=0) for n in range(0, len(whole), 20)]
+    monkeypatch.setattr(json, "loads", counted)
+    await agent.run(sse(piece("append", "", id="x", index=0), *rest, CALLED), text("done"))
+    assert agent.lines("a") == [line]
+    assert len(whole) > 20_000
+    assert read < 40 * len(whole)

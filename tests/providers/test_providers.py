@@ -101,12 +101,12 @@ async def test_a_call_that_was_cut_before_its_arguments(agent: ProvidedAgent) ->
     assert (await agent.observations())[1] == "1 %", "the first call was not carried out"
 
 
-async def test_malformed_and_misspelt_calls_go_back_in_a_form_that_is_accepted(
+async def test_malformed_and_mended_calls_go_back_in_a_form_that_is_accepted(
     agent: ProvidedAgent,
 ) -> None:
-    """What the history holds of them has an object for arguments and the name that was meant."""
+    """What the history holds of them has an object for arguments, under the names meant."""
     await agent.ask(
-        Turn(calls=(("Append", {"path": "a.txt", "line": "one"}),)),
+        Turn(calls=(("append", {"file": "a.txt", "line": "one"}),)),
         Turn(calls=(WRITE,), at_limit=True),
         Turn(text="Done."),
     )
