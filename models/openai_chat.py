@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.azure import AzureChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
-from openai import AsyncStream
+from openai import APIError, AsyncStream
 
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
@@ -134,8 +134,13 @@ class FastChat(BaseChatOpenAI):
                 for chunk in in_one_piece(await stream.response.aread()):
                     yield chunk
                 return
-            async for chunk in stream:
-                yield chunk
+            try:
+                async for chunk in stream:
+                    yield chunk
+            except APIError as error:
+                if isinstance(error.body, str):  # an error as text; the SDK's sentence lacks it
+                    raise ValueError({"message": error.body}) from error
+                raise
 
     def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
         back = kwargs.pop(SEND_REASONING, None) or Back()

@@ -302,3 +302,10 @@ def test_streams_that_the_caller_has_closed(
     assert "unexpected" not in result.err
     assert (manus.workspace / "a").exists()
     assert "Hi." in manus("show", "t").out
+
+
+def test_a_server_without_a_list_of_models_is_asked(manus: Program, server: ScriptedServer) -> None:
+    server.models = None
+    server.script(text("Hello to you."))
+    result = manus("run", "Say hello")
+    assert (result.code, result.out) == (0, "Hello to you.\n")

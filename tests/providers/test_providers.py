@@ -45,8 +45,9 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
 async def test_the_key_is_sent_in_the_providers_way(agent: ProvidedAgent) -> None:
     await agent.ask(Turn(text="Done."))
     [request] = agent.asked.requests
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     sent = {
-        "anthropic": request.headers.get("authorization", "").removeprefix("Bearer "),
+        "anthropic": request.headers.get("x-api-key") or bearer,  # as its client's version has it
         "google": request.headers.get("x-goog-api-key"),
         "azure": request.headers.get("api-key"),
         "bedrock": request.headers.get("authorization"),

@@ -18,7 +18,7 @@ from tests.server.wire import Ids
 class Answers(Protocol):
     """Who decides what is answered."""
 
-    models: list[str]
+    models: list[str] | None
     looks: list[Request]
     about_model: Reply | None
     errors: list[Exception]
@@ -84,8 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        listed = [_model(name) for name in self.server.answers.models]
-        if self._path == "/v1/models":
+        listed = [_model(name) for name in self.server.answers.models or ()]
+        if self._path == "/v1/models" and self.server.answers.models is not None:
             self._connection.send_json({"object": "list", "data": listed})
             return
         request = Request(b"", self._fields)

@@ -36,7 +36,7 @@ class ScriptedServer:
         violations: What the real API would refuse; it was answered 400 (or 404 for a path).
         errors: What functions in the script raised, failed assertions included; answered 500.
         strict: Whether requests are checked against the rules of the real API.
-        models: The names that `/v1/models` lists.
+        models: The names that `/v1/models` lists; None for a server without such a list.
         looks: The requests for one of them, `GET /v1/models/NAME`.
         about_model: What such a request is answered, instead of by the list.
     """
@@ -46,7 +46,7 @@ class ScriptedServer:
     ) -> None:
         self.strict = strict
         self._scheme = "https" if tls else "http"
-        self.models = ["scripted"]
+        self.models: list[str] | None = ["scripted"]
         self.looks: list[Request] = []
         self.about_model: Reply | None = None
         self.requests: list[Request] = []
