@@ -9,14 +9,18 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from benchmarks.task import NEXT, SYSTEM, observation, request
-from manus.graph import build_agent
-from manus.sqlite import open_sqlite
-from manus.state.context import Context
-from manus.state.profile import Profile
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
-from manus.tools.result import Observation
+from manus import startup
+
+startup.load()  # as the command line starts
+
+from benchmarks.task import NEXT, SYSTEM, observation, request  # noqa: E402
+from manus.graph import build_agent  # noqa: E402
+from manus.sqlite import open_sqlite  # noqa: E402
+from manus.state.context import Context  # noqa: E402
+from manus.state.profile import Profile  # noqa: E402
+from manus.tools.base import AgentTool, Arguments  # noqa: E402
+from manus.tools.locks import Resource  # noqa: E402
+from manus.tools.result import Observation  # noqa: E402
 
 
 class LookArgs(Arguments):
