@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel.protocol import PregelProtocol
-from langgraph.types import Checkpointer
+from langgraph.types import Checkpointer, StateSnapshot
 from typing_extensions import override
 
 from manus.graph.agent import build_agent
@@ -116,12 +116,26 @@ class FlowGraph(RunGraph):
         if values is not None and as_node != START:
             snapshot = await self.aget_state(config)
             values = checked_update(values, snapshot.values, self.state_type)
-            if any(task.result is not None for task in snapshot.tasks):
+            if await self._died_at(snapshot):
                 # of steps side by side some had ended when the process died: that is kept
                 config = await super().aupdate_state(config, None, END)
                 as_node = as_node or snapshot.tasks[0].name
         # they are checked already
         return await super(RunGraph, self).aupdate_state(config, values, as_node, task_id)
+
+    async def _died_at(self, snapshot: StateSnapshot) -> bool:
+        """Whether results of tasks are stored there of which no checkpoint was made.
+
+        A fork is made from an earlier checkpoint: all its tasks have results, and those are what
+        the fork leaves behind.
+        """
+        ended = [task.result is not None for task in snapshot.tasks]
+        if not any(ended):
+            return False
+        place = snapshot.config["configurable"]
+        thread = {name: value for name, value in place.items() if name != "checkpoint_id"}
+        newest = (await self.aget_state({"configurable": thread})).config["configurable"]
+        return not all(ended) or newest["checkpoint_id"] == place["checkpoint_id"]
 
 
 def build_flow(

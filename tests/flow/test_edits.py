@@ -153,7 +153,8 @@ async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: Script
     assert len(flow.asked(is_step("alpha"))) == 2
 
 
-async def test_a_fork_from_before_the_revision(flow: ScriptedFlow) -> None:
+@pytest.mark.parametrize("note", ["", "Try wit."])
+async def test_a_fork_from_before_the_revision(flow: ScriptedFlow, note: str) -> None:
     """The same thread, from the checkpoint where the step had just failed, another way."""
     flow.plans(makes("alpha", "beta"), revises("alpha by force"), revises("alpha by wit"))
     flow.step("alpha by force", gives_up("It broke."))
@@ -169,11 +170,15 @@ async def test_a_fork_from_before_the_revision(flow: ScriptedFlow) -> None:
         and snapshot.values.get("run", {}).get("replans_left") == 1
         and snapshot.values["plan"]["steps"][0]["status"] == "blocked"
     ]
-    await flow.graph.ainvoke(None, before[0].config, context=flow.context(max_replans=1))
+    fork = before[0].config
+    if note:
+        fork = await flow.graph.aupdate_state(fork, {"plan": {"step": 0, "notes": note}})
+    await flow.graph.ainvoke(None, fork, context=flow.context(max_replans=1))
     outcome = await flow.outcome()
     assert (outcome.stop_reason, outcome.output) == ("completed", "All.")
     assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha by wit"]
     assert len(flow.asked(is_planner)) == 3
+    assert note in flow.asked(is_planner)[-1].text
 
 
 async def test_every_checkpoint_can_be_forked_and_read_back(flow: ScriptedFlow) -> None:
