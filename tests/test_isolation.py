@@ -10,14 +10,12 @@ import pytest
 import pytest_socket
 
 from manus.state.settings import Settings, load_settings
-from tests.helpers.agent import ScriptedAgent
-from tests.helpers.port import free_port
-from tests.server import ScriptedServer, fail, text
 
 
 def test_no_setting_comes_from_outside() -> None:
-    assert load_settings(os.environ, "no.such.file.toml") == Settings()
-    assert not [name for name in os.environ if name.startswith(("OPENAI_", "MANUS_", "LANGSMITH_"))]
+    assert load_settings(os.environ, "no.such.file.toml") == Settings(retry_for=3)
+    ours = [name for name in os.environ if name.startswith(("OPENAI_", "MANUS_", "LANGSMITH_"))]
+    assert sorted(ours) == ["MANUS_RETRY_FOR", "MANUS_TRUST"]  # those of the tests themselves
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +48,3 @@ def test_loopback_is_open() -> None:
         address = server.getsockname()
         with socket.create_connection(address) as connection:
             assert connection.getpeername() == address
-
-
-@pytest.fixture(scope="module")
-def port() -> int:
-    return free_port()
-
-
-@pytest.mark.parametrize("turn", [1, 2])
-async def test_another_server_at_the_same_port_is_not_taken_for_the_one_before(
-    agent: ScriptedAgent, port: int, turn: int
-) -> None:
-    with ScriptedServer(port=port) as server:
-        server.script(fail(400, message="tiny does not support tools"), text("In words."))
-        again = ScriptedAgent(server, agent.workspace, agent.saver)
-        assert (await again.run()).output == "In words.", turn
-    assert ["tools" in request.body for request in server.requests] == [True, False]

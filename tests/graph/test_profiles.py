@@ -95,8 +95,9 @@ def test_all_but_the_planner_carry_out_the_steps_of_a_plan() -> None:
 def test_langgraph_json_names_a_graph_for_each() -> None:
     graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
     assert set(graphs) == {"agent", "flow", *PROFILES} - {"manus"}
-    for name, place in graphs.items():
-        module, _, attribute = place.partition(":")
+    for name, served in graphs.items():
+        assert served["description"]
+        module, _, attribute = served["path"].partition(":")
         graph = getattr(importlib.import_module(module), attribute)
         assert isinstance(graph, RunGraph)
         assert graph.profile.name == ("manus" if name == "agent" else name)

@@ -12,7 +12,7 @@ from tests.server import ScriptedServer, call, calls, text
 
 T = thread_config("t")
 STEER = HumanMessage("Be quick.", id="steer")
-TAIL = b',{"content":"What next?"'
+TAIL = b',{"role":"user","content":"What next?"'
 TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1"))
 
 

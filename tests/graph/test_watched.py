@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import (
     AsyncCallbackHandler,
     AsyncCallbackManager,
     get_usage_metadata_callback,
 )
-from langchain_core.globals import set_llm_cache
 from langchain_core.messages import AnyMessage
 
 from manus.state.watched import is_watched
@@ -89,24 +85,6 @@ async def test_a_context_manager_around_the_run_is_a_listener(agent: ScriptedAge
     usage = (await agent.graph.aget_state(thread_config("t"))).values["usage"]
     [counted] = used.usage_metadata.values()
     assert counted["input_tokens"] == usage["input_tokens"] > 0
-
-
-@pytest.fixture
-def cache() -> Iterator[InMemoryCache]:
-    """LangChain's cache of replies, for the whole process."""
-    made = InMemoryCache()
-    set_llm_cache(made)
-    yield made
-    set_llm_cache(None)
-
-
-async def test_a_cache_of_replies_is_asked(agent: ScriptedAgent, cache: InMemoryCache) -> None:
-    agent.server.script(text("Done."))
-    for thread in ("first", "second"):
-        await agent.graph.ainvoke(
-            {"request": "Do it."}, thread_config(thread), context=agent.context()
-        )
-    assert len(agent.server.requests) == 1
 
 
 def test_only_a_run_without_handlers_is_surely_not_watched() -> None:

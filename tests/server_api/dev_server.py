@@ -68,6 +68,8 @@ class DevServer:
                     # the rooms of the copy, and not those that the environment was installed from
                     "PYTHONPATH": str(folder),
                     "MANUS_SERVED_ROOT": "/tmp",
+                    # the copy's `manus.toml` counts
+                    "MANUS_TRUST": "1",
                     **environment,
                 },
                 stdin=subprocess.DEVNULL,

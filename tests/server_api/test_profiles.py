@@ -66,7 +66,8 @@ async def test_a_run_of_the_browser(studio: Studio) -> None:
     with contextlib.closing(Site()) as site:
         site.pages["/"] = "<title>Shop</title><p>Darjeeling costs 7 euros.</p>"
         turn = call("browser_use", action="go_to_url", url=site.base)
-        ended = await studio.run(None, turn, calls(END, text="Seven."), graph="browser")
+        end = call("terminate", status="success", answer="Seven.")
+        ended = await studio.run(None, turn, end, graph="browser")
     assert ended["stop_reason"] == "terminated", ended["output"]
     assert ended["output"] == "Seven."
     assert "Darjeeling" in studio.server.requests[-1].text
