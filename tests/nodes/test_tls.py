@@ -110,7 +110,9 @@ async def test_it_is_reached_through_a_proxy(
         assert (await behind(agent, secure).run(text("Safe."))).output == "Safe."
         assert "proxy" not in caplog.text, "nothing hides it"
         await proxy.close()
-        outcome = await behind(agent, secure).run(thread="without")
+        alone = behind(agent, secure)
+        outcome = await alone.run(thread="without")
+        await alone.graph.close_waiting()  # a run whose model is away waits
         assert "cannot be reached" in outcome.output, "it had gone that way"
     finally:
         await proxy.close()
