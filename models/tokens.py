@@ -1,4 +1,7 @@
-"""About how many tokens a request has: four characters each, corrected by the server's figures."""
+"""About how many tokens a request has: four bytes each, corrected by the server's figures.
+
+A character of Chinese has three bytes and is about one token; an English letter has one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from langchain_core.messages.utils import count_tokens_approximately
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
 where the server reports none."""
-_CHARACTERS = 4.0
+_BYTES = 4.0
+"""Bytes of UTF-8 in a token."""
 _IMAGE = 1_000
 """Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
 
@@ -24,7 +28,11 @@ _known: dict[int, tuple[weakref.ref[BaseMessage], float]] = {}
 
 def estimate_text(text: str) -> float:
     """About how many tokens a text has."""
-    return len(text) / _CHARACTERS
+    return _size(text) / _BYTES
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def estimate_message(message: BaseMessage) -> float:
@@ -33,9 +41,12 @@ def estimate_message(message: BaseMessage) -> float:
     known = _known.get(key)
     if known is not None and known[0]() is message:
         return known[1]
-    size = count_tokens_approximately(
-        [message], chars_per_token=_CHARACTERS, tokens_per_image=_IMAGE
+    size: float = count_tokens_approximately(
+        [message], chars_per_token=_BYTES, tokens_per_image=_IMAGE
     )
+    # that counts characters
+    written = f"{message.content}{getattr(message, 'tool_calls', '')}"
+    size += (_size(written) - len(written)) / _BYTES
     _known[key] = (weakref.ref(message, lambda _: _known.pop(key, None)), size)
     return size
 

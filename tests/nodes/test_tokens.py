@@ -38,3 +38,14 @@ def test_a_message_has_its_calls_images_and_tools_counted() -> None:
     assert estimate_request(messages, tools) - estimate_request(messages) == pytest.approx(
         estimate_tools(tools)
     )
+
+
+@pytest.mark.parametrize("word", ["狐", "лис"])
+def test_other_scripts_have_more_tokens_than_as_many_english_letters(word: str) -> None:
+    written, letters = word * 900, "f" * 900 * len(word)
+    assert estimate_text(written) > 1.5 * estimate_text(letters)
+    for text in (written, letters):
+        said = HumanMessage([{"type": "text", "text": text}])
+        call = {"id": "1", "name": "bash", "args": {"command": text}}
+        for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
+            assert estimate_message(message) == pytest.approx(estimate_text(text), rel=0.1, abs=40)
