@@ -1,3 +1,4 @@
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,16 @@ def nursery() -> Iterator[Nursery]:
     nursery = Nursery()
     yield nursery
     nursery.close()
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _interrupts_are_heard() -> None:
+    """Have Ctrl-C reach what the tests start, also if they run in the background of a shell.
+
+    A shell has it ignored there, every process inherits that, and the program respects it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

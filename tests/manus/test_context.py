@@ -14,7 +14,7 @@ from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
 def test_a_line_tells_of_a_compaction(manus: Program, server: ScriptedServer) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
-    counts = [calls(call("bash", command=f"seq {n} {n + 900}")) for n in range(3)]
+    counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
     overflow = fail(400, code="context_length_exceeded")
     server.script(*counts, overflow, text("Done."))
     result = manus("run", "Count.")
@@ -54,7 +54,7 @@ def test_a_thread_is_deleted_with_its_journal_and_archive(
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
     overflow = fail(400, code="context_length_exceeded")
     for thread in ("a", "a:b"):
-        counts = [calls(call("bash", command=f"seq {n} {n + 900}")) for n in range(3)]
+        counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
         server.script(*counts, overflow, text("Done."))
         assert manus("run", "--thread", thread, "Count.").code == 0
     (manus.workspace / "mine.txt").write_text("stays")

@@ -101,7 +101,7 @@ def test_a_retry_is_shown(manus: Program, server: ScriptedServer) -> None:
     server.script(fail(429, headers={"retry-after-ms": "1"}), text("Now."))
     result = manus("run", "Hello")
     assert result.code == 0
-    assert "  retry   attempt 2 in 0.0 s: " in result.err
+    assert "  retry   attempt 2 in 0.0 s" in result.err
 
 
 def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) -> None:

@@ -69,7 +69,7 @@ async def test_parallel_blocked_and_revised(flow: ScriptedFlow) -> None:
     assert [row.executor for row in (alpha, beta)] == ["tester", "second"]
     assert gamma.depends_on == [0, 1]
     assert "It is closed." in gamma.notes
-    assert other.result == "Done."  # the answer of `terminate`
+    assert other.result == "By another way."
     assert alpha.files == ["a"]
     assert alpha.run is not None
     assert [c.name for s in alpha.run.steps for c in s.calls] == ["append", "terminate"]

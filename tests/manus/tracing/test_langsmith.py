@@ -40,14 +40,13 @@ def patiently(url: str) -> dict[str, str]:
 def test_its_runs_are_those_of_the_graph(
     manus: Program, server: ScriptedServer, langsmith: LangSmith
 ) -> None:
-    """In a new interpreter, with the variables in `.env`: they count before LangChain is loaded."""
+    """In a new interpreter, where packages are loaded as a user has them."""
     server.script(
         calls(call("bash", command="echo one"), call("bash", command="echo 二"), text="I look."),
         text("Done."),
     )
     settings = patiently(langsmith.url)
-    (manus.home / ".env").write_text("".join(f"{name}={it}\n" for name, it in settings.items()))
-    result = manus.cold("run", "--thread", "a thread", "Do it.")
+    result = manus.cold("run", "--thread", "a thread", "Do it.", prefix=(), **settings)
     assert (result.code, result.out) == (0, "Done.\n")
     assert UNSENT not in result.err
     assert {post.headers["x-api-key"] for post in langsmith.posts} == {"secret"}
