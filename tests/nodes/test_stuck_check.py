@@ -138,8 +138,11 @@ class TestMeasures:
 async def test_a_slow_build_is_polled_until_it_is_done(agent: ScriptedAgent) -> None:
     profile = replace(TESTER, tools=("bash", "terminate"))
     builder = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    build = call("bash", command="(sleep 9; touch built) > /dev/null 2>&1 &")
-    look = call("bash", command="sleep 2.2; test -f built && echo built || echo building")
+    # it goes on by one at each look, so that the machine's speed decides nothing
+    steps = "for n in 1 2 3 4 5; do read < steps; done; touch built"
+    build = call("bash", command=f"mkfifo steps; ({steps}) > /dev/null 2>&1 &")
+    state = "test -f built && echo built || { echo building; echo > steps; }"
+    look = call("bash", command=f"sleep 2.2; {state}")
     outcome = await builder.run(build, *[look] * 6, text("It is built."))
     assert outcome.stop_reason == "answered"
     seen = await builder.observations()
