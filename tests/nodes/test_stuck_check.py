@@ -150,7 +150,7 @@ async def test_a_slow_build_is_polled_until_it_is_done(agent: ScriptedAgent) -> 
     assert "built" in seen[-1]
     assert not any(observation.startswith("Not executed") for observation in seen)
     hinted = ["Wait longer in one call" in r.text for r in agent.server.requests]
-    assert hinted.count(True) == 1
+    assert 1 <= hinted.count(True) <= 2
 
 
 class TestAskingAPerson:
