@@ -40,6 +40,7 @@ class Watch:
     def __init__(self) -> None:
         self.started: list[tuple[str, Mapping[Any, Any] | None]] = []
         self.is_on = True
+        self._before = _family()  # such as the browser that other tests of this process share
         sys.addaudithook(self._hear)  # for good: there is no way to take one away
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
@@ -54,22 +55,25 @@ class Watch:
             assert SECRET not in str(environment), command
         return [command for command, _ in self.started]
 
+    def names_of_living(self) -> set[str]:
+        """The names of all processes below this one that are new; none has a key."""
+        names = set()
+        for process in _family() - self._before:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                assert SECRET not in str(process.environ()), process.cmdline()
+                names.add(process.name())
+        return names
+
+
+def _family() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
 
 @pytest.fixture
 def watch() -> Iterator[Watch]:
     watch = Watch()
     yield watch
     watch.is_on = False
-
-
-def names_of_living() -> set[str]:
-    """The names of all processes below this one; none has a key."""
-    names = set()
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            assert SECRET not in str(process.environ()), process.cmdline()
-            names.add(process.name())
-    return names
 
 
 async def test_what_tools_start(session: Session, watch: Watch) -> None:
@@ -87,7 +91,7 @@ async def test_what_tools_start(session: Session, watch: Watch) -> None:
         said = (await execute_alone(session, tool, args, key=name)).message
         assert said.status == "success", said.text
         assert SECRET not in str(said.content)
-    assert "bash" in names_of_living()
+    assert "bash" in watch.names_of_living()
     assert len(watch.found()) == 3
 
 
@@ -100,7 +104,7 @@ async def test_an_mcp_server(session: Session, watch: Watch) -> None:
     session.settings = Settings(mcp={"odd": odd()})
     session.profile = ASKING
     await load_mcp_tools(build_catalog(ASKING.tools, session), session)
-    assert len(names_of_living()) == 1
+    assert len(watch.names_of_living()) == 1
     assert len(watch.found()) == 1
 
 
@@ -111,7 +115,7 @@ async def test_the_browser_and_its_driver(session: Session, watch: Watch, tmp_pa
     args = {"action": "go_to_url", "url": page.as_uri()}
     said = (await execute_alone(session, BrowserUse(session=session), args)).message
     assert said.status == "success", said.text
-    names = names_of_living()
+    names = watch.names_of_living()
     assert any("chrom" in name or "headless" in name for name in names), names
     assert any("node" in name for name in names), names
     assert len(watch.found()) == 1
