@@ -14,11 +14,9 @@ from manus.state.context import Context
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.helpers.edits import Edit, done, editor_of, refused
+from tests.helpers.tools import RED_DOT
 
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
-    "gg=="
-)
+PNG = base64.b64decode(RED_DOT)
 
 
 @pytest.fixture
@@ -31,18 +29,24 @@ def root(session: Session) -> Path:
     return session.workspace.root
 
 
-async def test_view_numbers_the_lines(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("one\n\ttwo\n\nfour")
-    assert await done(edit("view", "f")) == (
-        "f (4 lines, no newline at the end):\n     1\tone\n     2\t\ttwo\n     3\t\n     4\tfour"
-    )
-
-
-async def test_view_says_what_it_does_not_show(edit: Edit, root: Path) -> None:
-    (root / "f").write_bytes(b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le"))
-    assert await done(edit("view", "f")) == (
-        "f (2 lines, UTF-16-LE with a byte order mark, lines end with CRLF):\n     1\ta\n     2\tb"
-    )
+@pytest.mark.parametrize(
+    ("data", "title", "lines"),
+    [
+        (b"one\n\ttwo\n\nfour", "4 lines, no newline at the end", ["one", "\ttwo", "", "four"]),
+        (
+            b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le"),
+            "2 lines, UTF-16-LE with a byte order mark, lines end with CRLF",
+            ["a", "b"],
+        ),
+        (b"caf\xe9 \x93q\x94\n", "1 line, cp1252", ["café “q”"]),
+    ],
+)
+async def test_view_numbers_the_lines_and_says_what_it_does_not_show(
+    edit: Edit, root: Path, data: bytes, title: str, lines: list[str]
+) -> None:
+    (root / "f").write_bytes(data)
+    shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+    assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
 
 
 @pytest.mark.parametrize(
@@ -64,37 +68,27 @@ async def test_view_of_a_part(
     assert await done(edit("view", "f", view_range=wanted)) == "\n".join([f"f ({title}):", *lines])
 
 
-@pytest.mark.parametrize("wanted", [[0, 1], [6, 7], [3, 2], [-2, -1], [2, -3]])
-async def test_a_part_that_is_not_there_isrefused(
+@pytest.mark.parametrize("wanted", [[0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]])
+async def test_a_part_that_is_not_there_is_refused(
     edit: Edit, root: Path, wanted: list[int]
 ) -> None:
     (root / "f").write_text("1\n2\n3\n4\n5\n")
-    assert await refused(edit("view", "f", view_range=wanted)) == (
-        f"`view_range` {wanted} does not fit f, which has 5 lines: the first number must be from 1 "
-        "to 5, and the second not below it (-1 is the end)."
-    )
+    assert "`view_range`" in await refused(edit("view", "f", view_range=wanted))
 
 
-async def test_a_range_is_two_numbers(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("1\n")
-    said = await refused(edit("view", "f", view_range=[1, 2, 3]))
-    assert said.startswith("`view_range` must be two line numbers")
-
-
-async def test_a_long_file_is_shown_as_far_as_there_is_room(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
-    seen, first, last = 0, 1, -1
-    while seen < 10_000:
-        said = await done(edit("view", "f", view_range=[first, last]))
+async def test_a_long_file_is_seen_whole_by_following_the_hints(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 2_001)))
+    seen, wanted = 0, [1, -1]
+    while seen < 2_000:
+        said = await done(edit("view", "f", view_range=wanted))
         assert len(said) <= 10_000
         for line in said.split("\n")[1:]:
             if line.startswith("["):
-                assert line.startswith(f"[lines {seen + 1} to ")
-                assert "see more with view_range [" in line
+                wanted = [seen + 1, -1]
+                assert f"view_range [{seen + 1}, " in line
             else:
                 seen += 1
                 assert line == f"{seen:6}\tline {seen}"
-        first = seen + 1
 
 
 async def test_the_room_is_what_the_run_may_observe(root: Path) -> None:
@@ -103,61 +97,44 @@ async def test_the_room_is_what_the_run_may_observe(root: Path) -> None:
     assert 400 < len(await done(editor_of(session)("view", "f"))) <= 1_000
 
 
-async def test_long_lines_are_cut_and_can_be_seen_alone(edit: Edit, root: Path) -> None:
+async def test_long_lines_are_cut_and_more_of_one_is_seen_alone(edit: Edit, root: Path) -> None:
     (root / "f").write_text("short\n" + "é" * 5_000 + "\nlast\n" + "x" * 50_000)
     said = await done(edit("view", "f"))
-    assert f"     2\t{'é' * 1_000} [… 4,000 more characters]\n     3\tlast\n" in said
-    assert said.endswith("[long lines are cut; see more of one with view_range [2, 2]]")
+    assert f"     2\t{'é' * 1_000} [… 4,000 more characters of this line]\n     3\tlast\n" in said
     said = await done(edit("view", "f", view_range=[2, 2]))
     assert said == f"f (line 2 of 4, no newline at the end):\n     2\t{'é' * 5_000}"
-    said = await done(edit("view", "f", view_range=[4, 4]))
-    assert len(said) <= 10_000
-    assert "[for the rest use a command, such as `sed -n 4p 'f' | cut -c " in said
-
-
-async def test_pictures_are_shown_as_pictures(edit: Edit, root: Path) -> None:
-    (root / "dot.dat").write_bytes(PNG)
-    observation = await edit("view", "dot.dat")
-    assert observation.text == f"dot.dat is a picture (image/png, {len(PNG)} bytes)."
-    [image] = observation.images
-    assert (image.mime, base64.b64decode(image.data)) == ("image/png", PNG)
+    assert len(await done(edit("view", "f", view_range=[4, 4]))) <= 10_000
 
 
 @pytest.mark.parametrize(
-    ("start", "mime"),
+    ("data", "mime"),
     [
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a", "image/gif"),
-        (b"GIF87a", "image/gif"),
-        (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0\0", "image/jpeg"),
+        (b"GIF89a\0", "image/gif"),
+        (b"RIFF\x10\0\0\0WEBPVP8 \0", "image/webp"),
     ],
 )
-async def test_every_picture_that_models_see(
-    edit: Edit, root: Path, start: bytes, mime: str
+async def test_pictures_are_shown_as_pictures_and_not_edited(
+    edit: Edit, root: Path, data: bytes, mime: str
 ) -> None:
-    (root / "p").write_bytes(start + b"\0rest")
-    assert [image.mime for image in (await edit("view", "p")).images] == [mime]
+    (root / "dot.dat").write_bytes(data)
+    [image] = (await edit("view", "dot.dat")).images
+    assert (image.mime, base64.b64decode(image.data)) == (mime, data)
+    assert mime in await refused(edit("insert", "dot.dat", insert_line=0, new_str="x"))
+    assert (root / "dot.dat").read_bytes() == data
 
 
-async def test_a_picture_too_large_isrefused(edit: Edit, root: Path) -> None:
+async def test_a_picture_too_large_is_refused(edit: Edit, root: Path) -> None:
     (root / "p.png").write_bytes(PNG + bytes(5 * 2**20))
-    said = await refused(edit("view", "p.png"))
-    assert "is a picture (image/png) of 5,242,9" in said
-    assert "make a smaller one of it first" in said
+    assert "5,242,9" in await refused(edit("view", "p.png"))
 
 
 @pytest.mark.parametrize(
     ("name", "data", "kind"),
     [
-        ("x.sqlite", b"SQLite format 3\0rest", "application/vnd.sqlite3"),
         ("x.pdf", b"%PDF-1.7\nall of it looks like text\n", "application/pdf"),
-        (
-            "x.docx",
-            b"PK\x03\x04\0\0",
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        ),
         ("x.zip", b"PK\x03\x04\0\0", "application/zip"),
-        ("x.mp4", b"\0\0\0\x18ftypmp42", "video/mp4"),
         ("x", bytes(range(256)), "unknown type"),
         ("x", b"\xff\xfe\x00\xd8", "unknown type"),
         ("x", bytes(range(1, 32)) + b"\xe9", "unknown type"),
@@ -167,80 +144,72 @@ async def test_binary_files_are_refused_with_type_and_size(
     edit: Edit, root: Path, name: str, data: bytes, kind: str
 ) -> None:
     (root / name).write_bytes(data)
-    said = (
-        f"{name} is a binary file ({kind}, {len(data)} bytes), which cannot be shown or edited as "
-        "text; use a program that knows its format."
-    )
-    assert await refused(edit("view", name)) == said
-    assert await refused(edit("str_replace", name, old_str="a", new_str="b")) == said
-    assert await refused(edit("insert", name, insert_line=0, new_str="b")) == said
+    fact = f"{name} is a binary file ({kind}, {len(data)} bytes)"
+    assert fact in await refused(edit("view", name))
+    assert fact in await refused(edit("str_replace", name, old_str="a", new_str="b"))
     assert (root / name).read_bytes() == data
 
 
-async def test_a_picture_is_not_edited(edit: Edit, root: Path) -> None:
-    (root / "p.png").write_bytes(PNG)
-    said = await refused(edit("insert", "p.png", insert_line=0, new_str="x"))
-    assert said.startswith(f"p.png is a binary file (image/png, {len(PNG)} bytes)")
-
-
-async def test_a_pipe_does_not_hang_theeditor_of(edit: Edit, root: Path) -> None:
+async def test_a_pipe_does_not_hang_the_editor(edit: Edit, root: Path) -> None:
     os.mkfifo(root / "pipe")
     for answer in (edit("view", "pipe"), edit("create", "pipe", file_text="x")):
-        said = await refused(asyncio.wait_for(answer, 60))
-        assert said == "pipe is no regular file but a pipe, socket or device."
+        assert "no regular file" in await refused(asyncio.wait_for(answer, 60))
 
 
-async def test_a_huge_file_isrefused(edit: Edit, root: Path) -> None:
+async def test_a_huge_file_is_not_read(edit: Edit, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
-    said = await refused(edit("view", "huge"))
-    assert said.startswith("huge has 1,099,511,627,776 bytes and only files of up to 33,554,432 ")
-    assert await refused(edit("create", "huge", file_text="x")) == said
+    for answer in (edit("view", "huge"), edit("create", "huge", file_text="x")):
+        assert "1,099,511,627,776 bytes" in await refused(answer)
 
 
 async def test_view_of_a_folder_is_two_levels_deep(edit: Edit, root: Path) -> None:
     (root / "b/c/d").mkdir(parents=True)
     (root / "b/c/d/deep").touch()
     (root / "b/.hidden").touch()
-    (root / ".git").mkdir()
     (root / "a.txt").touch()
     (root / "b/c/e.txt").touch()
     (root / "link").symlink_to("b")
-    title = "levels deep (hidden entries are not shown):\n"
-    assert await done(edit("view", ".")) == (f"The workspace, 2 {title}a.txt\nb/\nb/c/\nlink -> b")
-    assert await done(edit("view", "b")) == f"b, 2 {title}b/c/\nb/c/d/\nb/c/e.txt"
-    assert await done(edit("view", "link/c")) == f"b/c, 2 {title}b/c/d/\nb/c/d/deep\nb/c/e.txt"
-
-
-async def test_an_empty_folder(edit: Edit, root: Path) -> None:
-    assert await done(edit("view", str(root))) == (
-        "The workspace has no entries (hidden ones are not shown)."
-    )
+    for path, lines in [
+        (".", ["a.txt", "b/", "b/c/", "link -> b"]),
+        ("b", ["b/c/", "b/c/d/", "b/c/e.txt"]),
+        ("link/c", ["b/c/d/", "b/c/d/deep", "b/c/e.txt"]),
+        ("b/c/d", ["b/c/d/deep"]),
+    ]:
+        assert (await done(edit("view", path))).split("\n")[1:] == lines
 
 
 async def test_a_crowded_folder_is_bounded(edit: Edit, root: Path) -> None:
-    for number in range(1_000):
+    for number in range(150):
         (root / f"file{number:04}").touch()
     lines = (await done(edit("view", "."))).split("\n")
-    assert lines[1:101] == [f"file{number:04}" for number in range(100)]
-    assert lines[101:] == ["[900 more entries in ./]"]
-    for number in range(60):
-        (root / f"d{number:02}").mkdir()
+    assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
+    for number in range(4):
+        (root / f"d{number}").mkdir()
         for inner in range(60):
-            (root / f"d{number:02}" / ("x" * 50 + str(inner))).touch()
+            (root / f"d{number}" / ("x" * 50 + str(inner))).touch()
     said = await done(edit("view", "."))
     assert len(said) <= 10_000
-    assert said.endswith(" more lines are not shown; view a folder below]")
+    assert "more lines are not shown" in said.split("\n")[-1]
 
 
 async def test_a_folder_is_no_file(edit: Edit, root: Path) -> None:
     (root / "d").mkdir()
-    said = await refused(edit("view", "d", view_range=[1, 2]))
-    assert said == "d is a folder; `view_range` is for files, leave it out."
-    for answer in (
-        edit("str_replace", "d", old_str="a", new_str="b"),
-        edit("insert", "d", insert_line=0, new_str="b"),
-        edit("undo_edit", "d"),
-    ):
-        assert await refused(answer) == "d is a folder; give the path of a file."
-    assert (await refused(edit("undo_edit", "."))).startswith(". is the workspace itself; ")
+    assert "`view_range`" in await refused(edit("view", "d", view_range=[1, 2]))
+    for path in ("d", "."):
+        await refused(edit("str_replace", path, old_str="a", new_str="b"))
+        await refused(edit("insert", path, insert_line=0, new_str="b"))
+        await refused(edit("undo_edit", path))
+        await refused(edit("create", path, file_text="x"))
+
+
+async def test_a_file_that_is_not_there_may_have_been_meant_otherwise(
+    edit: Edit, root: Path
+) -> None:
+    assert await refused(edit("view", "app.py")) == "There is no app.py in the workspace."
+    (root / "src").mkdir()
+    (root / "src/app.py").touch()
+    for path in ("app.py", "src/ap.py"):
+        assert "Did you mean src/app.py?" in await refused(edit("view", path))
+    (root / "ring").symlink_to("ring")
+    assert await refused(edit("view", "ring")) == "There is no ring in the workspace."

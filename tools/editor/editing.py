@@ -7,19 +7,11 @@ line's end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 MOST_PLACES = 1000
 """Places looked for at most."""
-
-
-class Place(NamedTuple):
-    """A part of a text, from the character `start` to the one before `end`."""
-
-    start: int
-    end: int
 
 
 class Edit(NamedTuple):
@@ -47,36 +39,34 @@ def line_end(text: str) -> str:
     return "\r\n" if windows > text.count("\n") - windows else "\n"
 
 
-def places_of(text: str, old: str) -> list[Place]:
-    """Where `old` stands, overlapping places too, `MOST_PLACES` at most.
+def places_of(text: str, old: str) -> list[tuple[int, int]]:
+    """Where `old` begins and ends, overlapping places too, `MOST_PLACES` at most.
 
     A view does not show how lines end: where `old` is not found to the letter, a line feed in it
     stands for a carriage return and a line feed too.
     """
-    found = list(islice(_matches(text, re.escape(old)), MOST_PLACES))
-    if found or "\n" not in old or "\r" in old:
+    exact = re.escape(old)
+    found = _matches(text, exact)
+    if found or "\r" in old:
         return found
-    loosely = re.escape(old).replace(re.escape("\n"), "\r?\n")
-    return list(islice(_matches(text, loosely), MOST_PLACES))
+    return _matches(text, exact.replace(re.escape("\n"), "\r?\n"))
 
 
-def _matches(text: str, pattern: str) -> Iterator[Place]:
-    sought = re.compile(pattern)
-    match = sought.search(text)
-    while match is not None:
-        yield Place(*match.span())
-        match = sought.search(text, match.start() + 1)
+def _matches(text: str, pattern: str) -> list[tuple[int, int]]:
+    overlapping = re.finditer(f"(?=({pattern}))", text)
+    return [match.span(1) for match in islice(overlapping, MOST_PLACES)]
 
 
-def replaced(text: str, place: Place, new: str) -> Edit:
+def replaced(text: str, place: tuple[int, int], new: str) -> Edit:
     """The text with a place of it replaced; line ends of `new` become those that are there."""
-    gone = text[place.start : place.end]
+    start, end = place
+    gone = text[start:end]
     if "\r" not in new:
         new = new.replace("\n", line_end(gone if "\n" in gone else text))
-    first = line_at(text, place.start)
+    first = line_at(text, start)
     # a change that ends with a line's end has not changed the line after it
     last = first + max(new.count("\n") - new.endswith("\n"), 0)
-    return Edit(text[: place.start] + new + text[place.end :], first, last)
+    return Edit(text[:start] + new + text[end:], first, last)
 
 
 def inserted(text: str, after: int, new: str) -> Edit:
@@ -88,19 +78,9 @@ def inserted(text: str, after: int, new: str) -> Edit:
     if "\r" not in new:
         new = new.replace("\n", end)
     lines = split_lines(text)
-    open_end = bool(lines) and not lines[-1].endswith("\n")
-    if open_end and after == len(lines):
+    if after == len(lines) > 0 and not lines[-1].endswith("\n"):
         lines[-1] += end
     elif not new.endswith("\n"):
         new += end
     added = len(split_lines(new))
     return Edit("".join([*lines[:after], new, *lines[after:]]), after + 1, after + added)
-
-
-def changed(before: str, after: str) -> Edit:
-    """`after`, and the lines of it that are not as they were before."""
-    old, new = split_lines(before), split_lines(after)
-    least = min(len(old), len(new))
-    head = next((i for i in range(least) if old[i] != new[i]), least)
-    tail = next((i for i in range(least - head) if old[-1 - i] != new[-1 - i]), least - head)
-    return Edit(after, head + 1, max(len(new) - tail, head + 1))

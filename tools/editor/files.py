@@ -1,17 +1,38 @@
-"""Files of the workspace, read whole and replaced whole. All of it is blocking."""
+"""Files of the workspace, read whole and replaced whole, and their bytes as text and back.
+
+Encoding, byte order mark and line ends are kept. All of it is blocking.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import codecs
+import mimetypes
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from manus.state.errors import ToolError
 from manus.state.files import write_atomically
 
 MAX_BYTES = 32 * 2**20
 """Size of the largest file that is read, in bytes."""
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_OLD = (
+    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1256", "koi8_r", "latin_1"),
+    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
+)
+"""What files that are no Unicode are written in, the commonest first."""
 
 
 def read_file(path: Path, shown: str) -> bytes:
@@ -49,25 +70,92 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
     write_atomically(path, data, mode)
 
 
-def make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; those that were made, the outermost first.
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it.
 
     Raises:
         ToolError: a file stands where a folder is needed.
         OSError: one cannot be made.
     """
-    above = (folder, *folder.parents)
-    missing = [f for f in above if not f.exists()]
-    if not (lowest := above[len(missing)]).is_dir():
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
         raise ToolError(
-            f"{lowest.name} is a file, so nothing can lie below it; choose another path."
+            f"{folder.name} cannot be a folder: a file stands in its way; choose another path."
+        ) from None
+
+
+def image_type(data: bytes) -> str | None:
+    """The media type of a picture that models can be shown: png, jpeg, gif or webp; else None."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGES if data.startswith(start)), None)
+
+
+class TextFile(NamedTuple):
+    """The text of a file, and how its bytes are made of it."""
+
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    """The byte order mark it begins with, if it has one."""
+
+    def encoded(self, text: str) -> bytes:
+        """Another text in the same form.
+
+        Raises:
+            UnicodeEncodeError: the encoding has no place for one of its characters.
+        """
+        return self.mark + text.encode(self.encoding)
+
+    def form(self) -> str:
+        """The encoding in words; empty for plain UTF-8."""
+        if self.mark:
+            return f"{self.encoding.upper()} with a byte order mark"
+        return "" if self.encoding == "utf-8" else self.encoding
+
+
+def as_text(shown: str, data: bytes) -> TextFile:
+    """The text of a file.
+
+    Raises:
+        ToolError: it is binary; says what it is and how large.
+    """
+    mime = image_type(data)
+    # a PDF may look like text at its beginning
+    file = None if mime or data.startswith(b"%PDF-") else _decoded(data)
+    if file is None:
+        kind = mime or mimetypes.guess_type(shown)[0] or "unknown type"
+        raise ToolError(
+            f"{shown} is a binary file ({kind}, {len(data):,} bytes), "
+            "which cannot be shown or edited as text; use a program that knows its format."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    return list(reversed(missing))
+    return file
 
 
-def remove_folders(folders: list[Path]) -> None:
-    """Remove folders that are empty, the innermost first; one that is in use stays."""
-    for folder in reversed(folders):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+def _decoded(data: bytes) -> TextFile | None:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _exactly(data, encoding, mark)
+    if b"\0" in data:
+        return None
+    return _exactly(data, "utf-8") or _guessed(data)
+
+
+def _guessed(data: bytes) -> TextFile | None:
+    from charset_normalizer import from_bytes  # most files need none
+
+    best = from_bytes(data, cp_isolation=list(_OLD)).best()
+    if best is None:
+        return None
+    # several may read the same text from it; the first of ours has the commonest letters
+    return _exactly(data, min(best.could_be_from_charset, key=_OLD.index))
+
+
+def _exactly(data: bytes, encoding: str, mark: bytes = b"") -> TextFile | None:
+    """The text, if it leads back to the same bytes."""
+    try:
+        file = TextFile(data.removeprefix(mark).decode(encoding), encoding, mark)
+        return file if "\0" not in file.text and file.encoded(file.text) == data else None
+    except UnicodeError:
+        return None

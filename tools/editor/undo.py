@@ -32,8 +32,6 @@ class Record(NamedTuple):
     after: str | None
     """The `digest` of what was written."""
     mode: int | None = None
-    folders: tuple[str, ...] = ()
-    """Folders that were made for it, relative to the workspace, the outermost first."""
 
 
 class UndoStore:
@@ -50,36 +48,31 @@ class UndoStore:
         Raises:
             OSError: it cannot be written.
         """
-        known = self._newest(path)
+        known = self._newest_first(path)
         for file in known[KEEP - 1 :]:
             file.unlink(missing_ok=True)
         number = int(known[0].stem) + 1 if known else 1
         kept = self._of(path) / f"{number:06}.undo"
         make_private_folder(kept.parent)
-        head = record._replace(before=None)._asdict() | {"existed": record.before is not None}
+        head = [record.command, record.before is not None, record.after, record.mode]
         write_atomically(kept, json.dumps(head).encode() + b"\n" + (record.before or b""), 0o600)
         return kept
 
     def last(self, path: str) -> Record | None:
-        """The newest record of a file that is there and whole."""
-        for file in self._newest(path):
-            try:
-                head, _, before = file.read_bytes().partition(b"\n")
-                about = json.loads(head)
-                held = before if about.pop("existed") else None
-                return Record(**{**about, "before": held, "folders": tuple(about["folders"])})
-            except (ValueError, LookupError, TypeError, AttributeError):
-                file.unlink(missing_ok=True)  # damaged from outside: of no use to anybody
+        """The newest record of a file."""
+        for file in self._newest_first(path):
+            head, _, before = file.read_bytes().partition(b"\n")
+            command, existed, after, mode = json.loads(head)
+            return Record(command, before if existed else None, after, mode)
         return None
 
     def drop(self, path: str) -> None:
         """Forget the newest record of a file."""
-        for file in self._newest(path)[:1]:
+        for file in self._newest_first(path)[:1]:
             file.unlink(missing_ok=True)
 
     def _of(self, path: str) -> Path:
         return self._folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
-    def _newest(self, path: str) -> list[Path]:
-        files = (file for file in self._of(path).glob("*.undo") if file.stem.isdecimal())
-        return sorted(files, reverse=True)
+    def _newest_first(self, path: str) -> list[Path]:
+        return sorted(self._of(path).glob("[0-9]*.undo"), reverse=True)

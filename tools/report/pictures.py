@@ -9,8 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from manus.state.errors import ToolError
-from manus.tools.editor.file_view import image_type
-from manus.tools.editor.files import read_file
+from manus.tools.editor.files import image_type, read_file
 from manus.tools.workspace import Workspace
 
 MOST = 40 * 2**20

@@ -1,0 +1,479 @@
+"""The editor's changes: `create`, `str_replace`, `insert`, `undo_edit`, on real files."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blockbuster import blockbuster_ctx
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from manus.state.agent import ToolTask
+from manus.tools.call import call_tool
+from manus.tools.catalog import Catalog
+from manus.tools.journal import Journal
+from manus.tools.locks import Resource
+from manus.tools.session import Session
+from manus.tools.str_replace_editor import StrReplaceEditor
+from manus.tools.workspace import Workspace
+from tests.helpers.edits import Edit, done, editor_of, names_in, refused
+
+
+@pytest.fixture
+def edit(session: Session) -> Edit:
+    return editor_of(session)
+
+
+@pytest.fixture
+def root(session: Session) -> Path:
+    return session.workspace.root
+
+
+async def test_create_writes_the_text_to_the_letter_and_makes_folders(
+    edit: Edit, root: Path
+) -> None:
+    text = "\ttab\r\nünï 😀\n\n  no end"
+    assert "(4 lines)" in await done(edit("create", "a/b/c.txt", file_text=text))
+    assert (root / "a/b/c.txt").read_bytes() == text.encode()
+    assert "(0 lines)" in await done(edit("create", "empty", file_text=""))
+    (root / "plain").touch()
+    assert (root / "empty").stat().st_mode == (root / "plain").stat().st_mode
+
+
+async def test_create_over_a_file_says_so_and_keeps_its_mode(edit: Edit, root: Path) -> None:
+    (root / "run.sh").write_text("old\n")
+    (root / "run.sh").chmod(0o750)
+    assert "had 4 bytes" in await done(edit("create", "run.sh", file_text="new\n"))
+    assert (root / "run.sh").read_text() == "new\n"
+    assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+async def test_text_that_no_text_file_can_hold_is_refused(
+    edit: Edit, root: Path, text: str
+) -> None:
+    await refused(edit("create", "x", file_text=text))
+    assert not (root / "x").exists()
+
+
+async def test_replace_changes_the_place_and_shows_it(edit: Edit, root: Path) -> None:
+    (root / "f.py").write_text("".join(f"{n}\n" for n in range(1, 21)))
+    said = await done(edit("str_replace", "f.py", old_str="10\n11\n", new_str="ten\n"))
+    assert said.split("\n")[1:] == [
+        *(f"{n:6}\t{n}" for n in range(6, 10)),
+        "    10\tten",
+        *(f"{n:6}\t{n + 1}" for n in range(11, 15)),
+    ]
+    await done(edit("str_replace", "f.py", old_str="ten\n"))
+    expected = [str(n) for n in range(1, 21) if n not in (10, 11)]
+    assert (root / "f.py").read_text().split() == expected
+
+
+RUSSIAN = "Привет, мир. Это файл с текстом на русском языке.\n"
+CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (b"all:\n\tcc  -o x\n", "\tcc", "\tgcc", b"all:\n\tgcc  -o x\n"),
+        (b"a\r\nb\r\nc", "b", "x\ny", b"a\r\nx\r\ny\r\nc"),
+        (b"a\r\nb\r\nc", "a\nb", "x\ny", b"x\r\ny\r\nc"),
+        (b"a\r\nb\r\nc", "a\r\nb", "x\ny", b"x\r\ny\r\nc"),
+        (b"a\nb\r\nc\n", "a\nb", "x\ny", b"x\ny\r\nc\n"),
+        (b"a\nb\r\nc\n", "b\nc", "x\ny", b"a\nx\r\ny\n"),
+        (b"a\nb\n", "a", "x\r\ny", b"x\r\ny\nb\n"),
+        (b"a\rb\n", "a", "x", b"x\rb\n"),
+        (b"a\nb", "b", "c", b"a\nc"),
+        (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
+        (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
+        (RUSSIAN.encode("cp1251"), "мир", "дом", RUSSIAN.replace("мир", "дом").encode("cp1251")),
+        (CHINESE.encode("gb18030"), "世", "大", CHINESE.replace("世", "大").encode("gb18030")),
+        ("\ufeffa\r\n".encode("utf-16-le"), "a", "\xe9→", "\ufeff\xe9→\r\n".encode("utf-16-le")),
+        (b"a\x0cb\x1cc\xc2\x85d\xe2\x80\xa8e\n", "b", "x", b"a\x0cx\x1cc\xc2\x85d\xe2\x80\xa8e\n"),
+    ],
+)
+async def test_blanks_line_ends_encoding_and_marks_are_kept(
+    edit: Edit, root: Path, before: bytes, old: str, new: str, after: bytes
+) -> None:
+    (root / "f").write_bytes(before)
+    await done(edit("str_replace", "f", old_str=old, new_str=new))
+    assert (root / "f").read_bytes() == after
+    await done(edit("undo_edit", "f"))
+    assert (root / "f").read_bytes() == before
+
+
+async def test_what_an_old_encoding_cannot_hold_is_refused(edit: Edit, root: Path) -> None:
+    (root / "f").write_bytes(b"caf\xe9\n")
+    said = await refused(edit("str_replace", "f", old_str="caf", new_str="→"))
+    assert "cp1252" in said
+    assert "U+2192" in said
+    assert (root / "f").read_bytes() == b"caf\xe9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "said"),
+    [
+        ("x\ny x\n\nx\n", "x", "3 times in f, on lines 1, 2, 4."),
+        ("aaa", "aa", "2 times in f, on lines 1."),
+        ("x\n" * 100_000, "x\n", "at least 1000 times in f, on lines 1, 2, 3,"),
+    ],
+)
+async def test_several_places_are_named_by_their_lines(
+    edit: Edit, root: Path, text: str, old: str, said: str
+) -> None:
+    (root / "f").write_text(text)
+    answer = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+    assert said in answer
+    assert len(answer) < 300
+    assert (root / "f").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "where", "difference"),
+    [
+        ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
+        ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
+        ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
+        ("x\nend", "end\n", [2], "where the file ends"),
+        ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
+        ("x\nHello\n", "hello", [2], "'Hello'"),
+        ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
+        (
+            "def total(items):\n    return sum(items)\n",
+            "def total(item):\n    return sum(item)",
+            [1, 2],
+            "'def total(item):'",
+        ),
+        ("one\ntwo\nthree hundred\n", "three hundred\nfour\nfive", [3], "where the file ends"),
+        ("a\r\nb  b\r\n", "a\nb b", [1, 2], "'b  b'"),
+    ],
+)
+async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
+    edit: Edit, root: Path, text: str, old: str, where: list[int], difference: str
+) -> None:
+    (root / "f").write_text(text, newline="")
+    said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+    lines = text.splitlines()
+    place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
+    assert f"\n{place}\n" in said
+    assert difference in said.partition(place)[2]
+    assert (root / "f").read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize("old", ["quite another thing", "\n \n\n\n", "é" * 10_000])
+async def test_what_is_like_nothing_is_said_to_be_so(edit: Edit, root: Path, old: str) -> None:
+    (root / "f").write_text("first\nsecond\n")
+    said = await refused(edit("str_replace", "f", old_str=old, new_str=""))
+    assert "nor anything like it" in said
+
+
+async def test_the_nearest_place_of_a_long_file_is_found(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("".join(f"value_{n} = compute({n}, base)\n" for n in range(3_000)))
+    said = await refused(edit("str_replace", "f", old_str="value_2777 = compute(2777, bass)"))
+    assert "  2778\tvalue_2777 = compute(2777, base)\n" in said
+
+
+@pytest.mark.parametrize("old", ["a", ""])
+async def test_a_replacement_that_changes_nothing_is_refused(
+    edit: Edit, root: Path, old: str
+) -> None:
+    (root / "f").write_text("a\n")
+    await refused(edit("str_replace", "f", old_str=old, new_str="a"))
+    assert (root / "f").read_text() == "a\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "new", "after"),
+    [
+        (b"a\nb\n", 0, "x", b"x\na\nb\n"),
+        (b"a\nb\n", 1, "x\n", b"a\nx\nb\n"),
+        (b"a\nb\n", 2, "x\ny", b"a\nb\nx\ny\n"),
+        (b"a\nb", 1, "x", b"a\nx\nb"),
+        (b"a\nb", 2, "x", b"a\nb\nx"),
+        (b"a\nb", 2, "x\n", b"a\nb\nx\n"),
+        (b"a\r\nb\r\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\r\n"),
+        (b"a\r\nb", 2, "x", b"a\r\nb\r\nx"),
+        (b"", 0, "x", b"x\n"),
+        (b"a\n", 1, "", b"a\n\n"),
+        (b"\xef\xbb\xbfa\n", 0, "x", b"\xef\xbb\xbfx\na\n"),
+    ],
+)
+async def test_insert_puts_whole_lines_in_after_a_line(
+    edit: Edit, root: Path, before: bytes, line: int, new: str, after: bytes
+) -> None:
+    (root / "f").write_bytes(before)
+    await done(edit("insert", "f", insert_line=line, new_str=new))
+    assert (root / "f").read_bytes() == after
+
+
+@pytest.mark.parametrize("line", [-1, 3, 10**12])
+async def test_insert_after_a_line_that_is_not_there_is_refused(
+    edit: Edit, root: Path, line: int
+) -> None:
+    (root / "f").write_text("a\nb\n")
+    assert "f has 2 lines" in await refused(edit("insert", "f", insert_line=line, new_str="x"))
+
+
+async def test_nothing_lies_below_a_file(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a\n")
+    for path in ("f/g", "f/g/h"):
+        assert "a file stands in its way" in await refused(edit("create", path, file_text="x"))
+    assert (root / "f").read_text() == "a\n"
+    assert names_in(root) == [".manus", "f"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../out", "/etc/passwd", "out/f", "a\0b", "", "\ud800", ".manus/x", "x" * 300, "new/"],
+)
+async def test_nothing_is_written_where_nothing_may_be(
+    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, path: str
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (root / "out").symlink_to(elsewhere)
+    await refused(edit("create", path, file_text="x"))
+    await refused(edit("undo_edit", path))
+    assert list(elsewhere.iterdir()) == []
+    assert names_in(root) == [".manus", "out"]
+
+
+async def test_a_path_is_never_a_command(edit: Edit, root: Path) -> None:
+    name = "$(touch pwned); `touch pwned` && 'x' \"y\" *\n"
+    await done(edit("create", name, file_text="x\n"))
+    assert "x" in await done(edit("view", name))
+    assert names_in(root) == sorted([".manus", name])
+
+
+async def test_a_link_stays_a_link_and_a_second_name_outside_sees_no_change(
+    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "file"
+    outside.write_text("a\n")
+    (root / "real").hardlink_to(outside)
+    (root / "link").symlink_to("real")
+    await done(edit("str_replace", "link", old_str="a", new_str="b"))
+    assert (root / "link").is_symlink()
+    assert (root / "real").read_text() == "b\n"
+    assert outside.read_text() == "a\n"
+
+
+async def test_a_write_that_finds_no_room_leaves_all_as_it_was(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a\n")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limit[1]))
+    try:
+        assert "File too large" in await refused(edit("create", "f", file_text="x" * 2**21))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert names_in(root) == [".manus", "f"]
+    assert (root / "f").read_text() == "a\n"
+    await refused(edit("undo_edit", "f"))
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "said"),
+    [
+        ("create", {}, "`create` needs `file_text`"),
+        ("str_replace", {}, "`str_replace` needs `old_str`"),
+        ("insert", {"new_str": "x"}, "`insert` needs `insert_line`"),
+        ("insert", {"insert_line": 1}, "`insert` needs `new_str`"),
+        ("view", {"old_str": "x"}, "`view` does not take `old_str`"),
+        ("undo_edit", {"view_range": [1, 2]}, "does not take `view_range`"),
+        ("create", {"file_text": "x", "new_str": "y"}, "does not take `new_str`"),
+        ("delete", {}, '"undo_edit", not the text "delete"'),
+    ],
+)
+async def test_what_a_command_lacks_or_does_not_take_is_said(
+    edit: Edit, root: Path, command: str, given: dict[str, Any], said: str
+) -> None:
+    (root / "f").write_text("a\n")
+    assert said in await refused(edit(command, "f", **given))
+    assert (root / "f").read_text() == "a\n"
+
+
+async def test_arguments_that_say_nothing_do_not_count(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a\n")
+    empty: dict[str, Any] = {"file_text": "", "old_str": None, "new_str": "", "insert_line": 0}
+    assert await done(edit("view", "f", **empty, view_range=None)) == "f (1 line):\n     1\ta"
+
+
+async def test_undo_survives_a_resume_and_knows_the_file_by_any_name(
+    edit: Edit, root: Path
+) -> None:
+    (root / "f").write_text("a")
+    (root / "link").symlink_to("f")
+    await done(edit("str_replace", "f", old_str="a", new_str="b"))
+    again = editor_of(Session(Workspace(root)))
+    await done(again("undo_edit", f"{root}/./link"))
+    assert (root / "f").read_text() == "a"
+    assert (root / "link").is_symlink()
+
+
+async def test_undo_does_not_lose_what_something_else_has_changed(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a")
+    await done(edit("str_replace", "f", old_str="a", new_str="b"))
+    (root / "f").write_text("from elsewhere")
+    await refused(edit("undo_edit", "f"))
+    assert (root / "f").read_text() == "from elsewhere"
+    (root / "f").write_text("b")
+    await done(edit("undo_edit", "f"))
+    assert (root / "f").read_text() == "a"
+
+
+async def test_undo_brings_back_a_file_that_was_removed(edit: Edit, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(bytes(range(256)))
+    (root / "d/f").chmod(0o755)
+    await done(edit("create", "d/f", file_text="text"))
+    (root / "d/f").unlink()
+    (root / "d").rmdir()
+    await done(edit("undo_edit", "d/f"))
+    assert (root / "d/f").read_bytes() == bytes(range(256))
+    assert stat.S_IMODE((root / "d/f").stat().st_mode) == 0o755
+
+
+async def test_an_edit_that_did_not_come_about_is_not_undone(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a")
+    await done(edit("str_replace", "f", old_str="a", new_str="b"))
+    await done(edit("str_replace", "f", old_str="b", new_str="c"))
+    (root / "f").write_text("b")  # as if the process had died between the record and the file
+    await done(edit("undo_edit", "f"))
+    assert (root / "f").read_text() == "a"
+
+
+async def test_the_last_twenty_edits_of_a_file_can_be_undone(edit: Edit, root: Path) -> None:
+    for number in range(23):
+        await done(edit("create", "f", file_text=str(number)))
+    for _ in range(20):
+        await done(edit("undo_edit", "f"))
+    assert (root / "f").read_text() == "2"
+    await refused(edit("undo_edit", "f"))
+
+
+_TEXT = st.text("ab\n", max_size=6)
+_STEPS = st.lists(
+    st.one_of(
+        st.fixed_dictionaries({"command": st.just("create"), "file_text": _TEXT}),
+        st.fixed_dictionaries(
+            {"command": st.just("insert"), "insert_line": st.just(0), "new_str": _TEXT}
+        ),
+        st.fixed_dictionaries(
+            {"command": st.just("str_replace"), "old_str": st.just("a"), "new_str": _TEXT}
+        ),
+    ),
+    max_size=6,
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps=_STEPS, start=st.none() | st.binary(max_size=8))
+def test_as_many_undos_as_edits_lead_back(
+    tmp_path: Path, steps: list[dict[str, Any]], start: bytes | None
+) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    file = tmp_path / "f"
+    file.unlink(missing_ok=True)
+    if start is not None:
+        file.write_bytes(start)
+
+    async def walk() -> None:
+        edit = editor_of(Session(workspace))
+        states = [file.read_bytes() if file.exists() else None]
+        for step in steps:
+            if not (await edit(path="f", **step)).is_error:
+                states.append(file.read_bytes())
+        while len(states) > 1:
+            states.pop()
+            await done(edit("undo_edit", "f"))
+            assert (file.read_bytes() if file.exists() else None) == states[-1]
+        await refused(edit("undo_edit", "f"))
+
+    asyncio.run(walk())
+
+
+async def test_edits_of_one_file_by_two_names_lose_nothing(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("".join(f"<{n}>\n" for n in range(20)))
+    (root / "link").symlink_to("f")
+    answers = [
+        edit("str_replace", ("f", "link")[n % 2], old_str=f"<{n}>", new_str=f"[{n}]")
+        for n in range(20)
+    ]
+    assert not any(answer.is_error for answer in await asyncio.gather(*answers))
+    assert (root / "f").read_text() == "".join(f"[{n}]\n" for n in range(20))
+
+
+_EDITS_OF_ONE = """
+import asyncio, sys
+from pathlib import Path
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
+from tests.helpers.edits import done, editor_of
+
+async def main(root, name):
+    edit = editor_of(Session(Workspace(root)))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for n in range(40):
+        await done(edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]"))
+
+asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+"""
+
+
+async def test_two_processes_that_edit_one_file_lose_nothing(session: Session, root: Path) -> None:
+    (root / "f").write_text("".join(f"<{name} {n}>\n" for n in range(40) for name in "ab"))
+    pipe = asyncio.subprocess.PIPE
+    both = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _EDITS_OF_ONE, str(root), name, stdin=pipe, stdout=pipe
+        )
+        for name in "ab"
+    ]
+    for one in both:
+        assert one.stdout is not None
+        assert await one.stdout.readline() == b"ready\n"
+    await asyncio.gather(*(one.communicate(b"go\n") for one in both))
+    assert [one.returncode for one in both] == [0, 0]
+    expected = "".join(f"[{name} {n}]\n" for n in range(40) for name in "ab")
+    assert (root / "f").read_text() == expected
+
+
+def test_the_resources_of_a_call(session: Session) -> None:
+    tool = StrReplaceEditor(session=session)
+    for path in ("d/f", "./d//f", f"{session.workspace.root}/d/f"):
+        view, create = ({"command": c, "path": path} for c in ("view", "create"))
+        assert tool.resources(view) == frozenset({Resource("workspace/d/f", write=False)})
+        assert tool.resources(create) == frozenset({Resource("workspace/d/f", write=True)})
+        assert tool.read_only(view)
+        assert not tool.read_only(create)
+
+
+async def test_nothing_blocks_the_event_loop(session: Session, root: Path) -> None:
+    session.journal = Journal(root / ".manus/journal.jsonl")
+    session.journal.open()
+    catalog = Catalog([StrReplaceEditor(session=session)])
+    calls: list[dict[str, Any]] = [
+        {"command": "create", "path": "d/f", "file_text": "line\n" * 10_000},
+        {"command": "view", "path": "d/f"},
+        {"command": "view", "path": "."},
+        {"command": "insert", "path": "d/f", "insert_line": 1, "new_str": "x"},
+        {"command": "str_replace", "path": "d/f", "old_str": "x", "new_str": "y"},
+        {"command": "undo_edit", "path": "d/f"},
+    ]
+    with blockbuster_ctx():
+        for number, args in enumerate(calls):
+            task = ToolTask(index=0, id="c", name="str_replace_editor", args=args)
+            outcome = await call_tool(
+                task, session=session, catalog=catalog, key=str(number), max_observe=500
+            )
+            assert outcome.message.status == "success", outcome.message.text

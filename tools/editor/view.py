@@ -1,0 +1,172 @@
+"""What the model is shown: a file's numbered lines, a picture, a folder. All of it is blocking."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from manus.state.errors import ToolError
+from manus.tools.editor.editing import line_end, split_lines
+from manus.tools.editor.files import TextFile
+from manus.tools.result import Image, Observation
+
+MAX_IMAGE = 5 * 2**20
+"""Size of the largest picture that is shown, in bytes."""
+_WIDE = 1_000
+"""Characters shown of a line that is not alone."""
+_AROUND = 4
+"""Lines shown before and after a change."""
+_EACH = 100
+"""Entries shown of one folder."""
+_SEARCHED = 5_000
+"""Files looked at in search of a name."""
+
+
+def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[str, int]:
+    """The lines `first` to `last` (from 1), numbered, and the last of them that found room.
+
+    They are whole ones but for very long ones, at most about `room` characters.
+    """
+    wide = max(room - 80, 80) if first == last else min(_WIDE, max(room // 4, 80))
+    shown: list[str] = []
+    for number in range(first, last + 1):
+        line = lines[number - 1].removesuffix("\n").removesuffix("\r")
+        piece = f"{number:6}\t{line[:wide]}"
+        if len(line) > wide:
+            piece += f" [… {len(line) - wide:,} more characters of this line]"
+        room -= len(piece) + 1
+        if shown and room < 0:
+            return "\n".join(shown), number - 1
+        shown.append(piece)
+    return "\n".join(shown), last
+
+
+def around(text: str, first: int, last: int, room: int) -> str:
+    """The lines of a change and a few on either side, numbered."""
+    lines = split_lines(text)
+    begin, end = max(first - _AROUND, 1), min(last + _AROUND, len(lines))
+    shown, reached = numbered(lines, begin, end, room)
+    return shown if reached == end else f"{shown}\n[lines {reached + 1} to {end} are not shown]"
+
+
+def text_view(shown: str, file: TextFile, wanted: list[int] | None, room: int) -> str:
+    """The lines of a file, or those from the first to the last wanted, as many as find room.
+
+    Raises:
+        ToolError: the wanted lines are not in the file.
+    """
+    lines = split_lines(file.text)
+    if not lines:
+        return f"{shown} is empty."
+    first, last = _range(wanted, len(lines), shown)
+    part, reached = numbered(lines, first, last, room)
+    answer = [_title(shown, file, first, last, len(lines)), part]
+    if reached < last:
+        following = min(reached * 2 - first + 1, last)
+        answer.append(
+            f"[lines {reached + 1} to {last} are not shown; see more with view_range "
+            f"[{reached + 1}, {following}]]"
+        )
+    return "\n".join(answer)
+
+
+def _range(wanted: list[int] | None, count: int, shown: str) -> tuple[int, int]:
+    if wanted is None:
+        return 1, count
+    if len(wanted) != 2:
+        raise ToolError(
+            "`view_range` must be two line numbers, the first and the last to show, such as "
+            "[1, 50], or [50, -1] up to the end."
+        )
+    first, last = wanted[0], count if wanted[1] == -1 else min(wanted[1], count)
+    if not 1 <= first <= count or last < first:
+        raise ToolError(
+            f"`view_range` {wanted} does not fit {shown}, which has {count:,} lines: the first "
+            f"number must be from 1 to {count}, and the second not below it (-1 is the end)."
+        )
+    return first, last
+
+
+def _title(shown: str, file: TextFile, first: int, last: int, count: int) -> str:
+    part = f"{count:,} line{'s' * (count != 1)}"
+    if (first, last) != (1, count):
+        some = f"line {first}" if first == last else f"lines {first} to {last}"
+        part = f"{some} of {count:,}"
+    facts = [part, file.form()]
+    if line_end(file.text) == "\r\n":
+        facts.append("lines end with CRLF")
+    if not file.text.endswith("\n"):
+        facts.append("no newline at the end")
+    return f"{shown} ({', '.join(fact for fact in facts if fact)}):"
+
+
+def picture(shown: str, data: bytes, mime: str) -> Observation:
+    """A picture.
+
+    Raises:
+        ToolError: it is too large.
+    """
+    if len(data) > MAX_IMAGE:
+        raise ToolError(
+            f"{shown} is a picture ({mime}) of {len(data):,} bytes and only those of up to "
+            f"{MAX_IMAGE:,} are shown; make a smaller one of it first."
+        )
+    image = Image(base64.b64encode(data).decode("ascii"), mime)
+    return Observation(f"{shown} is a picture ({mime}, {len(data):,} bytes).", (image,))
+
+
+def folder_view(folder: Path, shown: str, room: int) -> str:
+    """The entries of a folder, two levels deep, one path a line; hidden ones are left out.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    name, prefix = ("The workspace", "") if shown == "." else (shown, f"{shown}/")
+    kept = [f"{name}, 2 levels deep (hidden entries are not shown):"]
+    lines = list(_entries(folder, prefix, 2)) or ["[it has no entries]"]
+    for number, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            kept.append(f"[{len(lines) - number} more lines are not shown; view a folder below]")
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _entries(folder: Path, prefix: str, depth: int) -> Iterator[str]:
+    visible = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    for entry in visible[:_EACH]:
+        name = f"{prefix}{entry.name}"
+        if entry.is_symlink():
+            yield f"{name} -> {entry.readlink()}"
+        elif not entry.is_dir():
+            yield name
+        elif not os.access(entry, os.R_OK | os.X_OK):
+            yield f"{name}/ [cannot be read]"
+        else:
+            yield f"{name}/"
+            if depth > 1:
+                yield from _entries(entry, f"{name}/", depth - 1)
+    if len(visible) > _EACH:
+        yield f"[{len(visible) - _EACH:,} more entries in {prefix or './'}]"
+
+
+def near_names(root: Path, path: Path) -> list[str]:
+    """Files of the workspace that may have been meant by a path that is not there."""
+    wanted = str(path.relative_to(root))
+    # not itself: a link that leads nowhere
+    found = [name for name in islice(_files(root), _SEARCHED) if name != wanted]
+    same = [name for name in found if Path(name).name == path.name]
+    return same[:3] or difflib.get_close_matches(wanted, found, n=3, cutoff=0.7)
+
+
+def _files(root: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield str((Path(folder) / name).relative_to(root))
