@@ -82,23 +82,18 @@ def _variables() -> dict[str, str | None]:
 
 
 def read_context(args: RunOptions, **known: Any) -> Context:
-    """What the flags choose for a run, over what is known of it; of a budget in words."""
-    from manus.budget_option import merged
+    """What the flags choose for a run, over what is known of it."""
     from manus.state.context import Context
 
     chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
-    if args.approve_plan:
-        chosen["approve_plan"] = True
     given = {name: value for name, value in chosen.items() if value is not None}
-    if limits := merged(known.pop("budget", ""), args.budget):
-        given["budget"] = limits
+    if args.approve_plan:
+        given["approve_plan"] = True
+    budget = dict(known.get("budget", {}))
+    for limits in args.budget:
+        budget |= limits
     interactive = sys.stdin is not None and sys.stdin.isatty()
-    return Context(**{**known, **given, "interactive": interactive})
-
-
-def main_model(settings: Settings, model: str | None = None) -> ModelSettings:
-    """The endpoint of the main role, with the model that was chosen for the run."""
-    return settings.for_role("main").at(model, None)
+    return Context(**{**known, **given, "budget": budget, "interactive": interactive})
 
 
 def check_model(endpoint: ModelSettings) -> None:

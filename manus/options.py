@@ -1,18 +1,27 @@
-"""Options that commands share, and what a command line chose with them."""
+"""The options that commands share, as click knows them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from manus.budget_option import Limits, limits_option
-
 Command = TypeVar("Command", bound=Callable[..., Any])
+Limits = dict[str, float]
+"""Limits of a budget by the names of `manus.state.budget.Budget`."""
 _LONGEST_ID = 200
-LAST_PORT = 65_535
+_AMOUNT = re.compile(r"(\d[\d_]*\.?\d*|\.\d+)([a-z]*)", re.ASCII)
+_THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
+_UNITS = {
+    "tokens": _THOUSANDS,
+    "cost": {"": 1},
+    "seconds": {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600},
+    "model_calls": _THOUSANDS,
+    "tool_calls": _THOUSANDS,
+}
 
 
 @dataclass(slots=True)
@@ -43,8 +52,41 @@ def thread_id(text: str) -> str:
     return text
 
 
+def limits(text: str) -> Limits:
+    """Limits as in `tokens=200k,cost=0.50,seconds=10m`.
+
+    Raises:
+        BadParameter: it names none, or one that does not fit.
+    """
+    found = dict(_limit(part.strip().lower()) for part in text.split(",") if part.strip())
+    if not found:
+        raise click.BadParameter("it names no limit; write it as tokens=200k")
+    return found
+
+
+def _limit(part: str) -> tuple[str, float]:
+    from pydantic import ValidationError
+
+    from manus.state.budget import Budget
+
+    name, _, value = (word.strip() for word in part.partition("="))
+    kind = name.replace("-", "_")
+    if kind not in _UNITS:
+        raise click.BadParameter(f"there is no limit {part!r}; known are {', '.join(_UNITS)}")
+    amount = _AMOUNT.fullmatch(value)
+    if amount is None or amount[2] not in _UNITS[kind]:
+        raise click.BadParameter(f"{kind} has no amount {value!r}; write it as {kind}=100")
+    limit = round(float(amount[1].replace("_", "")) * _UNITS[kind][amount[2]], 9)
+    try:
+        Budget.model_validate({kind: limit})
+    except ValidationError as error:
+        said = error.errors()[0]["msg"]
+        raise click.BadParameter(f"{part!r} does not fit: {said}") from None
+    return kind, limit
+
+
 COUNT = click.IntRange(min=1)
-PORT = click.IntRange(0, LAST_PORT)
+PORT = click.IntRange(0, 65_535)
 
 thread_argument = click.argument("thread", metavar="THREAD", type=thread_id)
 workspace_option = click.option(
@@ -61,7 +103,7 @@ _OF_RUN = (
     click.option(
         "--budget",
         metavar="LIMITS",
-        type=limits_option,
+        type=limits,
         multiple=True,
         help="Limits: tokens=200k,cost=0.50 (also seconds, model_calls, tool_calls).",
     ),

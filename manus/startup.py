@@ -31,9 +31,9 @@ def load() -> None:
         defer("openai.types", "openai.types.responses", "openai.types.graders")
         import langsmith.run_trees  # noqa: F401
 
-        import manus.conduct
         import manus.graph.agent
         import manus.models.openai_chat
+        import manus.run
         import manus.sqlite  # noqa: F401
 
 

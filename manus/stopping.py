@@ -1,4 +1,4 @@
-"""Ctrl-C and its kind: the first stops the run cleanly, the second ends the process at once."""
+"""Ctrl-C and what else asks the program to end: once stops the run cleanly, twice at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -19,13 +18,8 @@ class Stopping:
         self._announce = announce
         self._task: asyncio.Task[Any] | None = None
         self._handled: list[signal.Signals] = []
-        self.signal: signal.Signals | None = None
-        """The signal that stopped the run, or None."""
-
-    @property
-    def exit_code(self) -> int | None:
+        self.exit_code: int | None = None
         """128 and the signal's number, as a shell tells it; None if there was none."""
-        return None if self.signal is None else 128 + self.signal
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
@@ -36,32 +30,24 @@ class Stopping:
             loop.add_signal_handler(number, self._on, number)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         loop = asyncio.get_running_loop()
         for number in self._handled:
             loop.remove_signal_handler(number)
 
     def _on(self, number: signal.Signals) -> None:
-        if self.signal is not None:
+        if self.exit_code is not None:
             end_at_once(128 + number)
-        self.signal = number
+        self.exit_code = 128 + number
         self._announce()
         if self._task is not None:
             self._task.cancel()
 
     def swallow(self) -> bool:
         """Whether a cancellation came from a signal; then the task goes on, to report it."""
-        if self.signal is None:
-            return False
-        task = asyncio.current_task()
-        if task is not None:
-            task.uncancel()
-        return True
+        if self.exit_code is not None and self._task is not None:
+            self._task.uncancel()
+        return self.exit_code is not None
 
 
 def end_at_once(code: int) -> NoReturn:

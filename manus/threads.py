@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,8 @@ class Thread:
     kind: str
     profile: str | None
     workspace: str | None
-    model: str | None
-    """Only what was chosen by a flag; else the settings count."""
-    max_steps: int | None
-    """As for `model`."""
-    approve_plan: bool
-    budget: str
-    """As for `model`, in the words of the option; empty where none was given."""
+    chosen: dict[str, Any]
+    """Fields of the context that flags chose; for all others the settings count."""
     request: str
     steps: int
     status: str
@@ -92,17 +88,13 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
     values = found.checkpoint["channel_values"]
     metadata: dict[str, Any] = dict(found.metadata)
     run: dict[str, Any] = values.get("run") or {}
-    ours = "graph" in metadata
-    source = metadata if ours else run
+    source = metadata if "graph" in metadata else run
     return Thread(
         thread_id=thread_id,
         kind=metadata.get("graph") or ("flow" if "executors" in run else "agent"),
         profile=source.get("profile"),
         workspace=source.get("workspace"),
-        model=metadata.get("model"),
-        max_steps=source.get("max_steps"),
-        approve_plan=bool(metadata.get("approve_plan")),
-        budget=str(metadata.get("budget", "")),
+        chosen=json.loads(metadata.get("chosen", "{}")),
         request=str(metadata.get("request", "")),
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
         status=_status(found, values),

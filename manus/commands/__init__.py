@@ -11,8 +11,7 @@ from manus.commands.import_config import import_config
 from manus.commands.mcp import mcp
 from manus.commands.profiles import profiles
 from manus.commands.report import report
-from manus.commands.resume import resume
-from manus.commands.run import flow, run
+from manus.commands.run import flow, resume, run
 from manus.commands.show import show
 from manus.commands.threads import threads
 from manus.commands.trust import trust

@@ -43,7 +43,7 @@ _MODULES = (
     "manus.tools.str_replace_editor",
     "manus.tools.web_search",
     "manus.cli",
-    "manus.conduct",
+    "manus.run",
     "manus.run_report.page",
     "manus.sqlite",
     "manus.threads",

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from manus.budget_option import in_words
+from langgraph.types import Command
+
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
+from manus.graph.reopen import reopen
 from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
@@ -58,18 +60,20 @@ class Job:
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     """When this process took it up: where that changes within a run, it was resumed."""
 
+    @property
+    def workspace(self) -> str:
+        """Where it is worked on."""
+        return str(self.context.workspace)
+
     def config(self) -> Any:
         """The configuration of the run.
 
         Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even
-        if it died before its first node was done.
+        if it died before its first node was done. LangGraph keeps plain values of it only.
         """
-        chosen = {
-            "model": self.context.model,
-            "max_steps": self.context.max_steps,
-            "approve_plan": self.context.approve_plan or None,
-            "budget": in_words(self.context.budget.model_dump(exclude_none=True)) or None,
-        }
+        chosen = self.context.model_dump_json(
+            include={"model", "max_steps", "approve_plan", "budget"}, exclude_defaults=True
+        )
         return {
             "configurable": {"thread_id": self.thread_id, HELD: True},
             "metadata": {
@@ -78,7 +82,7 @@ class Job:
                 "workspace": self.context.workspace,
                 "request": self.request[:REQUEST_SHOWN],
                 "started": self.started,
-                **{name: value for name, value in chosen.items() if value is not None},
+                "chosen": chosen,
             },
         }
 
@@ -113,7 +117,7 @@ Prepare = Callable[[Store], Awaitable[Job | Nothing]]
 """Finds out what is to be done, once the store is open and the thread is ours."""
 
 
-class Conductor:
+class Run:
     """Works on one thread for one call of the program."""
 
     def __init__(self, args: RunOptions, settings: Settings, thread_id: str) -> None:
@@ -140,34 +144,22 @@ class Conductor:
                     self._report_failure(str(error))
                     raise ReportedError(str(error)) from error
                 raise
-            self._progress.end(outcome.output)
-            log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
-            if self._args.json:
-                print_json(outcome.as_json())
-            else:
-                self._set_off()
-                if outcome.output.strip():
-                    print_answer(outcome.output)
-                    self._set_off()
-            steps = max(len(outcome.results), self._progress.steps)
-            took = summary_of(steps, outcome.usage, self._settings.currency)
-            print_summary(outcome, self._screen, took, self._workspace)
+            self._report(outcome)
             return self._stopping.exit_code or exit_code(outcome)
 
     async def _outcome(self, prepare: Prepare) -> Outcome:
         async with open_store(self._settings) as store, store.hold(self._thread_id):
             found = await prepare(store)
+            self._workspace = found.workspace
             if isinstance(found, Nothing):
-                self._workspace = found.workspace
                 return found.outcome
-            self._workspace = str(found.context.workspace)
             self._screen.paragraph(f"Working in {self._workspace}", "dim")
             try:
-                return await self._conduct(found)
+                return await self._stream_all(found)
             finally:
                 await found.graph.close_waiting()  # this process will not go on with it
 
-    async def _conduct(self, job: Job) -> Outcome:
+    async def _stream_all(self, job: Job) -> Outcome:
         """Stream the run, and stream on after each answer, until there is nothing more to do."""
         given, asking, outcome = job.given, job.context.interactive, job.pending
         graph, config = job.graph, job.config()
@@ -182,10 +174,8 @@ class Conductor:
                     answers, asking = await ask_all(self._screen, outcome.questions)
                     if not answers:
                         return outcome
-                    from langgraph.types import Command
-
                     given = Command(resume=answers)
-                await self._stream(graph, given, job.config(), job.context)
+                await self._stream(job, given)
                 outcome = outcome_of(await graph.aget_state(config))
                 if asking and (more := await self._with_more_steps(job, outcome)) is not None:
                     job, given, outcome = more, None, None
@@ -198,8 +188,6 @@ class Conductor:
         """The job with as many steps again, if it has used them up and the person wants it."""
         if outcome.stop_reason != "max_steps":
             return None
-        from manus.graph.reopen import reopen
-
         run = (await job.graph.aget_state(job.config())).values["run"]
         self._screen.end_live()
         if not await ask_for_more_steps(self._screen, run["max_steps"]):
@@ -208,13 +196,32 @@ class Conductor:
         await reopen(job.graph, more.config())
         return more
 
-    async def _stream(self, graph: Any, given: Any, config: Any, context: Context) -> None:
+    async def _stream(self, job: Job, given: Any) -> None:
         modes = self._progress.stream_mode
         # A flow's steps are graphs inside a graph: what happens in them is shown alike.
-        async for _, mode, data in graph.astream(
-            given, config, context=context, stream_mode=modes, subgraphs=True, durability="sync"
+        async for _, mode, data in job.graph.astream(
+            given,
+            job.config(),
+            context=job.context,
+            stream_mode=modes,
+            subgraphs=True,
+            durability="sync",
         ):
             self._progress.show(mode, data)
+
+    def _report(self, outcome: Outcome) -> None:
+        self._progress.end(outcome.output)
+        log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
+        if self._args.json:
+            print_json(outcome.as_json())
+        else:
+            self._set_off()
+            if outcome.output.strip():
+                print_answer(outcome.output)
+                self._set_off()
+        steps = max(len(outcome.results), self._progress.steps)
+        took = summary_of(steps, outcome.usage, self._settings.currency)
+        print_summary(outcome, self._screen, took, self._workspace)
 
     def _set_off(self) -> None:
         """An empty line between progress and results, where both are seen together."""
@@ -232,5 +239,4 @@ class Conductor:
         if self._args.json:
             print_json(outcome.as_json())
         self._progress.end()
-        pending = Outcome(self._thread_id, "error", None, False, said, [], usage)
-        self._screen.paragraph(how_to_go_on(pending), always=True)
+        self._screen.paragraph(how_to_go_on(outcome), always=True)
