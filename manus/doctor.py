@@ -8,9 +8,8 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +27,8 @@ from manus.tools.shell.process import scrubbed
 if TYPE_CHECKING:
     import httpx
 
-_PACKAGES = ("langgraph", "langchain-openai", "langgraph-checkpoint-sqlite")
+State = Literal["ok", "warning", "missing"]
+
 _LOW, _TOO_LOW = 1_000_000_000, 50_000_000
 """Bytes that should be, and that must be, free on a disk."""
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
@@ -45,7 +45,7 @@ class Finding:
     """What was found of one thing; `remedy` says what to do where it is not as it should be."""
 
     name: str
-    state: Literal["ok", "warning", "missing"]
+    state: State
     text: str
     remedy: str = ""
 
@@ -81,58 +81,35 @@ def _print(label: str, text: str) -> None:
 
 def examine() -> list[Finding]:
     """Look for everything."""
-    findings = [*_python(), *_packages()]
+    findings = [Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")]
     try:
         settings = read_settings()
     except ManusError as error:
         remedy = "Mend the setting; until then the rest is looked at with the defaults."
         findings.append(Finding("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks: list[Callable[[Settings], Iterator[Finding]]] = [
-        _model,
-        _threads,
-        _workspace,
-        _disk,
-        _browser,
-        _fonts,
-        _sandbox,
-        _mcp,
-        _tracing,
-    ]
-    return findings + [finding for check in checks for finding in check(settings)]
+    checks = (_model, _threads, _workspace, _disk, _browser, _fonts)
+    findings += [check(settings) for check in checks]
+    return [*findings, *_mcp(settings), _tracing()]
 
 
-def _python() -> Iterator[Finding]:
-    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
-
-
-def _packages() -> Iterator[Finding]:
-    for name in _PACKAGES:
-        try:
-            yield Finding("package", "ok", f"{name} {version(name)}")
-        except PackageNotFoundError:
-            yield Finding("package", "missing", name, "Run `make setup` in the repository.")
-
-
-def _model(settings: Settings) -> Iterator[Finding]:
+def _model(settings: Settings) -> Finding:
     endpoint = settings.for_role("main")
     try:
         check_model(endpoint)
     except SettingsError as error:
         text, _, remedy = str(error).partition(": ")
-        yield Finding("model", "missing", text, remedy[:1].upper() + remedy[1:])
-        return
+        return Finding("model", "missing", text, remedy[:1].upper() + remedy[1:])
     spec = endpoint.model or DEFAULT_MODEL
     provider, name = split_spec(spec)
     if spec.startswith(REPLAY):
-        yield Finding("model", "ok", f"plays the recording {spec.removeprefix(REPLAY)}")
-    elif provider != "openai":
-        yield Finding("model", "ok", f"{spec} (not asked: only compatible servers are)")
-    elif endpoint.api_key is None and endpoint.base_url is None:
+        return Finding("model", "ok", f"plays the recording {spec.removeprefix(REPLAY)}")
+    if provider != "openai":
+        return Finding("model", "ok", f"{spec} (not asked: only compatible servers are)")
+    if endpoint.api_key is None and endpoint.base_url is None:
         remedy = "Set OPENAI_API_KEY or MANUS_API_KEY."
-        yield Finding("model", "missing", f"{spec} has no key", remedy)
-    else:
-        yield _asked(endpoint, name)
+        return Finding("model", "missing", f"{spec} has no key", remedy)
+    return _asked(endpoint, name)
 
 
 def _asked(endpoint: ModelSettings, name: str) -> Finding:
@@ -172,7 +149,7 @@ def _names(reply: httpx.Response) -> list[str]:
         return []
 
 
-def _threads(settings: Settings) -> Iterator[Finding]:
+def _threads(settings: Settings) -> Finding:
     from manus.checkpoint import default_file, open_store
 
     async def open_it() -> str:
@@ -184,12 +161,11 @@ def _threads(settings: Settings) -> Iterator[Finding]:
     try:
         if "://" not in str(settings.checkpoint) and not file.exists():
             _check_writable(file.parent)
-            yield Finding("threads", "ok", f"kept in {file} (made by the first run)")
-        else:
-            yield Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
+            return Finding("threads", "ok", f"kept in {file} (made by the first run)")
+        return Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
     except ManusError as error:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
-        yield Finding("threads", "missing", str(error), remedy)
+        return Finding("threads", "missing", str(error), remedy)
 
 
 def _check_writable(place: Path) -> None:
@@ -198,44 +174,42 @@ def _check_writable(place: Path) -> None:
         raise SettingsError(f"{place} cannot be written to")
 
 
-def _workspace(settings: Settings) -> Iterator[Finding]:
+def _nearest(place: Path) -> Path:
+    """The place itself, or the nearest folder above it that is there."""
+    return next(p for p in (place, *place.parents) if p.exists())
+
+
+def _workspace(settings: Settings) -> Finding:
     place = _workspace_place(settings)
     try:
         _check_writable(place)
     except SettingsError as error:
         remedy = "Choose another with --workspace or MANUS_WORKSPACE."
-        yield Finding("workspace", "missing", str(error), remedy)
-        return
+        return Finding("workspace", "missing", str(error), remedy)
     will = "" if place.is_dir() else " (made by the first run)"
-    yield Finding("workspace", "ok", f"{place}{will}")
+    return Finding("workspace", "ok", f"{place}{will}")
 
 
 def _workspace_place(settings: Settings) -> Path:
     return Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
 
 
-def _disk(settings: Settings) -> Iterator[Finding]:
+def _disk(settings: Settings) -> Finding:
     place = _nearest(_workspace_place(settings))
     free = shutil.disk_usage(place).free
     found = f"{free / 1e9:.1f} GB free at {place}"
-    state: Literal["ok", "warning", "missing"] = (
-        "ok" if free >= _LOW else "warning" if free >= _TOO_LOW else "missing"
-    )
-    yield Finding("disk", state, found, "" if state == "ok" else "Make room.")
+    if free >= _LOW:
+        return Finding("disk", "ok", found)
+    return Finding("disk", "warning" if free >= _TOO_LOW else "missing", found, "Make room.")
 
 
-def _nearest(place: Path) -> Path:
-    """The place itself, or the nearest folder above it that is there."""
-    return next(p for p in (place, *place.parents) if p.exists())
-
-
-def _browser(settings: Settings) -> Iterator[Finding]:
+def _browser(settings: Settings) -> Finding:
     from manus.tools.browser.find import find_browser
 
     try:
-        yield Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()))
+        return Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()))
     except ManusError as error:
-        yield Finding("browser", "warning", "none found; only browser tools need one", str(error))
+        return Finding("browser", "warning", "none found; only browser tools need one", str(error))
 
 
 def _bundled_browser() -> str | None:
@@ -251,18 +225,15 @@ def _bundled_browser() -> str | None:
         return None
 
 
-def _fonts(_: Settings) -> Iterator[Finding]:
+def _fonts(_: Settings) -> Finding:
     """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
-    if not sys.platform.startswith("linux"):
-        return
-    names = [name for name, language in _SCRIPTS.items() if not _has_font(language)]
+    is_linux = sys.platform.startswith("linux")
+    names = [name for name, code in _SCRIPTS.items() if is_linux and not _has_font(code)]
     if not names:
-        yield Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
-        return
-    unknown = "" if shutil.which("fc-list") else " (`fc-list` is not installed)"
-    text = f"none for {', '.join(names)} found{unknown}: charts show boxes, or nothing, instead"
+        return Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
+    text = f"none for {', '.join(names)} found: charts show boxes, or nothing, instead"
     remedy = "Install one, for example with `sudo apt install fontconfig fonts-noto-cjk`."
-    yield Finding("fonts", "warning", text, remedy)
+    return Finding("fonts", "warning", text, remedy)
 
 
 def _has_font(language: str) -> bool:
@@ -273,28 +244,6 @@ def _has_font(language: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0 and bool(done.stdout.strip())
-
-
-def _sandbox(_: Settings) -> Iterator[Finding]:
-    remedy = "On Linux install bubblewrap (`sudo apt install bubblewrap`)."
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        yield Finding(
-            "sandbox", "warning", "bubblewrap is not installed; no tool uses it yet", remedy
-        )
-        return
-    attempt = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"]
-    try:
-        env = scrubbed(os.environ)
-        done = subprocess.run(attempt, capture_output=True, timeout=5, check=False, env=env)
-        reason = done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
-    except (OSError, subprocess.TimeoutExpired) as error:
-        reason = str(error)
-    if reason:
-        remedy = "Allow user namespaces on this machine."
-        yield Finding("sandbox", "warning", f"{bwrap} does not work here: {reason}", remedy)
-    else:
-        yield Finding("sandbox", "ok", f"{bwrap} works; no tool uses it yet, code runs as you")
 
 
 def _mcp(settings: Settings) -> Iterator[Finding]:
@@ -315,29 +264,6 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
             yield Finding("mcp", "ok", f"{place} (`manus mcp list` connects it)")
 
 
-def _tracing(_: Settings) -> Iterator[Finding]:
-    """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
-    from manus.traces import mode, uses_langsmith
-
-    if not uses_langsmith():
-        yield Finding("tracing", "ok", "off: nothing is sent anywhere")
-        return
-    place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
-    if mode() != "otel":
-        yield Finding("tracing", "ok", f"LangSmith at {_without_password(place)}")
-    if mode() != "langsmith":
-        where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
-        there = is_installed("opentelemetry.exporter.otlp.proto.http")
-        remedy = "" if there else "OpenTelemetry is not installed: make setup EXTRAS=otel."
-        state: Literal["ok", "warning"] = "ok" if there else "warning"
-        yield Finding("tracing", state, f"spans to {_without_password(where)}", remedy)
-
-
-def _without_password(address: str) -> str:
-    before, at, place = address.rpartition("@")
-    return f"{before.partition('//')[0]}//{place}" if at else address
-
-
 def _mcp_problem(server: McpServer) -> str:
     """What would keep it from being used, in a sentence; empty if nothing is known."""
     if server.command is not None and shutil.which(server.command) is None:
@@ -348,3 +274,19 @@ def _mcp_problem(server: McpServer) -> str:
     except SettingsError as error:
         return f"Set it, or leave it out of the settings: {error}."
     return ""
+
+
+def _tracing() -> Finding:
+    """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
+    from manus.traces import uses_langsmith
+
+    if not uses_langsmith():
+        return Finding("tracing", "ok", "off: nothing is sent anywhere")
+    if os.environ.get("LANGSMITH_TRACING_MODE", "langsmith").lower() == "langsmith":
+        place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
+        return Finding("tracing", "ok", f"LangSmith at {shown_address(place)}")
+    place = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
+    if is_installed("opentelemetry.exporter.otlp.proto.http"):
+        return Finding("tracing", "ok", f"spans to {shown_address(place)}")
+    remedy = "OpenTelemetry is not installed: make setup EXTRAS=otel."
+    return Finding("tracing", "warning", f"spans to {shown_address(place)}", remedy)

@@ -164,7 +164,7 @@ async def _job_to_resume(
     context = await _with_workspace(settings, context)
     if may_go_on:
         await reopen(graph, config_of(thread_id))
-    given = Command(resume=answers) if answers else None
+    given: Any = Command(resume=answers) if answers else None
     pending = outcome if asks else None
     return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from manus.prompts import compaction as prompts
@@ -81,13 +80,3 @@ def test_the_steps_of_a_plan_are_deleted_with_their_thread(
     assert len(_records(manus)) >= 2
     assert manus("threads", "--delete", "plan").code == 0
     assert _records(manus) == set()
-
-
-def test_a_thread_whose_workspace_has_gone_can_be_deleted(
-    manus: Program, server: ScriptedServer
-) -> None:
-    server.script(text("One."))
-    manus("run", "--thread", "first", "Say one")
-    shutil.rmtree(manus.workspace)
-    assert manus("threads", "--delete", "first").err == "The thread first is deleted.\n"
-    assert not manus.workspace.exists()

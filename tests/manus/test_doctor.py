@@ -65,13 +65,6 @@ def test_everything_wrong_at_once(bare: Program) -> None:
     assert findings["python"]["state"] == "ok"
 
 
-def test_settings_that_do_not_fit(bare: Program) -> None:
-    result = bare("doctor", MANUS_MAX_STEPS="many")
-    assert result.code == 1
-    assert "MANUS_MAX_STEPS" in result.out
-    assert "MISSING settings" in result.out
-
-
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [(401, 1, "refuses the key (401)"), (503, 0, "answers 503"), (404, 0, "ok      model")],
@@ -95,13 +88,6 @@ def test_answers_of_other_kinds(bare: Program, status: int, code: int, said: str
     assert result.code == code
     assert said in result.out
     assert KEY not in result.out
-
-
-def test_it_makes_no_database(manus: Program) -> None:
-    assert manus("doctor").code == 0
-    assert not manus.database.exists()
-    assert manus("doctor", MANUS_CHECKPOINT="sub/threads.db").code == 0
-    assert not (manus.home / "sub").exists()
 
 
 def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:

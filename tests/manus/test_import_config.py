@@ -157,17 +157,6 @@ def test_a_file_that_is_there_is_replaced_only_by_force(openmanus: Program) -> N
     assert settings_of(openmanus).max_steps == 30
 
 
-@pytest.mark.parametrize("path", ["config", "config/config.toml", "."])
-def test_a_path_is_a_file_or_a_folder(openmanus: Program, path: str) -> None:
-    assert account(openmanus, path)["files"] == ["config/config.toml", "config/mcp.json"]
-
-
-def test_servers_alone(openmanus: Program) -> None:
-    assert account(openmanus, "config/mcp.json")["files"] == ["config/mcp.json"]
-    assert settings_of(openmanus).model is None
-    assert set(settings_of(openmanus).mcp) == {"server1", "文件"}
-
-
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
@@ -187,45 +176,6 @@ def test_a_broken_file_is_one_sentence(
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert f"manus: config/{said}" in result.err
     assert not (openmanus.home / "manus.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        (".", "There is no configuration of OpenManus at .; "),
-        ("gone.toml", "There is no configuration of OpenManus at gone.toml; give the path"),
-    ],
-)
-def test_there_is_none(bare: Program, path: str, said: str) -> None:
-    result = bare("import-config", path)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
-def test_nothing_in_it_writes_nothing(bare: Program) -> None:
-    (bare.home / "config.toml").write_text('[llm]\napi_key = "YOUR_API_KEY"\n')
-    result = bare("import-config")
-    assert "There is nothing in config.toml that could be taken over." in result.err
-    assert not (bare.home / "manus.toml").exists()
-
-
-def test_a_byte_order_mark_and_windows_line_ends(bare: Program) -> None:
-    (bare.home / "config.toml").write_bytes(b'\xef\xbb\xbf[llm]\r\nmodel = "m"\r\n')
-    assert account(bare)["taken"][0]["to"] == "model"
-    assert settings_of(bare).model == "m"
-
-
-def test_a_name_with_a_line_break_stays_in_its_comment(bare: Program) -> None:
-    (bare.home / "two\nlines.toml").write_text('[llm]\nmodel = "m"\n')
-    assert account(bare, "two\nlines.toml")["taken"][0]["to"] == "model"
-    assert settings_of(bare).model == "m"
-
-
-def test_where_it_cannot_be_written(openmanus: Program) -> None:
-    for output, said in (("config", "config is a folder"), ("no/x.toml", "cannot be written: No")):
-        result = openmanus("import-config", "--output", output)
-        assert (result.code, result.out) == (2, "")
-        assert said in result.err
 
 
 def test_a_run_with_it(bare: Program, server: ScriptedServer) -> None:
@@ -258,37 +208,6 @@ def test_azure_has_its_deployment_in_the_address() -> None:
         "api_version": "2024-08-01-preview",
         "api_key": "k",
     }
-
-
-def test_bedrock_has_neither_key_nor_address() -> None:
-    done = ours(
-        '[llm]\napi_type = "aws"\nmodel = "us.claude"\napi_key = "bear"\nbase_url = "bedrock"\n'
-    )
-    assert done.values == {"model": "bedrock:us.claude"}
-    assert {theirs for theirs, _ in done.left} == {"llm.api_key", "llm.base_url"}
-
-
-def test_a_name_that_looks_like_another_provider_stays_openai_s() -> None:
-    done = ours('[llm]\nmodel = "google:gemma"\nbase_url = "http://x/v1"\napi_version = "1"')
-    assert done.values["model"] == "openai:google:gemma"
-    assert [theirs for theirs, _ in done.left] == ["llm.api_version"]
-
-
-def test_a_section_that_changes_the_protocol_only() -> None:
-    done = ours('[llm]\nmodel = "m"\nbase_url = "http://x"\n[llm.cloud]\napi_type = "aws"\n')
-    assert done.values["roles"] == {"cloud": {"model": "bedrock:m"}}
-
-
-def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
-    done = ours(
-        '[llm]\nmodel = "m"\ntemperature = "hot"\nmax_tokens = 0\n[agent]\nmax_steps = -1\n'
-        "[browser]\nheadless = 1979-05-27\n"
-    )
-    assert done.values == {"model": "m"}
-    assert {theirs for theirs, _ in done.left} == {
-        *("llm.temperature", "llm.max_tokens", "agent.max_steps", "browser.headless")
-    }
-    assert all(why.startswith("it does not fit: ") for _, why in done.left)
 
 
 @pytest.mark.parametrize(

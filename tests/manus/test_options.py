@@ -1,10 +1,17 @@
-"""The options of `run` mean the same to `flow` and to `resume`."""
+"""What `run` is told means the same to `flow` and to `resume`; so does `--budget`."""
 
+from __future__ import annotations
+
+import click
+import pytest
+
+from manus.options import limits
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program, wait_for_file
-from tests.server import ScriptedServer, call, text
+from tests.server import ScriptedServer, call, calls, text
 
 SWE = ["bash", "str_replace_editor", "terminate"]
+WORK = calls(call("bash", command="echo 1"))
 
 
 def test_of_a_flow(manus: Program, server: ScriptedServer) -> None:
@@ -39,5 +46,47 @@ def test_of_a_resume(manus: Program, server: ScriptedServer) -> None:
     assert (manus.home / "place" / "on").read_text() == "on\n"
     last = server.requests[-1]
     assert (last.body["model"], last.tool_names) == ("of-flag", SWE)
-    assert str(manus.home / "place") in str(last.messages[0]["content"])
     assert (manus.home / "turns.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("tokens=200k", {"tokens": 200_000}),
+        (" cost = .50 , tokens=1.5M,", {"cost": 0.5, "tokens": 1_500_000}),
+        ("seconds=10m", {"seconds": 600}),
+        ("model-calls=40,tool_calls=0", {"model_calls": 40, "tool_calls": 0}),
+        ("tokens=5,tokens=7", {"tokens": 7}),
+    ],
+)
+def test_limits(written: str, meant: dict[str, float]) -> None:
+    assert limits(written) == meant
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "tokens", "token=5", "200k", "tokens=0", "tokens=1.5", "cost=0", "cost=1k", "seconds=5d"],
+)
+def test_limits_that_do_not_fit(written: str) -> None:
+    with pytest.raises(click.BadParameter):
+        limits(written)
+
+
+def test_a_limit_of_cost_needs_a_price(manus: Program) -> None:
+    result = manus("run", "--budget", "cost=0.50", "Count")
+    assert result.code == 2
+    assert "no price of `scripted`" in result.err
+
+
+def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServer) -> None:
+    server.script(calls(call("ask_human", inquire="Which?")))
+    given = ("--budget", "model_calls=9", "--budget=model_calls=3")
+    waiting = manus("run", "--json", "--thread", "t", *given, "Ask me")
+    assert waiting.json["stop_reason"] == "interrupted"
+    server.script(WORK, WORK)
+    result = manus("resume", "--json", "--answer", "Blue", "t")
+    assert (result.code, result.json["stop_reason"]) == (1, "budget")
+    assert result.json["usage"]["model_calls"] == 3
+    server.script(WORK)
+    more = manus("resume", "--json", "--budget", "model_calls=4", "t")
+    assert (more.json["stop_reason"], more.json["usage"]["model_calls"]) == ("budget", 4)

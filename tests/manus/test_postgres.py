@@ -131,11 +131,6 @@ async def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: Postgres
     assert f"127.0.0.1:{postgres.port}/postgres" in said
 
 
-async def test_a_database_that_is_not_there(postgres: PostgresServer) -> None:
-    said = await _refused(postgres.url("nowhere"))
-    assert '"nowhere" does not exist' in said
-
-
 async def test_a_server_that_is_not_there() -> None:
     said = await _refused("postgresql://manus:secret@127.0.0.1:1/db")
     assert "cannot be used" in said
@@ -147,8 +142,6 @@ async def test_a_server_that_is_not_there() -> None:
     [
         "postgresql://manus:secret@host:port/db",
         "postgresql://manus:secret@127.0.0.1/db?no_such_option=secret",
-        "postgresql://manus:sec%ZZret@127.0.0.1/db",
-        "postgresql://[manus:secret@127.0.0.1/db",
     ],
 )
 async def test_a_malformed_url_does_not_show_its_password(url: str) -> None:
@@ -188,9 +181,3 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
     assert manus("threads", "--delete", "t").code == 0
     assert manus("threads").out == ""
     assert not manus.database.exists()
-
-
-def test_doctor_names_it_without_its_password(bare: Program, url: str) -> None:
-    result = bare("doctor", MANUS_CHECKPOINT=url)
-    assert "threads   kept in postgresql://127.0.0.1:" in result.out
-    assert "pass" not in result.out

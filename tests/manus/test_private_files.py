@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from manus.sqlite import open_sqlite
-from manus.tools.archive import Archive, Archived
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text
 
@@ -53,14 +52,6 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
     assert open_to_others(private) == []
     assert open_to_others(tmp_path / "turns.jsonl") == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
-
-
-def test_an_archive_is_private(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / "archive" / "t.sqlite")
-    archive.add([Archived("a", 1, "user", "The password is in the file.")])
-    assert open_to_others(tmp_path / "archive") == []
-    archive.close()
-    assert (tmp_path / "archive" / "t.sqlite").exists()
 
 
 def test_the_log_and_its_successor_are_private(tmp_path: Path) -> None:

@@ -38,14 +38,6 @@ def test_they_are_listed(bare: Program) -> None:
     assert max(map(len, result.out.splitlines())) <= 80
 
 
-def test_the_user_s_own_come_last(own: Program) -> None:
-    assert own("profiles").out.endswith(
-        "translator (1 step, from manus.toml)\n"
-        "  翻译文本 and keeps its tone.\n"
-        "  tools: str_replace_editor, count_words, terminate\n"
-    )
-
-
 def test_as_json(own: Program) -> None:
     found = {profile["name"]: profile for profile in own("profiles", "--json").json}
     assert found["translator"] == {
@@ -99,16 +91,6 @@ def test_an_unknown_one_is_refused_with_a_near_match(bare: Program) -> None:
     assert "There is no profile `data_analyst`; did you mean `data_analysis`?" in result.err
 
 
-def test_a_run_with_the_user_s_own(manus: Program, own: Program, server: ScriptedServer) -> None:
-    server.script(text("Bonjour."))
-    result = manus("run", "--json", "--quiet", "Translate hello.")
-    assert (result.code, result.json["output"]) == (0, "Bonjour.")
-    sent = server.requests[-1].body
-    assert sent["messages"][0]["content"].startswith("You translate files in ")
-    names = [tool["function"]["name"] for tool in sent["tools"]]
-    assert names == ["str_replace_editor", "count_words", "terminate"]
-
-
 def test_a_run_that_calls_it(manus: Program, own: Program, server: ScriptedServer) -> None:
     (own.home / "manus.toml").write_text(_OWN.replace("max_steps = 1", "max_steps = 2"))
     server.script(call("count_words", text="one 二 three"), text("Three."))
@@ -120,23 +102,3 @@ def test_a_run_that_calls_it(manus: Program, own: Program, server: ScriptedServe
         "tool_call_id": server.requests[-1].messages[-2]["tool_call_id"],
         "content": "3",
     }
-
-
-def test_two_functions_of_one_name(own: Program) -> None:
-    (own.home / "other_tools.py").write_text(_TOOLS)
-    (own.home / "manus.toml").write_text(
-        '[profiles.x]\ntools = ["word_tools:count_words", "other_tools:count_words"]\n'
-    )
-    result = own("run", "--profile", "x", "Count.", MANUS_MODEL="m")
-    assert (result.code, result.out) == (2, "")
-    assert result.err == (
-        "manus: The profile `x` has two tools named `count_words`, `word_tools:count_words` and "
-        "`other_tools:count_words`; leave one out, or give a function of yours another name.\n"
-    )
-
-
-def test_the_flag_comes_first(manus: Program, own: Program, server: ScriptedServer) -> None:
-    server.script(text("Hello."))
-    manus("run", "--json", "--quiet", "--profile", "SWE", "Say hello.")
-    names = [tool["function"]["name"] for tool in server.requests[-1].body["tools"]]
-    assert names == ["bash", "str_replace_editor", "terminate"]

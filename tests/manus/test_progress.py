@@ -71,21 +71,6 @@ def test_a_step_is_a_line_for_each_thing(stream: io.StringIO) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cached", "more", "shown"),
-    [
-        (0, {}, "1,204 tokens in, 85 out"),
-        (1000, {"cache_write_tokens": 150}, "in (1,000 cached, 150 written), 85 out"),
-        (0, {"cache_write_tokens": 150}, "in (150 written), 85 out"),
-    ],
-)
-def test_what_the_provider_did_with_its_cache(
-    stream: io.StringIO, cached: int, more: dict[str, int], shown: str
-) -> None:
-    thought = {**_thought(""), "cached_tokens": cached, **more}
-    assert _shown(stream, _step(), thought)[-1].endswith(shown)
-
-
 def test_calls_side_by_side_are_told_apart(stream: io.StringIO) -> None:
     lines = _shown(
         stream,
@@ -114,22 +99,6 @@ def test_retries_loops_and_compactions_are_shown(stream: io.StringIO) -> None:
     ]
 
 
-def test_everything_fits_80_columns_and_holds_no_control_codes(stream: io.StringIO) -> None:
-    nasty = "\x1b[2J宽" * 200 + "\nnext"
-    lines = _shown(
-        stream,
-        _step(),
-        _thought(nasty),
-        _call(1, "bash", command=nasty),
-        _result(1, "bash", nasty),
-        {"type": "retry", "attempt": 1, "wait": 2.04, "reason": nasty},
-    )
-    from rich.cells import cell_len
-
-    assert all(cell_len(line) <= 80 and "\x1b" not in line for line in lines)
-    assert len(lines) == 5
-
-
 def test_what_the_events_tell_is_counted(stream: io.StringIO) -> None:
     progress = Progress(Screen(stream))
     for event in (_step(2), _thought("a"), _result(1, "bash", "x"), _step(3), _thought("b")):
@@ -140,10 +109,6 @@ def test_what_the_events_tell_is_counted(stream: io.StringIO) -> None:
     assert (usage["input_tokens"], usage["model_calls"], usage["tool_calls"]) == (2408, 2, 1)
 
 
-def test_an_unknown_event_is_left_out(stream: io.StringIO) -> None:
-    assert _shown(stream, {"type": "of tomorrow"}) == []
-
-
 def test_summary() -> None:
     usage = no_usage()
     usage["input_tokens"], usage["output_tokens"], usage["seconds"] = 12_000, 345, 8.31
@@ -152,7 +117,3 @@ def test_summary() -> None:
     assert summary_of(1, usage) == "1 step, 12,345 tokens, $0.0123, 8.3 s"
     assert summary_of(1, usage, "€") == "1 step, 12,345 tokens, €0.0123, 8.3 s"
     assert summary_of(1, no_usage()) == "1 step, 0 tokens, 0.0 s"
-
-
-def test_a_run_has_begun_with_its_first_event(stream: io.StringIO) -> None:
-    assert not Progress(Screen(stream)).has_begun

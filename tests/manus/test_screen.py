@@ -1,6 +1,5 @@
 import io
 import os
-from pathlib import Path
 
 import pytest
 
@@ -16,23 +15,10 @@ def test_lines_are_cut_at_80_columns_where_there_is_no_terminal(
     assert stream.getvalue() == "x" * 79 + "…\n"
 
 
-def test_columns_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "30")
-    stream = io.StringIO()
-    Screen(stream).line("x" * 200)
-    assert stream.getvalue() == "x" * 29 + "…\n"
-
-
 def test_a_line_is_one_line_without_control_codes() -> None:
     stream = io.StringIO()
     Screen(stream).line("one\ntwo \x1b[31mred\x1b[0m [bold]x[/bold]", "bold")
     assert stream.getvalue() == "one two red [bold]x[/bold]\n"
-
-
-def test_paragraphs_are_not_cut() -> None:
-    stream = io.StringIO()
-    Screen(stream).paragraph("x" * 200 + "\ny")
-    assert stream.getvalue() == "x" * 200 + "\ny\n"
 
 
 def test_quiet_says_only_what_must_be_said() -> None:
@@ -50,11 +36,4 @@ def test_a_reader_that_goes_away_silences_the_screen() -> None:
         screen = Screen(stream)
         os.close(reading)
         screen.line("to nobody")
-        screen.line("and again")
-
-
-def test_a_full_disk_silences_it_too() -> None:
-    with Path("/dev/full").open("w", buffering=1) as stream:
-        screen = Screen(stream)
-        screen.line("nowhere to go")
         screen.line("and again")

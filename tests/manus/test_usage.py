@@ -89,23 +89,11 @@ def test_an_unknown_profile_lists_those_there_are(manus: Program) -> None:
     assert "There is no profile `poet`; known are: manus" in _sentence(result)
 
 
-def test_a_setting_that_does_not_fit(bare: Program) -> None:
-    result = bare("run", "hello", MANUS_MAX_STEPS="lots")
-    assert result.code == 2
-    assert "MANUS_MAX_STEPS" in _sentence(result)
-
-
 def test_a_file_of_settings_that_does_not_fit(bare: Program) -> None:
     (bare.home / "manus.toml").write_text("speed = 3\n")
     assert "manus.toml sets `speed`, which is not a setting" in _sentence(bare("threads"))
     (bare.home / "manus.toml").write_text("speed = \n")
     assert "manus.toml" in _sentence(bare("threads"))
-
-
-def test_a_recording_that_is_not_there(bare: Program) -> None:
-    result = bare("run", "hello", "--model", "replay:none.jsonl")
-    assert result.code == 2
-    assert "There is no recording none.jsonl" in _sentence(result)
 
 
 def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> None:
@@ -115,13 +103,6 @@ def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> N
     assert "workspace" in _sentence(result)
     assert "--workspace or MANUS_WORKSPACE" in result.err
     assert "finished" not in manus("threads").out
-
-
-def test_another_kind_of_store(bare: Program) -> None:
-    result = bare("threads", MANUS_CHECKPOINT="mysql://user:secret@host/db")
-    assert result.code == 2
-    assert "MANUS_CHECKPOINT takes" in _sentence(result)
-    assert "secret" not in result.err
 
 
 @pytest.mark.parametrize("command", ["resume", "show", "threads --delete"])
@@ -137,18 +118,3 @@ def test_graph_prints_mermaid(bare: Program) -> None:
     assert "graph TD;" in result.out
     assert "stuck_check" in result.out
     assert result == bare.cold("graph", "agent")
-
-
-def test_graph_prints_the_flow_too(bare: Program) -> None:
-    result = bare("graph", "flow")
-    assert (result.code, result.err) == (0, "")
-    assert "graph TD;" in result.out
-    assert "summarize" in result.out
-
-
-def test_each_command_finds_its_imports_by_itself(bare: Program) -> None:
-    assert "REQUEST" not in bare.cold("threads").out
-    assert "There is no thread t" in bare.cold("show", "t").err
-    assert "There is no thread t" in bare.cold("resume", "t").err
-    assert "Not ready: model." in bare.cold("doctor").out
-    assert "No model is configured" in bare.cold("run", "hello").err

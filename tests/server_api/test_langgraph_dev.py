@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from manus.state.agent import AgentState
 from manus.state.context import Context
 from manus.state.flow import FlowState
-from tests.server import ScriptedServer, call, calls, hang, mentions, text
+from tests.server import ScriptedServer, call, calls, hang, text
 from tests.server_api.dev_server import ROOT, DevServer, serving
 from tests.server_api.studio import Studio, is_there, said, until
 
@@ -121,30 +121,6 @@ def next_call(pieces: list[Any]) -> int:
     return [place for place, piece in enumerate(pieces) if piece["name"]][1]
 
 
-async def test_the_steps_of_a_flow_are_streamed(studio: Studio) -> None:
-    studio.server.script(
-        call("planning", command="create", plan_id="p", title="Trip", steps=["Pack the bag"]),
-        calls(END, text="I pack socks."),
-        text("You can go."),
-    )
-    parts = studio.client.runs.stream(
-        await studio.thread(),
-        "flow",
-        input={"request": "Travel."},
-        context=studio.context(),
-        stream_mode=["messages-tuple"],
-        stream_subgraphs=True,
-    )
-    spoken = [part async for part in parts if part.event.startswith("messages")]
-    inner = [part.data[0] for part in spoken if "|" in part.event]
-    assert "".join(m["content"] for m in inner if m["type"] == "AIMessageChunk") == "I pack socks."
-    outer = [part.data[0] for part in spoken if "|" not in part.event]
-    chunks = [m for m in outer if m["type"] == "AIMessageChunk"]
-    assert "".join(m["content"] for m in chunks) == "You can go."
-    planned = "".join(p["args"] or "" for m in chunks for p in m["tool_call_chunks"])
-    assert json.loads(planned)["steps"] == ["Pack the bag"]
-
-
 async def test_the_newer_protocol_streams_too(studio: Studio, model: ScriptedServer) -> None:
     model.script(call("python_execute", code="print(6 * 7)"), END)
     async with studio.client.threads.stream(assistant_id="agent") as thread:
@@ -173,16 +149,6 @@ async def test_a_question_is_answered_later(studio: Studio) -> None:
     assert not is_there(shell)
 
 
-async def test_two_questions_are_answered_apart(studio: Studio) -> None:
-    thread = await studio.thread()
-    other = call("ask_human", inquire="Which size?")
-    waiting = await studio.run(thread, calls(QUESTION, other))
-    asked = {i["value"]["question"]: i["id"] for i in waiting["__interrupt__"]}
-    answers = {asked["Which size?"]: "large", asked["Which colour?"]: "blue"}
-    ended = await studio.run(thread, text("A large blue one."), command={"resume": answers})
-    assert said(ended)[2:] == [("tool", "blue"), ("tool", "large"), ("ai", "A large blue one.")]
-
-
 async def test_history_edit_and_fork(studio: Studio) -> None:
     thread = await studio.thread()
     await studio.run(thread, call("bash", command="echo one"), text("It was one."))
@@ -207,19 +173,6 @@ async def test_history_edit_and_fork(studio: Studio) -> None:
     assert said(old["values"])[-1] == ("ai", "It was one.")
 
 
-async def test_a_second_run_sees_the_first(studio: Studio) -> None:
-    thread = await studio.thread()
-    await studio.run(thread, text("I am well."), request="How are you?")
-    ended = await studio.run(thread, text("Good night."), request="Bye.")
-    assert [words for _, words in said(ended)] == [
-        "How are you?",
-        "I am well.",
-        "Bye.",
-        "Good night.",
-    ]
-    assert ended["usage"]["model_calls"] == 1
-
-
 async def test_without_context(studio: Studio, model: ScriptedServer, clone: Path) -> None:
     model.script(call("bash", command="echo hi > without.txt"), END)
     ended: Any = await studio.client.runs.wait(None, "agent", input={"request": "Write."})
@@ -228,21 +181,12 @@ async def test_without_context(studio: Studio, model: ScriptedServer, clone: Pat
     model.verify()
 
 
-async def test_messages_instead_of_a_request(studio: Studio) -> None:
-    given = {"messages": [{"role": "user", "content": "Hello."}]}
-    ended = await studio.run(None, text("Hello to you."), input=given)
-    assert said(ended) == [("human", "Hello."), ("ai", "Hello to you.")]
-
-
 @pytest.mark.parametrize(
     ("context", "given", "problem"),
     [
         ({"max_steps": 0}, {"request": "x"}, "`max_steps` does not fit"),
-        ({"tool_choice": "some"}, {"request": "x"}, "`tool_choice` does not fit"),
         ({"budget": {"tokens": -1}}, {"request": "x"}, "`budget.tokens` does not fit"),
         ({"workspace": "/dev/null"}, {"request": "x"}, "`workspace` lies outside"),
-        ({"workspace": "README.md"}, {"request": "x"}, "README.md cannot be written to"),
-        ({}, {"request": "  "}, "There is no request"),
         ({}, {"messages": []}, "There is no request"),
     ],
 )
@@ -257,30 +201,6 @@ async def test_what_does_not_fit_is_said(
     ]
     assert parts[-1].event == "error"
     assert problem in parts[-1].data["message"]
-
-
-async def test_an_error_of_the_model_is_said_and_the_thread_goes_on(studio: Studio) -> None:
-    thread = await studio.thread()
-    nowhere = studio.context(model="replay:nowhere.jsonl")
-    ended = await studio.run(thread, context=nowhere)
-    assert (ended["status"], ended["stop_reason"]) == ("error", "error")
-    assert "nowhere.jsonl" in ended["output"]
-    assert (await studio.run(thread, text("Now it works.")))["stop_reason"] == "answered"
-
-
-async def test_two_runs_at_once(studio: Studio, tmp_path: Path) -> None:
-    # each waits for what the other does: one after the other they would never end
-    meet = "touch {0}/{1}; until [ -e {0}/{2} ]; do sleep 0.05; done; echo met"
-    for own, other in ("left", "right"), ("right", "left"):
-        command = meet.format(tmp_path, own, other)
-        turns = call("bash", command=command, timeout=60), text(f"{own} ended")
-        studio.server.when(mentions(f"Go {own}."), *turns)
-    left, right = await asyncio.gather(
-        studio.run(await studio.thread(), request="Go left."),
-        studio.run(await studio.thread(), request="Go right."),
-    )
-    assert said(left)[2:] == [("tool", "met\n[exit code 0]"), ("ai", "left ended")]
-    assert said(right)[2:] == [("tool", "met\n[exit code 0]"), ("ai", "right ended")]
 
 
 def sleepers(dev: DevServer) -> list[int]:

@@ -11,7 +11,6 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import call, text
 from tests.server_api.studio import Studio
 
@@ -64,14 +63,6 @@ async def test_the_agent_as_a_node(studio: Studio) -> None:
     assert (ended["stop_reason"], ended["verdict"]) == ("answered", "It said: It is made.")
     assert [message.type for message in ended["messages"]] == ["human", "ai", "tool", "ai"]
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
-
-
-async def test_the_flow_as_a_node(studio: Studio) -> None:
-    studio.server.when(is_planner, makes("alpha"))
-    studio.server.when(is_step("alpha"), succeeds())
-    studio.server.when(is_summary, text("All is done."))
-    ended = await outer(remote_of(studio, "flow")).ainvoke({"request": "Travel."})
-    assert (ended["stop_reason"], ended["verdict"]) == ("completed", "It said: All is done.")
 
 
 async def test_its_drawing_and_state(studio: Studio) -> None:

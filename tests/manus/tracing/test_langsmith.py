@@ -1,8 +1,6 @@
 """LangSmith by its own variables: what is sent there, and that it never costs a run anything."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -96,38 +94,3 @@ def test_opentelemetry_instead(
     assert {"manus", "think", "act", "stuck_check", "bash"} <= set(spans)
     assert spans["manus"]["langsmith.metadata.thread_id"] == "a thread"
     assert {post.path for post in collector.posts} == {"/v1/traces"}
-
-
-def test_switched_off_there_is_no_client_and_no_connection_but_to_the_model(
-    manus: Program, server: ScriptedServer, langsmith: LangSmith
-) -> None:
-    server.script(call("bash", command="echo hi"), text("Done."))
-    settings = {**switched_on(langsmith.url), "LANGSMITH_TRACING": "false"}
-    code = (
-        "import sys, socket, threading\n"
-        "seen = set()\n"
-        "def hook(event, args):\n"
-        "    if event == 'socket.connect' and args[0].family != socket.AF_UNIX:\n"
-        "        seen.add(args[1][:2])\n"
-        "    elif event == 'socket.getaddrinfo':\n"
-        "        seen.add(args[:2])\n"
-        "sys.addaudithook(hook)\n"
-        "from manus.cli import main\n"
-        "code = main(['run', 'Do it.'])\n"
-        "from langsmith import run_trees\n"
-        "names = [t.name for t in threading.enumerate()]\n"
-        "threads = [name for name in names if not name.startswith(('Main', 'asyncio'))]\n"
-        "print(code, sorted({(str(h), int(p)) for h, p in seen}), run_trees._CLIENT, threads)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=manus.home,
-        env={**manus.environment, **settings},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    port = int(server.base_url.split(":")[2].split("/")[0])
-    assert done.stdout == f"Done.\n0 [('127.0.0.1', {port})] None []\n", done.stderr
-    assert langsmith.posts == []
