@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import shutil
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,19 +16,16 @@ from typing_extensions import override
 
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.state.files import make_private_folder
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.chart.spec import TYPES, Chart, lacking
-from manus.tools.editor.files import make_folders, replace_file
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
 from manus.tools.shell.process import exit_state, run
-from manus.tools.workspace import PRIVATE, Workspace
+from manus.tools.workspace import Workspace
 
 MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""
 _SECONDS = 180.0
-_FOLDER = f"{PRIVATE}/charts"
 _CODE = Path(__file__).parents[2]  # not resolved: the way to this file through the package
 INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
@@ -68,53 +63,43 @@ class DataVisualization(AgentTool):
             needed = " and ".join(f"`{name}`" for name in names)
             raise ToolError(f"A chart of the type `{wanted.chart.type}` needs {needed}: a column.")
         workspace = self.session.workspace
-        folder = await asyncio.to_thread(_lay_down, wanted, workspace)
-        try:
-            finished = await run(
-                [sys.executable, "-P", "-m", "manus.tools.chart.worker", str(folder)],
-                workspace=workspace,
-                seconds=_SECONDS,
-                extra={"PYTHONPATH": str(_CODE)},
+        job = await asyncio.to_thread(_job, wanted, workspace)
+        finished = await run(
+            [sys.executable, "-P", "-m", "manus.tools.chart.worker", json.dumps(job)],
+            workspace=workspace,
+            seconds=_SECONDS,
+            extra={"PYTHONPATH": str(_CODE)},
+        )
+        if finished.returncode is None:
+            raise ToolError(
+                f"The chart was not done after {_SECONDS:g} s; use fewer rows or columns."
             )
-            if finished.returncode is None:
-                raise ToolError(
-                    f"The chart was not done after {_SECONDS:g} s; use fewer rows or columns."
-                )
-            if finished.returncode != 0:
-                last = finished.output.strip().rpartition("\n")[2][:300]
-                state = exit_state(finished.returncode)
-                raise ToolError(f"The chart could not be drawn ({state}): {last}")
-            return await asyncio.to_thread(_put_in_place, wanted, folder, workspace)
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        last = finished.output.strip().rpartition("\n")[2]
+        if finished.returncode != 0:
+            state = exit_state(finished.returncode)
+            raise ToolError(f"The chart could not be drawn ({state}): {last[:300]}")
+        return await asyncio.to_thread(_said, wanted, job, json.loads(last))
 
 
-def _lay_down(wanted: DataVisualizationArgs, workspace: Workspace) -> Path:
-    """The job, in a folder of its own. Blocking."""
+def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
+    """What the process is told. Blocking."""
     data = workspace.readable(wanted.data)
     shown = workspace.show(data)
     _check(data, shown)
-    for target in _targets(wanted, data, workspace):
-        if target == data:
-            raise ToolError(f"`output` is the data file {shown} itself; give another path.")
-    job = {
+    given = wanted.output or f"charts/{data.stem}-{wanted.chart.type}.png"
+    stem = given[:-4] if given.lower().endswith(".png") else given.removesuffix(".html")
+    picture, page = workspace.writable(f"{stem}.png"), workspace.writable(f"{stem}.html")
+    if data in (picture, page):
+        raise ToolError(f"`output` is the data file {shown} itself; give another path.")
+    return {
         "data": str(data),
         "shown": shown,
         "sheet": wanted.sheet,
         "chart": wanted.chart.model_dump(),
+        "picture": str(picture),
+        "output": workspace.show(picture),
         "cache": user_cache_dir("manus"),
     }
-    try:
-        parent = workspace.root / _FOLDER
-        make_private_folder(parent)
-        folder = Path(tempfile.mkdtemp(dir=parent))
-        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    except OSError as error:
-        raise ToolUnavailableError(
-            f"Nothing can be written to {_FOLDER} in the workspace ({error.strerror}); "
-            "free space there."
-        ) from None
-    return folder
 
 
 def _check(data: Path, shown: str) -> None:
@@ -131,33 +116,21 @@ def _check(data: Path, shown: str) -> None:
         )
 
 
-def _targets(wanted: DataVisualizationArgs, data: Path, workspace: Workspace) -> tuple[Path, Path]:
-    given = wanted.output or f"charts/{data.stem}-{wanted.chart.type}.png"
-    stem = given[:-4] if given.lower().endswith(".png") else given.removesuffix(".html")
-    return workspace.writable(f"{stem}.png"), workspace.writable(f"{stem}.html")
-
-
-def _put_in_place(wanted: DataVisualizationArgs, folder: Path, workspace: Workspace) -> Observation:
-    """The files where they belong, and what to say of them. Blocking."""
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+def _said(
+    wanted: DataVisualizationArgs, job: dict[str, Any], result: dict[str, Any]
+) -> Observation:
+    """What the model is told of a result. Blocking."""
     if "missing" in result:
         raise ToolUnavailableError(
             f"Charts need packages that are not installed ({result['missing']}); {INSTALL}."
         )
     if "error" in result:
         raise ToolError(result["error"])
-    picture, page = _targets(wanted, workspace.readable(wanted.data), workspace)
-    drawn = (folder / "chart.png").read_bytes()
-    try:
-        make_folders(picture.parent)
-        replace_file(picture, drawn)
-        replace_file(page, (folder / "chart.html").read_bytes())
-    except OSError as error:
-        shown = workspace.show(picture)
-        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
+    shown = job["output"]
     lines = [
-        f"A {wanted.chart.type} chart of {result['rows']:,} rows: {workspace.show(picture)}, and "
-        f"{workspace.show(page)}, which works offline.",
+        f"A {wanted.chart.type} chart of {result['rows']:,} rows: {shown}, and "
+        f"{shown.removesuffix('.png')}.html, which works offline.",
         *result["notes"],
     ]
-    return Observation("\n".join(lines), (Image(base64.b64encode(drawn).decode("ascii")),))
+    drawn = base64.b64encode(Path(job["picture"]).read_bytes()).decode("ascii")
+    return Observation("\n".join(lines), (Image(drawn),))

@@ -6,36 +6,53 @@ is drawn, and no name of a column is ever read as an expression.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
+
 from manus.state.errors import ToolError
-from manus.tools.chart.rows import (
-    bins,
-    boxes,
-    extremes,
-    heights,
-    slices,
-    stacked,
-    thinned,
-    top,
-)
+from manus.tools.chart.rows import bins, every_nth, extremes, heights, slices, thinned, top
 from manus.tools.chart.spec import COLUMNS, Chart
 from manus.tools.chart.table import categories, column, numbers, scale, time_labels
-from manus.tools.chart.theme import config, labels
 
 if TYPE_CHECKING:
     import altair as alt
 
-_MARKED = 60
-"""Points of a line that are marked each."""
 _FEW = 10
 """Series that have a colour of their own in the usual palette; of more the colours are paler."""
-_BROADEST = 90
-"""Pixels of a box."""
+_MARKED = 60
+"""Points of a line that are marked each."""
+_BOXED = 50_000
+"""Rows of a box plot: the page holds them all."""
 _NAMED = 0.03
 """Share of a pie from which on there is room for the figure beside the slice."""
-_CATEGORIES = ("nominal", "ordinal")
+_INK, _QUIET, _LINE = "#1f2328", "#59636e", "#e4e7eb"
+CONFIG: dict[str, Any] = {
+    # Noto has all scripts and is free; the others come with a system
+    "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
+    "'Microsoft YaHei', 'Malgun Gothic', sans-serif",
+    "background": "#ffffff",
+    "padding": 14,
+    "view": {"stroke": None},
+    "title": {"anchor": "start", "fontSize": 16, "offset": 14, "color": _INK},
+    "axis": {
+        "labelFontSize": 11,
+        "labelColor": _QUIET,
+        "labelOverlap": "greedy",
+        "labelSeparation": 8,
+        "titleFontSize": 12,
+        "titlePadding": 10,
+        "gridColor": _LINE,
+        "domainColor": _QUIET,
+        "tickColor": _QUIET,
+    },
+    "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 200, "symbolOpacity": 1},
+    "range": {"category": {"scheme": "tableau10"}, "heatmap": {"scheme": "yellowgreenblue"}},
+    "mark": {"tooltip": True},
+    "arc": {"stroke": "#ffffff", "strokeWidth": 1.5},
+    "boxplot": {"outliers": {"size": 14, "opacity": 0.45}},
+}
 
 
 def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
@@ -47,77 +64,75 @@ def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
     import altair as alt
     import pandas as pd
 
+    alt.data_transformers.disable_max_rows()  # a chart has a limit of its own
     alt.data_transformers.consolidate_datasets = False  # rows stand where they are drawn
     given = {n: getattr(chart, n) for n in COLUMNS if getattr(chart, n)}
     table = pd.DataFrame({n: column(frame, name, n) for n, name in given.items()})
     table = table.reset_index(drop=True)  # a file may bring an index with doubles
+    if "color" in table:
+        table["color"] = categories(table["color"])
     notes: list[str] = []
-    order: list[str] = []
-    if chart.color and chart.type not in ("heatmap", "pie"):
-        table["color"], order = categories(table["color"])
-        table = top(table, "color", chart, notes)
     draw = {"histogram": _histogram, "heatmap": _heatmap, "box": _box, "pie": _pie}
-    drawn = draw.get(chart.type, _series)(chart, table, order, notes)
+    drawn = draw.get(chart.type, _series)(chart, table, notes)
     size = {"width": chart.width, "height": chart.height, "title": chart.title}
-    spec: dict[str, Any] = drawn.properties(**size, config=config()).to_dict()
+    spec: dict[str, Any] = drawn.properties(**size, config=CONFIG).to_dict()
     return spec, notes
 
 
-def _data(rows: Any) -> alt.Data:
+def _chart(rows: Any) -> alt.Chart:
     import altair as alt
 
-    _demand(rows)
-    text = rows.to_json(orient="records", date_format="iso", force_ascii=False)
-    return alt.Data(values=json.loads(text))
-
-
-def _demand(rows: Any) -> None:
     if rows.empty:
         raise ToolError("Nothing is left to draw: every row lacks a value in the columns chosen.")
+    return alt.Chart(rows)
 
 
-def _tips(**titles: str | None) -> list[alt.Tooltip]:
-    """What is shown of a mark that is pointed at: fields with the columns' own names."""
+def _palette(names: Any) -> dict[str, Any]:
     import altair as alt
 
-    shown = {title: alt.Tooltip(field=f, title=title) for f, title in titles.items() if title}
-    return list(shown.values())
+    return {"scale": alt.Scale(scheme="tableau20")} if names.nunique() > _FEW else {}
 
 
-def _color(chart: Chart, rows: Any, order: list[str]) -> dict[str, Any]:
-    """The channel of the series, in their order; without a legend where the axis says it all."""
+def _color(chart: Chart, rows: Any) -> dict[str, Any]:
+    """The channel of the series; without a legend where the axis says it all."""
     import altair as alt
 
     if "color" not in rows:
         return {}
-    names = set(rows["color"])
-    more: dict[str, Any] = {"sort": [name for name in order if name in names]}
-    if len(names) > _FEW:
-        more["scale"] = alt.Scale(scheme="tableau20")
+    more = _palette(rows["color"])
     if chart.color == chart.x and chart.type in ("bar", "box"):
         more["legend"] = None
-    return {"color": alt.Color(field="color", type="nominal", title=chart.color, **more)}
+    return {"color": alt.Color("color:N", title=chart.color, **more)}
 
 
-def _series(chart: Chart, table: Any, order: list[str], notes: list[str]) -> alt.Chart:
+def _offset(chart: Chart) -> dict[str, Any]:
+    """The channel that puts the series of a category side by side."""
+    import altair as alt
+
+    return {"xOffset": alt.XOffset("color:N", title=chart.color)}
+
+
+def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A line, bar, area or scatter chart: a height for each `x`."""
     import altair as alt
 
     table, kind = _along(chart, table)
     table, name = heights(chart, table)
+    table = top(table, "color", chart, notes)
     table = _fewer(chart, table, kind, notes)
     beside = _beside(chart, table, kind, notes)
     y: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
     if chart.type in ("bar", "area"):
         # bars that no channel puts side by side have to be stacked, or one hides the other
-        y = {"stack": "zero" if chart.stack or (chart.type == "bar" and not beside) else None}
-    title = chart.y_title or name
-    return _mark(chart, alt.Chart(_data(table)), table, kind).encode(
+        stack = chart.stack or (chart.type == "bar" and not beside)
+        y = {"stack": "zero" if stack else None}
+    if chart.type == "area" and chart.stack and "color" in table:
+        y["impute"] = alt.ImputeParams(value=0)  # the series above stands on a gap, too
+    return _mark(chart, _chart(table), table, kind).encode(
         x=_x(chart, table, kind),
-        y=alt.Y(field="y", type="quantitative", title=title, **y),
-        tooltip=_tips(x=chart.x_title or chart.x, y=title, color=chart.color),
+        y=alt.Y("y:Q", title=chart.y_title or name, **y),
         **beside,
-        **_color(chart, table, order),
+        **_color(chart, table),
     )
 
 
@@ -126,93 +141,96 @@ def _along(chart: Chart, table: Any) -> tuple[Any, str]:
     table["x"], kind = scale(table["x"])
     if chart.type == "bar" and table["x"].nunique() <= chart.top:
         # a bar for each point in time: as categories they are as broad as there is room
-        if kind == "temporal":
-            table["x"], kind = time_labels(table["x"]), "ordinal"
-        elif kind == "quantitative":
-            kind = "ordinal"
+        table["x"] = time_labels(table["x"]) if kind == "temporal" else table["x"]
+        kind = "ordinal"
     return table, kind
 
 
 def _fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
-    if kind in _CATEGORIES:
+    if kind in ("nominal", "ordinal"):
         table = top(table, "x", chart, notes)
     elif chart.type in ("line", "area"):
         table = table.sort_values("x", kind="stable")
     if chart.type == "scatter" or kind == "nominal":
         return thinned(table, notes)
-    if chart.type == "area" and "color" in table and chart.stack:
-        return stacked(table, notes)
+    if chart.type == "area" and chart.stack and "color" in table:
+        return every_nth(table, notes)
     return extremes(table, notes)
 
 
 def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, Any]:
     """The channel that puts bars side by side, where they are not to be stacked."""
-    import altair as alt
-
     if chart.type != "bar" or "color" not in table or chart.stack or chart.color == chart.x:
         return {}
-    if kind not in _CATEGORIES:
-        notes.append(
-            f"The series are stacked: there is room for bars side by side of up to {chart.top} "
-            f"values of `{chart.x}`."
-        )
-        return {}
-    return {"xOffset": alt.XOffset(field="color", type="nominal")}
+    if kind in ("nominal", "ordinal"):
+        return _offset(chart)
+    notes.append(
+        f"The series are stacked: there is room for bars side by side of up to {chart.top} "
+        f"values of `{chart.x}`."
+    )
+    return {}
 
 
 def _x(chart: Chart, table: Any, kind: str) -> alt.X:
     import altair as alt
 
     more: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
-    if kind in _CATEGORIES:
-        by_value = alt.EncodingSortField(field="y", op="sum", order="descending")
-        more["sort"] = by_value if chart.sort == "value" else "ascending"
-        more["axis"] = alt.Axis(**labels(table["x"].unique(), chart.width))
-    return alt.X(field="x", type=kind, title=chart.x_title or chart.x, **more)
+    if kind in ("nominal", "ordinal"):
+        more["axis"] = labels(table["x"].unique(), chart.width)
+        if chart.sort == "value":
+            more["sort"] = alt.EncodingSortField(field="y", op="sum", order="descending")
+    elif kind == "quantitative" and (table["x"] % 1 == 0).all() and table["x"].max() < 10_000:
+        more["axis"] = alt.Axis(format="d", tickMinStep=1)  # years, above all: not `2,024.5`
+    return alt.X("x", type=kind, title=chart.x_title or chart.x, **more)
+
+
+def labels(names: Sequence[Any], width: float) -> alt.Axis:
+    """An axis whose labels lie flat where there is room for them, and are slanted elsewhere."""
+    import altair as alt
+
+    room = width / max(len(names), 1)
+    widest = max((cell_len(str(name)) for name in names), default=0)
+    if 6.4 * widest + 8 <= room:  # pixels
+        return alt.Axis(labelAngle=0)
+    angle = -40 if len(names) <= 40 else -90
+    return alt.Axis(labelAngle=angle, labelLimit=150, labelOverlap=room < 12)
 
 
 def _mark(chart: Chart, drawn: alt.Chart, table: Any, kind: str) -> alt.Chart:
     if chart.type == "scatter":
-        opacity = 0.65 if len(table) <= 1_000 else 0.35
-        return drawn.mark_point(filled=True, opacity=opacity, size=28)
+        return drawn.mark_point(filled=True, opacity=0.65 if len(table) <= 1_000 else 0.35, size=28)
     if chart.type == "line":
         return drawn.mark_line(point=len(table) <= _MARKED)
     if chart.type == "area":
         over = "color" in table and not chart.stack
         return drawn.mark_area(opacity=0.35 if over else 0.85, line=over)
-    if kind in _CATEGORIES:
+    if kind in ("nominal", "ordinal"):
         return drawn.mark_bar()
-    broad = 0.8 * chart.width / max(table["x"].nunique(), 1)
-    return drawn.mark_bar(size=min(max(broad, 1), 40))
+    return drawn.mark_bar(size=max(0.8 * chart.width / table["x"].nunique(), 1))
 
 
-def _histogram(chart: Chart, table: Any, order: list[str], _: list[str]) -> alt.Chart:
+def _histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """How many rows have a value from here to there."""
     import altair as alt
 
-    rows = bins(chart, table)
-    count = chart.y_title or "count"
-    binned = alt.BinParams(binned=True)
+    rows = bins(chart, top(table, "color", chart, notes))
     return (
-        alt.Chart(_data(rows))
+        _chart(rows)
         .mark_bar()
         .encode(
-            x=alt.X(field="x", type="quantitative", bin=binned, title=chart.x_title or chart.x),
-            x2=alt.X2(field="x2"),
-            y=alt.Y(field="y", type="quantitative", title=count),
-            tooltip=_tips(x="from", x2="to", y=count, color=chart.color),
-            **_color(chart, rows, order),
+            x=alt.X("x:Q", bin=alt.BinParams(binned=True), title=chart.x_title or chart.x),
+            x2="x2",
+            y=alt.Y("y:Q", title=chart.y_title or "count"),
+            **_color(chart, rows),
         )
     )
 
 
-def _heatmap(chart: Chart, table: Any, _: list[str], notes: list[str]) -> alt.Chart:
+def _heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A cell for each pair of categories, coloured by what its rows come to."""
     import altair as alt
 
-    along: dict[str, list[str]] = {}
-    for axis in ("x", "y"):
-        table[axis], along[axis] = categories(table[axis])
+    table["x"], table["y"] = categories(table["x"]), categories(table["y"])
     how, name = "sum", "count"
     if "value" in table:
         table["value"] = numbers(table["value"], chart.value or "", "value")
@@ -222,84 +240,54 @@ def _heatmap(chart: Chart, table: Any, _: list[str], notes: list[str]) -> alt.Ch
         table["value"] = 1.0
     table = table.dropna().groupby(["x", "y"], as_index=False)["value"].agg(how)
     table = top(top(table, "x", chart, notes), "y", chart, notes)
-    order = {axis: [n for n in along[axis] if n in set(table[axis])] for axis in along}
-    titles = {"x": chart.x_title or chart.x, "y": chart.y_title or chart.y}
-    axis = alt.Axis(**labels(order["x"], chart.width))
+    axis = labels(table["x"].unique(), chart.width)
     return (
-        alt.Chart(_data(table))
+        _chart(table)
         .mark_rect()
         .encode(
-            x=alt.X(field="x", type="ordinal", title=titles["x"], sort=order["x"], axis=axis),
-            y=alt.Y(field="y", type="ordinal", title=titles["y"], sort=order["y"]),
-            color=alt.Color(field="value", type="quantitative", title=name),
-            tooltip=_tips(**titles, value=name),
+            x=alt.X("x:O", title=chart.x_title or chart.x, axis=axis),
+            y=alt.Y("y:O", title=chart.y_title or chart.y),
+            color=alt.Color("value:Q", title=name),
         )
     )
 
 
-def _box(chart: Chart, table: Any, order: list[str], notes: list[str]) -> alt.LayerChart:
-    """A box from quartile to quartile, whiskers, and what lies beyond them, for each `x`.
-
-    Worked out here: of any number of rows the page holds only what is drawn.
-    """
+def _box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
+    """A box from quartile to quartile, whiskers (Tukey), and what lies beyond, for each `x`."""
     import altair as alt
 
     table["y"] = numbers(table["y"], chart.y or "", "y")
-    table["x"], along = categories(table["x"]) if "x" in table else ("", [""])
-    table = top(table.dropna(), "x", chart, notes)
-    _demand(table)
     beside = "color" in table and chart.color != chart.x
-    found, beyond = boxes(table, ["x", "color"] if beside else ["x"])
-    if "color" in table and not beside:
-        order, found["color"], beyond["color"] = along, found["x"], beyond["x"]
-    side_by_side = found["color"].nunique() if beside else 1
-    broad = min(0.6 * chart.width / max(found["x"].nunique() * side_by_side, 1), _BROADEST)
-    color = _color(chart, found, order)
-    title = chart.y_title or chart.y
-    names = {"x": chart.x, "color": chart.color}
-    tips = _tips(**names, **{n: n for n in ("high", "q3", "median", "q1", "low", "rows")})
-
-    def height(field: str) -> alt.Y:
-        return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(zero=False))
-
-    base = alt.Chart(_data(found))
-    layers: list[Any] = [
-        base.mark_rule().encode(y=height("low"), y2=alt.Y2(field="high")),
-        base.mark_bar(size=broad).encode(
-            y=height("q1"), y2=alt.Y2(field="q3"), tooltip=tips, **color
-        ),
-        base.mark_tick(size=broad, thickness=2).encode(y=height("median")),
-    ]
-    if not beyond.empty:
-        points = alt.Chart(_data(thinned(beyond, notes, "points beyond the whiskers")))
-        layers.append(points.mark_point(size=14, opacity=0.45).encode(y=height("y"), **color))
-    shown = [name for name in along if name in set(found["x"])]
-    axis = alt.Axis(**labels(shown, chart.width)) if chart.x else None
-    x = alt.X(field="x", type="nominal", title=chart.x_title or chart.x, sort=shown, axis=axis)
-    offset = {"xOffset": alt.XOffset(field="color", type="nominal")} if beside else {}
-    return alt.layer(*(layer.encode(x=x, **offset) for layer in layers))
+    axes: dict[str, Any] = _offset(chart) if beside else {}
+    if "x" in table:
+        table["x"] = categories(table["x"])
+        table = top(table, "x", chart, notes)
+        axis = labels(table["x"].dropna().unique(), chart.width)
+        axes["x"] = alt.X("x:N", title=chart.x_title or chart.x, axis=axis)
+    table = thinned(top(table, "color", chart, notes).dropna(), notes, _BOXED)
+    places = [key for key in ("x", "color") if key in table and (key == "x" or beside)]
+    count = 1
+    for key in places:
+        count *= max(table[key].nunique(), 1)
+    y = alt.Y("y:Q", title=chart.y_title or chart.y, scale=alt.Scale(zero=False))
+    drawn = _chart(table).mark_boxplot(size=min(0.6 * chart.width / count, 90))
+    return drawn.encode(y=y, **axes, **_color(chart, table))
 
 
-def _pie(chart: Chart, table: Any, _: list[str], notes: list[str]) -> alt.LayerChart:
+def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     """Shares of a whole, so that nothing may be left out of it."""
     import altair as alt
 
-    table["x"], _order = categories(table["x"])
-    rows, name = heights(chart, table)
+    table["x"] = categories(table["x"])
+    rows, name = heights(chart, table.drop(columns="color", errors="ignore"))
     rows = slices(chart, rows, notes)
     rows["label"] = rows["share"].where(rows["y"] >= _NAMED * rows["y"].sum(), "")
     rows["rank"] = range(len(rows))
     radius = max(min(chart.width, chart.height) / 2 - 26, 20)
-    titles = {"x": chart.x_title or chart.x, "y": chart.y_title or name}
-    more = {"scale": alt.Scale(scheme="tableau20")} if len(rows) > _FEW else {}
-    color = alt.Color(field="x", type="nominal", title=titles["x"], sort=list(rows["x"]), **more)
-    base = alt.Chart(_data(rows)).encode(
-        theta=alt.Theta(field="y", type="quantitative", stack=True),
-        order=alt.Order(field="rank", type="quantitative"),
+    title, size = chart.x_title or chart.x, chart.y_title or name
+    base = _chart(rows).encode(alt.Theta("y:Q", stack=True), alt.Order("rank:Q"))
+    arcs = base.mark_arc(outerRadius=radius).encode(
+        color=alt.Color("x:N", title=title, sort=list(rows["x"]), **_palette(rows["x"])),
+        tooltip=[alt.Tooltip("x:N", title=title), alt.Tooltip("y:Q", title=size), "share:N"],
     )
-    return alt.layer(
-        base.mark_arc(outerRadius=radius).encode(
-            color=color, tooltip=_tips(**titles, share="share")
-        ),
-        base.mark_text(radius=radius + 20).encode(text=alt.Text(field="label", type="nominal")),
-    )
+    return alt.layer(arcs, base.mark_text(radius=radius + 20).encode(text="label:N"))

@@ -12,8 +12,6 @@ POINTS = 5_000
 """Points that are drawn at most; of more a part is taken, and the model is told which."""
 SLICES = 12
 """Slices of a pie that can be told apart; what is smaller is one slice together."""
-_REACH = 1.5
-"""Heights of the box that a whisker reaches at most (Tukey)."""
 
 
 def heights(chart: Chart, table: Any) -> tuple[Any, str]:
@@ -26,54 +24,48 @@ def heights(chart: Chart, table: Any) -> tuple[Any, str]:
         name = f"{how} of {chart.y}" if chart.aggregate else chart.y or ""
     keys = [key for key in ("x", "color") if key in table]
     table = table.dropna(subset=[*keys, "y"])
-    return (table.groupby(keys, as_index=False, sort=True)["y"].agg(how) if how else table), name
+    return (table.groupby(keys, as_index=False)["y"].agg(how) if how else table), name
 
 
 def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
     """The rows of the largest categories of a column, where there are more than can be shown."""
-    sizes = table.groupby(key).sum(numeric_only=True) if key in table else None
-    if sizes is None or len(sizes) <= chart.top:
+    if key not in table or table[key].nunique() <= chart.top:
         return table
-    by = next((name for name in ("y", "value") if name in sizes), None)
-    order = sizes[by].sort_values(ascending=False) if by else table[key].value_counts()
-    column = getattr(chart, key)
-    notes.append(f"Of {len(sizes):,} values of `{column}` the top {chart.top} are shown.")
-    return table[table[key].isin(order.head(chart.top).index)]
+    by = next((n for n in ("value", "y") if n in table and n != key), None)
+    groups = table.groupby(key)
+    sizes = groups[by].sum() if by and table[by].dtype == float else groups.size()
+    notes.append(
+        f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
+    )
+    return table[table[key].isin(sizes.nlargest(chart.top).index)]
 
 
-def thinned(table: Any, notes: list[str], what: str = "points") -> Any:
+def thinned(table: Any, notes: list[str], most: int = POINTS) -> Any:
     """Rows taken at random, always the same ones."""
-    if len(table) <= POINTS:
+    if len(table) <= most:
         return table
-    notes.append(f"{POINTS:,} of {len(table):,} {what} are drawn, taken at random.")
-    return table.sample(POINTS, random_state=0).sort_index()
+    notes.append(f"{most:,} of {len(table):,} points are drawn, taken at random.")
+    return table.sample(most, random_state=0).sort_index()
 
 
 def extremes(table: Any, notes: list[str]) -> Any:
     """Of a long line the lowest and the highest point of each stretch, so that no peak is lost."""
-    import numpy as np
-
     if len(table) <= POINTS:
         return table
     notes.append(f"Of {len(table):,} points the extremes of each stretch are drawn.")
-    table = table.reset_index(drop=True)
-    keys = ["color"] if "color" in table else []
-    size = max(2 * len(table) // POINTS, 1)
-    stretch = (table.groupby(keys).cumcount() if keys else np.arange(len(table))) // size
-    groups = table.assign(_s=np.asarray(stretch)).groupby([*keys, "_s"])["y"]
-    return table.iloc[sorted({*groups.idxmin(), *groups.idxmax()})]
+    table = table.reset_index(drop=True).assign(_series=table.get("color", default=""))
+    stretch = table.groupby("_series").cumcount() // max(2 * len(table) // POINTS, 1)
+    groups = table.groupby(["_series", stretch])["y"]
+    return table.loc[sorted({*groups.idxmin(), *groups.idxmax()})].drop(columns="_series")
 
 
-def stacked(table: Any, notes: list[str]) -> Any:
-    """The rows of an area: a value of each series at each `x`, since the one above stands on it."""
-    if len(table) > POINTS:
-        step = -(-len(table) // POINTS)
-        notes.append(f"Every {step}th `x` is drawn; use `aggregate` on a coarser column.")
-        table = table[table["x"].isin(table["x"].drop_duplicates().iloc[::step])]
-    if table.duplicated(["x", "color"]).any():
+def every_nth(table: Any, notes: list[str]) -> Any:
+    """The rows of stacked areas, which need all series at the same places."""
+    if len(table) <= POINTS:
         return table
-    wide = table.pivot(index="x", columns="color", values="y").fillna(0.0).reset_index()
-    return wide.melt(id_vars="x", var_name="color", value_name="y")
+    step = -(-len(table) // POINTS)
+    notes.append(f"Every {step}th `x` is drawn; use `aggregate` on a coarser column.")
+    return table[table["x"].isin(table["x"].drop_duplicates().iloc[::step])]
 
 
 def bins(chart: Chart, table: Any) -> Any:
@@ -110,18 +102,3 @@ def slices(chart: Chart, table: Any, notes: list[str]) -> Any:
         raise ToolError("A pie of sizes that are all zero has no slices; use a `bar`.")
     rows["share"] = (rows["y"] / rows["y"].sum()).map("{:.1%}".format)
     return rows
-
-
-def boxes(table: Any, keys: list[str]) -> tuple[Any, Any]:
-    """Quartiles and whiskers of each group, and the rows beyond the whiskers."""
-    grouped = table.groupby(keys)["y"]
-    found = grouped.quantile([0.25, 0.5, 0.75]).unstack().reset_index()
-    found.columns = [*keys, "q1", "median", "q3"]
-    found["rows"] = grouped.size().to_numpy()
-    reach = _REACH * (found["q3"] - found["q1"])
-    fenced = table.merge(
-        found.assign(least=found["q1"] - reach, most=found["q3"] + reach)[[*keys, "least", "most"]]
-    )
-    is_within = fenced["y"].between(fenced["least"], fenced["most"])
-    ends = fenced[is_within].groupby(keys)["y"].agg(low="min", high="max").reset_index()
-    return found.merge(ends, on=keys), fenced[~is_within][[*keys, "y"]]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from manus.state.errors import ToolError
 
-KINDS = ".csv, .tsv, .json, .jsonl, .ndjson, .parquet, .xlsx"
 _DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
-SAID = 30
+_SAID = 30
 """Names of columns that an error lists."""
 
 
@@ -22,24 +22,20 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
     """
     import pandas as pd
 
+    readers = {
+        ".csv": partial(pd.read_csv, encoding="utf-8-sig"),
+        ".tsv": partial(pd.read_csv, sep="\t", encoding="utf-8-sig"),
+        ".json": pd.read_json,
+        ".jsonl": partial(pd.read_json, lines=True),
+        ".ndjson": partial(pd.read_json, lines=True),
+        ".parquet": pd.read_parquet,
+        ".xlsx": partial(pd.read_excel, sheet_name=sheet or 0, engine="openpyxl"),
+    }
     kind = path.suffix.lower()
+    if kind not in readers:
+        raise ToolError(f"{shown} is of a kind that is not known; there are: {', '.join(readers)}.")
     try:
-        if kind in (".csv", ".txt"):
-            frame = pd.read_csv(path, sep=None if kind == ".txt" else ",", encoding="utf-8-sig")
-        elif kind == ".tsv":
-            frame = pd.read_csv(path, sep="\t", encoding="utf-8-sig")
-        elif kind == ".json":
-            frame = pd.read_json(path)
-        elif kind in (".jsonl", ".ndjson"):
-            frame = pd.read_json(path, lines=True)
-        elif kind == ".parquet":
-            frame = pd.read_parquet(path)
-        elif kind == ".xlsx":
-            frame = pd.read_excel(path, sheet_name=sheet or 0, engine="openpyxl")
-        else:
-            raise ToolError(f"{shown} is of a kind that is not known; there are: {KINDS}.")
-    except ToolError:
-        raise
+        frame: Any = readers[kind](path)
     except ImportError as error:  # pandas has a text of its own for what it lacks
         lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
         raise ModuleNotFoundError(name=error.name or lacking) from error
@@ -64,10 +60,10 @@ def column(frame: Any, name: str, argument: str) -> Any:
     names = list(frame.columns)
     found = [name] if name in names else [n for n in names if n.strip().lower() == name.lower()]
     if not found:
-        rest = f" and {len(names) - SAID} more" if len(names) > SAID else ""
+        rest = f" and {len(names) - _SAID} more" if len(names) > _SAID else ""
         raise ToolError(
             f"There is no column `{name}` for `{argument}`; the columns are: "
-            f"{', '.join(names[:SAID])}{rest}."
+            f"{', '.join(names[:_SAID])}{rest}."
         )
     chosen = frame[found[0]]
     return chosen.iloc[:, 0] if chosen.ndim > 1 else chosen  # two columns of one name
@@ -109,31 +105,18 @@ def scale(values: Any) -> tuple[Any, str]:
     return values.where(values.isna(), values.astype(str)), "nominal"
 
 
-def categories(values: Any) -> tuple[Any, list[str]]:
-    """A column as names of categories, and those in the order of what they stand for."""
+def categories(values: Any) -> Any:
+    """A column as names of categories; numbers stay numbers, and are ordered as such."""
     values, kind = scale(values)
-    names = values
-    if kind == "temporal":
-        names = time_labels(values)
-    elif kind == "quantitative":
-        names = values.where(values.isna(), values.map(_plain))
-    there = values.notna()
-    in_order = names[there].loc[values[there].sort_values(kind="stable").index]
-    return names, [str(name) for name in in_order.drop_duplicates()]
-
-
-def _plain(number: float) -> str:
-    whole = number == number and abs(number) < 1e15 and number == int(number)
-    return str(int(number)) if whole else str(number)
+    return time_labels(values) if kind == "temporal" else values
 
 
 def time_labels(times: Any) -> Any:
     """Points in time as texts that are no longer than is needed to tell them apart."""
-    there = times.dropna()
-    if (there != there.dt.normalize()).any():
-        form = "%Y-%m-%d %H:%M:%S" if (there.dt.second != 0).any() else "%Y-%m-%d %H:%M"
-    elif there.nunique() < 2 or (there.dt.day != 1).any():
-        form = "%Y-%m-%d"
-    else:
-        form = "%Y-%m" if (there.dt.month != 1).any() else "%Y"
-    return times.dt.strftime(form)
+    texts = times.dt.strftime("%Y-%m-%d %H:%M:%S")
+    for end in (":00", " 00:00", "-01", "-01"):
+        there = texts.dropna()
+        if not there.str.endswith(end).all() or (end == "-01" and there.nunique() < 2):
+            break
+        texts = texts.str.removesuffix(end)
+    return texts

@@ -1,49 +1,77 @@
-"""The process that makes a chart: `python -P -m manus.tools.chart.worker FOLDER`.
+"""The process that makes a chart: `python -P -m manus.tools.chart.worker JOB`, the job in JSON.
 
 A process of its own, since reading and drawing take seconds of one core and whatever memory the
-file asks for. It finds `job.json` in the folder and leaves `result.json`, and, where there is no
-error in it, `chart.png` and `chart.html`.
+file asks for. It writes the PNG and the page, and prints a line of JSON: how many `rows` there are
+and `notes`, or an `error`, or the package that is `missing`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from jinja2 import Environment, PackageLoader
 
 from manus.state.errors import ToolError
+from manus.state.files import write_atomically
+from manus.tools.editor.files import make_folders, replace_file
 
 
-def main(folder: Path) -> None:
-    """Make the chart of a folder."""
-    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+def main(job: dict[str, Any]) -> dict[str, Any]:
+    """Make a chart; what is to be said of it."""
     try:
-        result = _make(job, folder)
+        return _make(job)
     except ToolError as error:
-        result = {"error": str(error)}
+        return {"error": str(error)}
     except ModuleNotFoundError as error:
-        result = {"missing": str(error.name)}
-    text = json.dumps(result, ensure_ascii=False)
-    (folder / "result.json").write_text(text, encoding="utf-8")
+        return {"missing": str(error.name)}
 
 
-def _make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _make(job: dict[str, Any]) -> dict[str, Any]:
     import vl_convert
 
     from manus.tools.chart.draw import specify
-    from manus.tools.chart.page import page, script
     from manus.tools.chart.spec import Chart
     from manus.tools.chart.table import read_table
 
-    chart = Chart.model_validate(job["chart"])
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
-    spec, notes = specify(chart, frame)
-    picture = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
-    (folder / "chart.png").write_bytes(picture)
-    (folder / "chart.html").write_text(page(spec, script(Path(job["cache"]))), encoding="utf-8")
+    spec, notes = specify(Chart.model_validate(job["chart"]), frame)
+    picture = Path(job["picture"])
+    drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
+    try:
+        make_folders(picture.parent)
+        replace_file(picture, drawn)
+        replace_file(picture.with_suffix(".html"), _page(spec, Path(job["cache"])).encode())
+    except OSError as error:
+        raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
     return {"rows": len(frame), "notes": notes}
 
 
+def _page(spec: dict[str, Any], cache: Path) -> str:
+    """The chart as one HTML page that asks for nothing from anywhere."""
+    templates = Environment(loader=PackageLoader("manus.tools.chart", ""), autoescape=True)
+    bundle = _script(cache).replace("</script", "<\\/script")
+    title = spec.get("title") or "Chart"
+    return templates.get_template("page.html.j2").render(title=title, spec=spec, bundle=bundle)
+
+
+def _script(cache: Path) -> str:
+    """The program that draws a page. Putting it together takes seconds, so it is kept."""
+    import vl_convert
+
+    kept = cache / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text("utf-8")
+    bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its types want a snippet
+    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(kept, bundle.encode())
+    return bundle
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    print(json.dumps(main(json.loads(sys.argv[1]))))  # noqa: T201 - the answer
