@@ -17,7 +17,7 @@ ADD . /deps/manus
 # -- Installing all local dependencies --
 RUN for dep in /deps/*; do             echo "Installing $dep";             if [ -d "$dep" ]; then                 echo "Installing $dep";                 (cd "$dep" && PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/constraints.txt -e .);             fi;         done
 # -- End of local dependencies install --
-ENV LANGGRAPH_HTTP='{"app": "manus.served_http:app", "cors": {"allow_origins": ["https://smith.langchain.com"], "allow_origin_regex": "http://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?", "allow_methods": ["*"], "allow_headers": ["*"]}}'
+ENV LANGGRAPH_HTTP='{"app": "manus.served:app", "cors": {"allow_origins": ["https://smith.langchain.com"], "allow_origin_regex": "http://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?", "allow_methods": ["*"], "allow_headers": ["*"]}}'
 ENV LANGSERVE_GRAPHS='{"agent": {"path": "manus.graph.agent:agent", "description": "A general agent: code, commands, the web, files."}, "flow": {"path": "manus.graph.flow:flow", "description": "Plans first, then has each step carried out."}, "planner": {"path": "manus.graph.planner:planner", "description": "A general agent that keeps a plan of its own."}, "browser": {"path": "manus.graph.browser:browser", "description": "Works on web pages in a real browser."}, "swe": {"path": "manus.graph.swe:swe", "description": "A software engineer with a shell and an editor."}, "data_analysis": {"path": "manus.graph.data_analysis:data_analysis", "description": "Computes, makes charts and reports from data files."}}'
 
 

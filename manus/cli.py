@@ -6,8 +6,6 @@ import os
 import signal
 import sys
 
-from manus.hardening import hide_process
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,13 +13,14 @@ if TYPE_CHECKING:
     import click
 
 _RUNS = ("run", "flow", "resume")
+_PR_SET_DUMPABLE = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     end_at_signal()
     _open_what_is_closed()
-    hide_process()
+    _hide_process()
     _survive_any_text()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
@@ -34,12 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         discard(sys.stdout)
         code = 1
     except KeyboardInterrupt:
-        code = 130
+        pass
     finally:
         end_at_signal()
         if given[:1] and given[0] in _RUNS:
             _discard_typed()
-    return _left(code)
+    if (traces := sys.modules.get("manus.traces")) is not None:
+        traces.leave_at_once(code)
+    return code
 
 
 def end_at_signal() -> None:
@@ -50,6 +51,20 @@ def end_at_signal() -> None:
     # What is ignored stays so: shells ask for it for what runs in the background.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, _: os._exit(128 + number))
+
+
+def _hide_process() -> None:
+    """Have the kernel keep our memory and environment, with the keys in them, from other programs.
+
+    Without it any program of the same user can read `/proc/<pid>/environ`. Programs that we start
+    are not hidden: they begin with an environment of their own. On Linux only.
+    """
+    if sys.platform == "linux":
+        import contextlib
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):  # a C library without it
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _execute(given: list[str]) -> int:
@@ -146,13 +161,6 @@ def _discard_typed() -> None:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
     except (OSError, ValueError, ImportError):  # closed, gone, or no terminal of this kind
         return
-
-
-def _left(code: int) -> int:
-    """The code; but a tracing server that does not answer must not hold the process."""
-    if (traces := sys.modules.get("manus.traces")) is not None:
-        traces.leave_at_once(code)
-    return code
 
 
 def _open_what_is_closed() -> None:

@@ -30,23 +30,12 @@ TABLE = {
 """Theirs and ours, by the whole name."""
 OF_A_MODEL = ("model", "base_url", "api_key", "api_version", "max_tokens", "temperature")
 """Of `[llm]` and each `[llm.NAME]`; the names are the same."""
-_OF_A_SERVER = {
-    "command": "command",
-    "args": "args",
-    "env": "env",
-    "cwd": "directory",
-    "url": "url",
-    "headers": "headers",
-}
+_OF_A_SERVER = ("command", "args", "env", "url", "headers")
 _TRANSPORTS = {"sse": "sse", "http": "http", "streamable-http": "http", "streamable_http": "http"}
 _PROVIDERS = {"azure": "azure", "aws": "bedrock"}
 """Where OpenManus speaks another protocol than OpenAI's, by its `api_type`."""
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
-_PLACEHOLDER = re.compile(
-    r"your[ _-].*|\{.*|<.*>|(sk-)?(\.{3}|…|x{3,}|\*{3,})|azure api (key|version)"
-    r"|.*//proxy-server:port.*",
-    re.IGNORECASE | re.DOTALL,
-)
+_PLACEHOLDER = re.compile(r"your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
 # Made from {files} by `manus import-config`.
 # Keys are in it, or may come to be: nobody but you can read this file; keep it so.
@@ -97,23 +86,30 @@ def read_configuration(path: Path) -> tuple[dict[str, Any], dict[str, Any], list
     Raises:
         SettingsError: there is none, or a file cannot be read or is not what its name says.
     """
-    folders = (path / "config", path) if path.is_dir() else (path.parent,)
-    folder = next((f for f in folders if any((f / n).is_file() for n in (CONFIG, SERVERS))), path)
-    config, servers = folder / CONFIG, folder / SERVERS
     if path.suffix == ".json":
-        servers = path
-    elif not path.is_dir():
-        config = path
-    wanted = (servers,) if path == servers else (config, servers) if path.exists() else ()
+        wanted = [path]
+    elif path.is_dir():
+        folders = (path / "config", path)
+        wanted = next(([f / CONFIG, f / SERVERS] for f in folders if (f / CONFIG).is_file()), [])
+    else:
+        wanted = [path, path.with_name(SERVERS)]
     files = [file for file in wanted if file.is_file()]
-    if not files:
+    if not files or files[0] != wanted[0]:
         raise SettingsError(
             f"There is no configuration of OpenManus at {path}; give the path of its {CONFIG}."
         )
-    found = _read(servers, json.loads).get("mcpServers", {}) if servers in files else {}
-    if not isinstance(found, dict):
-        raise SettingsError(f"{servers}: `mcpServers` must be an object with the servers by name.")
-    return _read(config, tomllib.loads) if config in files else {}, found, files
+    config: dict[str, Any] = {}
+    servers: Any = {}
+    for file in files:
+        if file.suffix == ".json":
+            servers = _read(file, json.loads).get("mcpServers", {})
+        else:
+            config = _read(file, tomllib.loads)
+    if not isinstance(servers, dict):
+        raise SettingsError(
+            f"{files[-1]}: `mcpServers` must be an object with the servers by name."
+        )
+    return config, servers, files
 
 
 def _read(file: Path, parse: Any) -> dict[str, Any]:
@@ -192,11 +188,11 @@ def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str
 def _server(server: Any) -> dict[str, Any]:
     """`[mcp.NAME]` for one of `mcpServers`; an empty one does not fit."""
     given = server if isinstance(server, Mapping) else {}
-    values = {ours: given[theirs] for theirs, ours in _OF_A_SERVER.items() if given.get(theirs)}
+    values = {name: given[name] for name in _OF_A_SERVER if given.get(name)}
     kind = str(given.get("type") or given.get("transport") or "stdio").lower()
     if kind != "stdio":
         values["transport"] = _TRANSPORTS.get(kind, kind)
-    return {**values, "enabled": False} if given.get("disabled") else values
+    return values
 
 
 def write_settings(
@@ -212,8 +208,6 @@ def write_settings(
     named = flat(" and ".join(map(str, files)))
     if not done.taken:
         raise UsageError(f"There is nothing in {named} that could be taken over.")
-    if output.is_dir():
-        raise UsageError(f"{output} is a folder; name the file to write with --output FILE.")
     if output.exists() and not replace:
         raise UsageError(
             f"{output} is there already and was left as it is: --force replaces it, "

@@ -35,6 +35,12 @@ except ImportError:
 
 _CONNECT = 10
 """Seconds for a connection to come about."""
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "prepare_threshold": 0,
+    "row_factory": dict_row,
+    "connect_timeout": _CONNECT,
+}
 _SETUP_KEY = 0x6D616E7573
 """Of the advisory lock that lets one process at a time make the tables."""
 
@@ -138,24 +144,15 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
             max_size=4,
             open=False,
             timeout=_CONNECT,
-            kwargs=_options(),
+            kwargs=_OPTIONS,
             check=AsyncConnectionPool.check_connection,
         )
         async with pool:
             yield PostgresStore(pool, url)
 
 
-def _options() -> dict[str, Any]:
-    return {
-        "autocommit": True,
-        "prepare_threshold": 0,
-        "row_factory": dict_row,
-        "connect_timeout": _CONNECT,
-    }
-
-
 async def _connect(url: str) -> Connection:
-    return await psycopg.AsyncConnection.connect(url, **_options())
+    return await psycopg.AsyncConnection.connect(url, **_OPTIONS)
 
 
 async def _set_up(connection: Connection) -> None:

@@ -50,21 +50,10 @@ _REASONS = {
 }
 
 
-# From one thread to the next by the key, past the checkpoints that each of them has.
+_NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
 _RECENT = """
-    WITH RECURSIVE known(id) AS (
-        SELECT MIN(thread_id) FROM checkpoints
-        UNION ALL
-        SELECT (SELECT MIN(thread_id) FROM checkpoints WHERE thread_id > known.id)
-        FROM known WHERE known.id IS NOT NULL
-    )
-    SELECT id FROM (
-        SELECT id, (
-            SELECT MAX(checkpoint_id) FROM checkpoints
-            WHERE thread_id = known.id AND checkpoint_ns = ''
-        ) AS newest FROM known
-    )
-    WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT ?
+    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
+    GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT ?
 """
 
 
@@ -139,17 +128,12 @@ class SqliteStore(SqliteSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base; what is written next comes after the newest of the thread."""
-        make_ids_later_than(self._newest_id(config["configurable"]))
-        return super().get_tuple(config)
-
-    def _newest_id(self, configurable: dict[str, Any]) -> str | None:
-        of_thread = (
-            "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
-        )
-        named = (str(configurable["thread_id"]), configurable.get("checkpoint_ns", ""))
+        named = config["configurable"]
+        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
         with self.cursor(transaction=False) as cursor:
-            newest: str | None = cursor.execute(of_thread, named).fetchone()[0]
-        return newest
+            [newest] = cursor.execute(_NEWEST, values).fetchone()
+        make_ids_later_than(newest)
+        return super().get_tuple(config)
 
     async def _in_its_thread(self, use: Callable[..., _T], *args: Any, **more: Any) -> _T:
         loop = asyncio.get_running_loop()
@@ -199,11 +183,11 @@ class SqliteStore(SqliteSaver):
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
-        return await self._in_its_thread(self._column, _RECENT, (limit,))
+        return await self._in_its_thread(self._recent, limit)
 
-    def _column(self, query: str, values: tuple[Any, ...]) -> list[str]:
+    def _recent(self, limit: int) -> list[str]:
         with self.cursor(transaction=False) as cursor:
-            return [str(row[0]) for row in cursor.execute(query, values)]
+            return [str(row[0]) for row in cursor.execute(_RECENT, (limit,))]
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Keep others from working on a thread, or raise `ThreadBusyError`."""

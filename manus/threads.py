@@ -1,10 +1,12 @@
-"""What is known of a thread from its newest checkpoint alone, without reading its history."""
+"""A thread: what its newest checkpoint tells of it, and what it leaves in its workspace."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import ENDINGS, ending_of
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _INTERRUPT = "__interrupt__"
 _RESUME = "__resume__"
+_BESIDE = ("", "-journal", "-wal", "-shm")
+"""Endings of the files that SQLite may have beside its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +135,37 @@ def age(since: datetime, now: datetime) -> str:
         if seconds >= length:
             return f"{seconds // length} {name}"
     return f"{seconds} s"
+
+
+async def delete_thread_files(store: Store, thread: Thread) -> list[str]:
+    """Delete a thread's journals and archives, those of its plans' steps too.
+
+    The answer is a sentence for each file that could not be deleted. Where the workspace has moved
+    or gone there is nothing to delete.
+    """
+    from manus.tools.archive import Archive
+    from manus.tools.journal import Journal
+    from manus.tools.workspace import PRIVATE
+
+    if thread.workspace is None:
+        return []
+    stored = store.saver.alist({"configurable": {"thread_id": thread.thread_id}})
+    namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
+    private = Path(thread.workspace) / PRIVATE
+    files: list[Path] = []
+    for namespace in sorted({"", *namespaces}):
+        key = f"{thread.thread_id}:{namespace}"
+        archive = Archive.path_for(private, key)
+        files += [archive.with_name(archive.name + ending) for ending in _BESIDE]
+        files.append(Journal.path_for(private, key))
+    return await asyncio.to_thread(_delete, files)
+
+
+def _delete(files: list[Path]) -> list[str]:
+    left = []
+    for path in files:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            left.append(f"{path} could not be deleted ({error.strerror}); delete it by hand.")
+    return left

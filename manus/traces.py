@@ -32,17 +32,6 @@ def uses_langsmith() -> bool:
     return any(os.environ.get(name, "") == "true" for name in _SWITCHES)
 
 
-def mode() -> str:
-    """What its client sends: `langsmith`, `otel`, or `hybrid` for both."""
-    chosen = os.environ.get("LANGSMITH_TRACING_MODE", "").lower()
-    if chosen:
-        return chosen
-    if os.environ.get("LANGSMITH_OTEL_ONLY", "").lower() in ("true", "1"):
-        return "otel"
-    both = os.environ.get("LANGSMITH_OTEL_ENABLED", "").lower() in ("true", "1")
-    return "hybrid" if both else "langsmith"
-
-
 @contextmanager
 def sending_traces() -> Iterator[None]:
     """What is recorded in the block is sent when it ends, as far as that can be done quickly."""

@@ -101,8 +101,7 @@ def _print_table(threads: list[Thread]) -> None:
 
 async def _delete(settings: Settings, ids: Sequence[str]) -> int:
     from manus.checkpoint import open_store
-    from manus.thread_files import delete_thread_files
-    from manus.threads import get_thread
+    from manus.threads import delete_thread_files, get_thread
 
     async with open_store(settings) as store:
         found = [await get_thread(store, given) for given in ids]

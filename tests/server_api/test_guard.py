@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from manus.served_http import refusal
+from manus.served import refusal
 from manus.state.errors import UsageError
 from tests.helpers.agent import ScriptedAgent
 from tests.server_api.dev_server import DevServer
