@@ -102,35 +102,26 @@ def check_model(endpoint: ModelSettings) -> None:
     Raises:
         SettingsError: none is configured, its address is none, or there is no such recording.
     """
-    from manus.models.model_names import NOT_CONFIGURED, REPLAY, is_configured
+    from manus.models.model_names import NOT_CONFIGURED, REPLAY, is_configured, shown_address
 
     if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)
     spec = endpoint.model or ""
     if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
         raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
-    if endpoint.base_url is not None:
-        check_address(endpoint.base_url)
+    if endpoint.base_url is not None and not _is_address(endpoint.base_url):
+        raise SettingsError(
+            f"The model server at {shown_address(endpoint.base_url)} cannot be asked, since this "
+            "is not an address; MANUS_BASE_URL must look like http://localhost:11434/v1."
+        )
 
 
-def check_address(text: str) -> None:
-    """Check the address of a model's server.
-
-    Raises:
-        SettingsError: it is none.
-    """
-    from manus.models.model_names import shown_address
-
+def _is_address(text: str) -> bool:
     try:
         address = urlsplit(text)
-        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
+        return bool(address.scheme in ("http", "https") and address.hostname and address.port != 0)
     except ValueError:
-        is_one = False
-    if not is_one:
-        raise SettingsError(
-            f"The model server at {shown_address(text)} cannot be asked, since this is not an "
-            "address; MANUS_BASE_URL must look like http://localhost:11434/v1."
-        )
+        return False
 
 
 def workspace_of(settings: Settings, chosen: str | None = None) -> str:
