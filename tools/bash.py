@@ -88,10 +88,10 @@ class Bash(AgentTool):
         said = describe(outcome, self.session.workspace, wanted.timeout)
         if wanted.restart:
             said = f"{_RESTARTED}\n{said}"
-        return Observation(said, is_error=outcome.ending.status != 0)
+        return Observation(said, is_error=outcome.status != 0)
 
     async def _open(self) -> Shell:
-        return await Shell.open(self.session.workspace)
+        return Shell(self.session.workspace)
 
 
 def describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
@@ -101,11 +101,11 @@ def describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> st
         parts.append(outcome.output.removesuffix("\n"))
     where = workspace.show(outcome.directory)
     where = "the workspace" if where == "." else f"`{where}`"
-    if outcome.ending.status is None:
+    if outcome.status is None:
         parts.append(_STOPPED.format(seconds=seconds, where=where))
-    elif outcome.ending.exited:
-        parts.append(_EXITED.format(how=exit_state(outcome.ending.status), where=where))
+    elif outcome.exited:
+        parts.append(_EXITED.format(how=exit_state(outcome.status), where=where))
     else:
         silent = "" if outcome.output else ", no output"
-        parts.append(f"[{exit_state(outcome.ending.status)}{silent}]")
+        parts.append(f"[{exit_state(outcome.status)}{silent}]")
     return "\n".join(parts)

@@ -1,28 +1,24 @@
+"""`bash`: the persistent shell, a real one."""
+
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from blockbuster import blockbuster_ctx
 
-from manus.state.agent import ToolTask
-from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
-from manus.tools.call import call_tool
-from manus.tools.catalog import Catalog
 from manus.tools.locks import WORKSPACE, Resource
-from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-
-GONE = "variables, functions and options are gone"
+from tests.helpers.acting import said_of
+from tests.helpers.processes import lives, until
 
 
 @pytest.fixture
@@ -34,36 +30,19 @@ async def say(bash: Bash, command: str | None, **more: Any) -> str:
     return (await bash.observe(command=command, **more)).text
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-# What a command may look like, and what is seen of it. After each of them the shell still works.
+# What a command may look like, and what is seen of it.
 COMMANDS = {
     "plain": ("echo hi", "hi\n[exit code 0]"),
     "empty": ("", "[exit code 0, no output]"),
-    "blank lines": ("\n \n", "[exit code 0, no output]"),
     "only a comment": ("# nothing", "[exit code 0, no output]"),
     "comment at the end": ("echo hi # and bye", "hi\n[exit code 0]"),
-    "no newline at the end of output": ("printf hi", "hi\n[exit code 0]"),
     "exit code": ("(exit 3)", "[exit code 3, no output]"),
     "return": ("echo a; return 4; echo b", "a\n[exit code 4]"),
-    "break and continue": ("break 2>&-; continue 2>&-; echo hi", "hi\n[exit code 0]"),
     "stderr in order": ("echo 1; echo 2 >&2; echo 3", "1\n2\n3\n[exit code 0]"),
     "heredoc": ("cat <<EOF\na $((1+1)) 'b'\nEOF", "a 2 'b'\n[exit code 0]"),
     "heredoc and comment": ("cat <<'EOF' # c\n$x\nEOF\n# d", "$x\n[exit code 0]"),
     "trailing &": ("echo hi &", "hi\n[exit code 0]"),
     "background job holds the output": ("sleep 600 & echo hi", "hi\n[exit code 0]"),
-    "daemon": ("setsid sleep 600 & echo hi", "hi\n[exit code 0]"),
     "read": ('read x; echo $? "[$x]"', "1 []\n[exit code 0]"),
     "cat": ("cat", "[exit code 0, no output]"),
     "no terminal": ("{ cat < /dev/tty; } 2>&- || echo none", "none\n[exit code 0]"),
@@ -73,68 +52,46 @@ COMMANDS = {
     "stdin replaced for good": ("exec <&-; echo a", "a\n[exit code 0]"),
     "name of the shell": ("echo $0", "bash\n[exit code 0]"),
     "binary": (r"printf 'a\377\000\001b'", "a\ufffd\ufffd\ufffdb\n[exit code 0]"),
-    "no UTF-8 in the command": ("printf %s é | wc -c | tr -d ' '", "2\n[exit code 0]"),
-    "control characters": ("printf '\x01\x7f' | wc -c | tr -d ' '", "2\n[exit code 0]"),
     "five megabytes": (
         "head -c 5000000 /dev/zero | tr '\\0' x",
         f"{'x' * 5_000_000}\n[exit code 0]",
     ),
     "a megabyte of command": (f": {'x' * 1_000_000}\necho hi", "hi\n[exit code 0]"),
-    "exit": (
-        "echo a; exit 3",
-        f"a\n[exit code 3; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "set -e": (
-        "set -e; false; echo b",
-        f"[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "set -u": (
-        "set -u; echo $nope",
-        f"bash: line 1: nope: unbound variable\n[exit code 1; the shell itself ended, so {GONE}; "
-        "the next command gets a fresh shell in the workspace]",
-    ),
-    "a trap at the exit": (
-        "trap 'echo bye' EXIT; exit 0",
-        f"bye\n[exit code 0; the shell itself ended, so {GONE}; the next command gets a fresh "
-        "shell in the workspace]",
-    ),
-    "exec": (
-        "exec echo a",
-        f"a\n[exit code 0; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "our descriptors closed": (
-        'for n in {200..250}; do eval "exec $n>&-"; done; echo a',
-        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "a restricted shell": (
-        "echo a; set -r",
-        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "no printf any more": (
-        "echo a; enable -n printf",
-        f"a\n[exit code 1; the shell itself ended, so {GONE}; the next command gets a fresh shell "
-        "in the workspace]",
-    ),
-    "killed": (
-        "echo a; kill -9 $$",
-        f"a\n[killed by SIGKILL; the shell itself ended, so {GONE}; the next command gets a fresh "
-        "shell in the workspace]",
-    ),
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-async def test_a_command_and_the_one_after_it(bash: Bash, name: str) -> None:
-    command, said = COMMANDS[name]
-    observation = await bash.observe(command=command)
-    assert observation.text == said
-    assert observation.is_error == ("[exit code 0" not in said)
-    assert await say(bash, "echo next") == "next\n[exit code 0]"
+async def test_commands_one_after_the_other(bash: Bash) -> None:
+    for name, (command, said) in COMMANDS.items():
+        observation = await bash.observe(command=command)
+        assert observation.text == said, name
+        assert observation.is_error == ("[exit code 0" not in said), name
+
+
+# What ends the shell itself, and what is seen of it.
+ENDINGS = {
+    "exit": ("echo a; exit 3", "a\n[exit code 3;"),
+    "set -e": ("set -e; false; echo b", "[exit code 1;"),
+    "set -u": ("set -u; echo $nope", "bash: line 1: nope: unbound variable\n[exit code 1;"),
+    "a trap at the exit": ("trap 'echo bye' EXIT; exit 0", "bye\n[exit code 0;"),
+    "exec": ("exec echo a", "a\n[exit code 0;"),
+    "our descriptor closed": (
+        'for n in {200..250}; do eval "exec $n>&-"; done; echo a',
+        "a\n[exit code 1;",
+    ),
+    "a restricted shell": ("echo a; set -r", "a\n[exit code 1;"),
+    "no printf any more": ("echo a; enable -n printf", "a\n[exit code 1;"),
+    "killed": ("echo a; kill -9 $$", "a\n[killed by SIGKILL;"),
+}
+
+
+async def test_a_shell_that_ends_is_told_of_and_replaced(bash: Bash) -> None:
+    await say(bash, "mkdir sub; cd sub; a=1")
+    for name, (command, said) in ENDINGS.items():
+        observation = await bash.observe(command=command)
+        assert observation.text.startswith(f"{said} the shell itself ended"), name
+        assert observation.text.endswith("a fresh shell in `sub`]"), name
+        assert observation.is_error == ("[exit code 0" not in said), name
+        assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]", name
 
 
 # What bash says of it differs between its versions; that it is said, and where, does not.
@@ -148,13 +105,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-async def test_a_faulty_command_and_the_one_after_it(bash: Bash, name: str) -> None:
-    command, said = FAULTS[name]
-    observation = await bash.observe(command=command)
-    assert said in observation.text
-    assert observation.is_error
-    assert await say(bash, "echo next") == "next\n[exit code 0]"
+async def test_faulty_commands_and_the_one_after_each(bash: Bash) -> None:
+    for name, (command, said) in FAULTS.items():
+        observation = await bash.observe(command=command)
+        assert said in observation.text, name
+        assert observation.is_error, name
+        assert await say(bash, "echo next") == "next\n[exit code 0]", name
 
 
 async def test_the_same_outcome_is_the_same_observation(bash: Bash) -> None:
@@ -190,14 +146,6 @@ async def test_options_that_trouble_the_shell_itself(bash: Bash) -> None:
     assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
-async def test_secrets_are_not_there(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setenv("MANUS_API_KEY", "sk-secret")
-    said = await say(Bash(session=session), "env; set")
-    assert "PATH=" in said
-    assert "sk-secret" not in said
-
-
 async def test_a_background_job_goes_on_and_neither_blocks_nor_soils(
     bash: Bash, session: Session
 ) -> None:
@@ -226,7 +174,7 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(
     await say(bash, "(sh -c 'echo $$ >> pids; trap \"\" TERM; sleep 600; :' &)")
     path = tmp_path / "pids"
     await until(lambda: len(path.read_text().split()) == 3)
-    pids = [int(pid) for pid in path.read_text().split()]
+    pids = path.read_text().split()
     assert "exit code 0" in await say(bash, "exit 0")
     assert [lives(pid) for pid in pids] == [True] * 3
     await session.close()
@@ -241,16 +189,11 @@ async def test_a_time_out_keeps_the_output_ends_everything_and_stays_in_the_dire
         "mkdir sub; cd sub; a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
         "echo before; sleep 600"
     )
-    observation = await bash.observe(command=command, timeout=3)
+    observation = await bash.observe(command=command, timeout=1)
     assert observation.is_error
-    assert observation.text == (
-        "before\n[stopped: not done after 3 s; the command and all background jobs are ended, "
-        "variables, functions and options are gone, and the next command gets a fresh shell in "
-        "`sub`. For what takes longer give a larger `timeout`, or start it in the background "
-        "(`nohup COMMAND > out.log 2>&1 &`) and look at its log later]"
-    )
+    assert observation.text.startswith("before\n[stopped: not done after 1 s")
     pids = (session.workspace.root / "sub" / "pids").read_text().split()
-    assert [lives(int(pid)) for pid in pids] == [False, False]
+    assert [lives(pid) for pid in pids] == [False, False]
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
 
 
@@ -258,20 +201,13 @@ async def test_a_time_out_keeps_the_output_ends_everything_and_stays_in_the_dire
     "command", ["yes", "trap '' TERM INT; while :; do :; done", "set -n", "kill -STOP $$"]
 )
 async def test_a_command_that_never_ends_is_stopped(bash: Bash, command: str) -> None:
-    assert "[stopped: not done after 1 s" in await say(bash, command, timeout=1)
+    assert "[stopped: not done after 0.5 s" in await say(bash, command, timeout=0.5)
     assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
-async def test_after_exit_the_shell_is_where_it_was_and_knows_nothing(bash: Bash) -> None:
-    said = await say(bash, "a=1; mkdir sub; cd sub; exit 3")
-    assert said.startswith("[exit code 3; the shell itself ended")
-    assert said.endswith("a fresh shell in `sub`]")
-    assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
-
-
 async def test_a_directory_that_is_gone_is_not_returned_to(bash: Bash) -> None:
-    said = await say(bash, "mkdir sub; cd sub; rmdir ../sub; exit 3")
-    assert said.endswith("a fresh shell in the workspace]")
+    await say(bash, "mkdir sub; cd sub; rmdir ../sub")
+    assert (await say(bash, "exit 3")).endswith("a fresh shell in the workspace]")
     assert await say(bash, "ls") == "[exit code 0, no output]"
 
 
@@ -283,29 +219,18 @@ async def test_a_shell_that_dies_between_two_commands_is_told_of(
     shell = session.peek("shell")
     await until(lambda: not shell._bash.alive)
     said = await say(bash, "echo [$a]")
-    assert said == (
-        "[the shell had ended since the last command: this one ran in a fresh shell, without the "
-        "variables, functions and options set before]\n[]\n[exit code 0]"
-    )
+    assert said.startswith("[the shell had ended since the last command")
+    assert said.endswith("]\n[]\n[exit code 0]")
     assert await say(bash, "echo b") == "b\n[exit code 0]"
 
 
 async def test_restart(bash: Bash, session: Session) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; sleep 600 & echo $! > pid")
-    observation = await bash.observe(restart=True)
-    assert observation == Observation(
-        "[fresh shell in the workspace; what ran in the old one is ended]"
-    )
-    assert not lives(int((session.workspace.root / "sub" / "pid").read_text()))
-    assert await say(bash, "ls; echo [$a]") == "sub\n[]\n[exit code 0]"
-
-
-async def test_restart_with_a_command(bash: Bash) -> None:
-    await say(bash, "a=1")
+    assert not (await bash.observe(restart=True)).is_error
+    assert not lives((session.workspace.root / "sub" / "pid").read_text())
+    assert await say(bash, "ls; echo [$a]; a=2") == "sub\n[]\n[exit code 0]"
     said = await say(bash, "echo [$a]", restart=True)
-    assert said == (
-        "[fresh shell in the workspace; what ran in the old one is ended]\n[]\n[exit code 0]"
-    )
+    assert said.endswith("]\n[]\n[exit code 0]")
 
 
 async def test_cancelling_ends_the_command_and_the_next_one_works(
@@ -318,7 +243,7 @@ async def test_cancelling_ends_the_command_and_the_next_one_works(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not lives(int(pid.read_text()))
+    assert not lives(pid.read_text())
     said = await say(bash, "echo a")
     assert said.startswith("[the shell had ended since the last command")
     assert said.endswith("\na\n[exit code 0]")
@@ -343,7 +268,7 @@ async def test_two_sessions_in_one_workspace_do_not_interfere(tmp_path: Path) ->
     await asyncio.gather(say(a, "x=1; sleep 600 & echo $! > a"), say(b, "x=2"))
     await say(b, None, restart=True)
     await other.close()
-    assert lives(int((tmp_path / "a").read_text()))
+    assert lives((tmp_path / "a").read_text())
     assert await say(a, "echo $x") == "1\n[exit code 0]"
     await one.close()
 
@@ -357,20 +282,9 @@ async def test_no_bash_here(session: Session, monkeypatch: pytest.MonkeyPatch) -
     bash = Bash(session=session)
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(session.workspace.root))
-        with pytest.raises(ToolUnavailableError, match=r"there is no bash on PATH; install it"):
+        with pytest.raises(ToolUnavailableError, match="bash cannot be started"):
             await bash.observe(command="echo a")
     assert await say(bash, "echo a") == "a\n[exit code 0]"
-
-
-async def test_a_bash_that_does_not_start(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake = session.workspace.root / "bash"
-    fake.write_text("#!/bin/sh\nexit 7\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", str(session.workspace.root))
-    with pytest.raises(ToolUnavailableError, match=r"bash ended at once \(exit code 7\)"):
-        await Bash(session=session).observe(command="echo a")
 
 
 async def test_a_workspace_without_room_for_a_fifo(bash: Bash, session: Session) -> None:
@@ -378,7 +292,7 @@ async def test_a_workspace_without_room_for_a_fifo(bash: Bash, session: Session)
     folder = session.workspace.private / "shell"
     folder.rmdir()
     folder.write_text("in the way")
-    with pytest.raises(ToolUnavailableError, match=r"it cannot make a FIFO in .*shell \("):
+    with pytest.raises(ToolUnavailableError, match="it cannot write in"):
         await bash.observe(command="echo a")
     folder.unlink()
     assert await say(bash, "echo $a") == "1\n[exit code 0]"
@@ -392,22 +306,14 @@ async def test_nothing_blocks_the_event_loop(bash: Bash) -> None:
         await bash.session.close()
 
 
-async def test_nul_is_refused(bash: Bash) -> None:
-    with pytest.raises(ToolError, match=r"^`command` holds a NUL character"):
-        await bash.observe(command="echo a\0b")
-
-
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing": ({}, "`command` is missing; give the command to execute, or `restart`: true."),
+    "nothing": ({}, "`command` is missing"),
     "no command": ({"timeout": 5}, "`command` is missing"),
     "extra": ({"command": "ls", "shell": "zsh"}, "`shell`: there is no such argument"),
-    "a number": ({"command": 5}, "`command` must be text"),
     "a list": ({"command": ["ls"]}, "`command` must be text"),
-    "no time": ({"command": "ls", "timeout": "long"}, "`timeout` must be a number"),
     "negative time": ({"command": "ls", "timeout": -1}, "`timeout` must be a number, more than 0"),
     "endless time": ({"command": "ls", "timeout": 1e12}, "`timeout` must be a number"),
-    "no truth": ({"command": "ls", "restart": "perhaps"}, "`restart` must be true or false"),
-    "enormous": ({"command": "x" * 10_000_000}, "`command` has 10,000,000 characters"),
+    "NUL": ({"command": "echo a\0b"}, "`command` holds a NUL character"),
     "half a character": ({"command": "\ud800"}, "`command` holds half of a surrogate pair"),
 }
 
@@ -415,14 +321,5 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 async def test_bad_arguments_are_explained(bash: Bash, session: Session, name: str) -> None:
     args, said = BAD[name]
-    outcome = await call_tool(
-        ToolTask(index=0, id="1", name="bash", args=args),
-        session=session,
-        catalog=Catalog([bash]),
-        key="k",
-        max_observe=10_000,
-    )
-    assert outcome.message.status == "error"
-    assert said in outcome.message.text
-    assert len(outcome.message.text) < 1000
+    assert said in await said_of(session, bash, args)
     assert session.peek("shell") is None

@@ -77,13 +77,10 @@ def watch() -> Iterator[Watch]:
 
 
 async def test_what_tools_start(session: Session, watch: Watch) -> None:
-    session.workspace.writable("a.csv").write_text("a,b\nx,1\ny,2\n")
-    catalog = build_catalog(("bash", "python_execute", "data_visualization"), session)
-    chart = {"data": "a.csv", "chart": {"type": "bar", "x": "a", "y": "b"}}
+    catalog = build_catalog(("bash", "python_execute"), session)
     calls: dict[str, dict[str, Any]] = {
         "bash": {"command": "env; cat /proc/self/environ /proc/$$/environ"},
         "python_execute": {"code": "print(open('/proc/self/environ').read())"},
-        "data_visualization": chart,
     }
     for name, args in calls.items():
         tool = catalog.find(name)
@@ -92,7 +89,7 @@ async def test_what_tools_start(session: Session, watch: Watch) -> None:
         assert said.status == "success", said.text
         assert SECRET not in str(said.content)
     assert "bash" in watch.names_of_living()
-    assert len(watch.found()) == 3
+    assert len(watch.found()) == 2
 
 
 async def test_the_parser_of_pages(watch: Watch) -> None:

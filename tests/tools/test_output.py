@@ -1,3 +1,5 @@
+"""What a process prints, as it is kept."""
+
 from __future__ import annotations
 
 import asyncio
@@ -34,27 +36,17 @@ def test_head_and_tail_are_kept_and_the_rest_is_counted() -> None:
     assert text == "0123\n[… 93 bytes left out …]\n789"
 
 
-def test_an_endless_stream_takes_bounded_memory() -> None:
-    capture = Capture(head=100, tail=100)
-    for _ in range(10_000):
-        capture.add(b"x" * 50)
-        assert len(capture._head) + len(capture._tail) <= 400
-    assert capture.dropped == 500_000 - 200
-
-
-def test_bytes_that_are_no_text_do_not_break_it() -> None:
-    assert captured(b"a\xff\x00b\x1bc\x7f").text() == "a\ufffd\ufffdb\ufffdc\ufffd"
-    assert captured("é".encode()[:1], "é".encode()[1:]).text() == "é"
-    assert captured(b"tab\tcr\r\n").text() == "tab\tcr\n"
-
-
-def test_colours_and_titles_of_a_terminal_are_left_out() -> None:
-    assert captured(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end").text() == "red end"
-
-
-def test_of_a_progress_bar_the_last_frame_is_left() -> None:
-    shown = captured(b"\r 10%|#         |\r 50%|#####     |\r100%|##########|\ndone\r\n").text()
-    assert shown == "100%|##########|\ndone\n"
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\xff\x00b\x1bc\x7f", "a\ufffd\ufffdb\ufffdc\ufffd"),
+        (b"tab\tcr\r\n", "tab\tcr\n"),
+        (b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end", "red end"),
+        (b"\r 10%|#  |\r 50%|## |\r100%|###|\ndone\r\n", "100%|###|\ndone\n"),
+    ],
+)
+def test_bytes_as_a_terminal_shows_them(data: bytes, text: str) -> None:
+    assert captured(data).text() == text
 
 
 def test_the_cut_does_not_leave_half_a_character_at_the_tail() -> None:

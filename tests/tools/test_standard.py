@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,8 +31,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "terminate": {"status": "success"},
     "web_search": {"query": "otters"},
 }
-ALONE = sorted(set(EXAMPLES) - {"ask_human"})
-"""Those that can be called outside a graph; to ask a person is to interrupt one."""
+ALONE = sorted(set(EXAMPLES) - {"ask_human", "browser_use", "data_visualization", "make_report"})
+"""Those that can be called outside a graph, and in less than a second."""
 
 
 class BuiltIn:
@@ -63,14 +62,6 @@ class BuiltIn:
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
         return EXAMPLES[self.chosen]
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that these tests share: what a chart's page draws with takes seconds to make."""
-    cache = tmp_path_factory.getbasetemp() / "chart-cache"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    return cache
 
 
 @pytest.fixture(scope="module")

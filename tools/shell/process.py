@@ -1,4 +1,4 @@
-"""The one place that starts a process: its environment, its walls, its end."""
+"""The one place that starts a program the model wants: its environment, its end."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _PATIENCE = 10.0
 """Seconds after which an end is given up; only a process stuck in the kernel lives that long."""
-LONGEST_PROGRAM = 4_000_000
-"""Characters of a command, or of code."""
 
 # What a program needs to find its way; keys, tokens and our own settings are not among it.
 _PASSED = frozenset(
@@ -39,35 +37,6 @@ _PASSED_PREFIX = "LC_"
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """What is really started: words, environment, directory."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    directory: Path
-
-
-def prepare(
-    argv: Sequence[str],
-    *,
-    workspace: Workspace,
-    directory: Path | None = None,
-    extra: Mapping[str, str] | None = None,
-) -> Launch:
-    """How a program is started for a workspace: the one place for its environment and its walls.
-
-    `directory` is the workspace's root unless given; `extra` goes on top of the environment.
-    """
-    environment = {
-        **scrubbed(os.environ),
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONIOENCODING": "utf-8",
-        **(extra or {}),
-    }
-    return Launch(tuple(argv), environment, directory or workspace.root)
-
-
 def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     """The part of an environment that programs the model starts may see."""
     kept = {
@@ -81,43 +50,26 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": _DEFAULT_PATH, **kept}
 
 
-class Process:
-    """A running program with a session of its own, and no terminal."""
+async def end(process: asyncio.subprocess.Process) -> None:
+    """End a program, its session, and its children that have sessions of their own.
 
-    def __init__(self, child: asyncio.subprocess.Process) -> None:
-        self._child = child
-        self.pid = child.pid
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, minus the signal's number if one killed it, None while it runs."""
-        return self._child.returncode
-
-    async def wait(self) -> int:
-        """Wait for the program itself, whoever still holds its output."""
-        return await self._child.wait()
-
-    async def end(self) -> None:
-        """End it, its session, and its children that have sessions of their own.
-
-        A cancellation that comes meanwhile waits for it.
-        """
-        reaped = self.returncode is not None
-        work = asyncio.ensure_future(asyncio.to_thread(_end, self.pid, reaped))
-        try:
-            await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await work
-            raise
-        with contextlib.suppress(TimeoutError):  # stuck in the kernel: nobody can end it
-            async with asyncio.timeout(_PATIENCE):
-                await self._child.wait()
+    A cancellation that comes meanwhile waits for it.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(_end, process.pid, process.returncode))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await work
+        raise
+    with contextlib.suppress(TimeoutError):  # stuck in the kernel: nobody can end it
+        async with asyncio.timeout(_PATIENCE):
+            await process.wait()
 
 
-def _end(root: int, reaped: bool) -> None:
+def _end(root: int, returncode: int | None) -> None:
     """First SIGTERM, so that they can clean up, then SIGKILL to what is left. Blocking."""
     # A number is not given away while a session bears it: whoever has it now, has the session too.
-    if reaped and psutil.pid_exists(root):
+    if returncode is not None and psutil.pid_exists(root):
         return
     left = _family(root)
     _signal(left, signal.SIGTERM)
@@ -164,24 +116,29 @@ def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None
 
 
 async def start(
-    launch: Launch,
+    argv: Sequence[str],
     *,
+    directory: Path,
     output: int,
+    stdin: int = asyncio.subprocess.DEVNULL,
     descriptors: Sequence[int] = (),
-) -> Process:
-    """Start a program; stdout and stderr go to `output`, in order, and stdin is empty.
+    extra: Mapping[str, str] | None = None,
+) -> asyncio.subprocess.Process:
+    """Start a program in a session of its own; stdout and stderr go to `output`, in order.
 
-    `descriptors` are open in it under the numbers they have here.
+    It sees no keys of ours: `extra` goes on top of what `scrubbed` leaves. `descriptors` are open
+    in it under the numbers they have here.
 
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
+    own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *launch.argv,
-            cwd=launch.directory,
-            env=launch.environment,
-            stdin=asyncio.subprocess.DEVNULL,
+            *argv,
+            cwd=directory,
+            env=scrubbed(os.environ) | own,
+            stdin=stdin,
             stdout=output,
             stderr=output,
             pass_fds=descriptors,
@@ -189,25 +146,23 @@ async def start(
         )
     )
     try:
-        child = await asyncio.shield(starting)
+        return await asyncio.shield(starting)
     except OSError as error:
-        what = error.filename or launch.argv[0]
         raise ToolUnavailableError(
-            f"{launch.argv[0]} cannot be started ({what}: {error.strerror}); "
+            f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
     except asyncio.CancelledError:  # it may have children before we hear that it has started
         with contextlib.suppress(OSError):
-            await Process(await starting).end()
+            await end(await starting)
         raise
-    return Process(child)
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A program that has ended: what it printed, and its exit code as in `Process.returncode`.
+    """A program that has ended: what it printed, and its exit code.
 
-    The exit code is None when it was stopped because its time was up.
+    That is minus the signal's number if one killed it, None if its time was up.
     """
 
     output: str
@@ -228,12 +183,11 @@ async def run(
     Raises:
         ToolUnavailableError: it cannot be started.
     """
-    launch = await asyncio.to_thread(prepare, argv, workspace=workspace, extra=extra)
     reading, writing = os.pipe()
     reader = PipeReader(reading)
     try:
         try:
-            process = await start(launch, output=writing)
+            process = await start(argv, directory=workspace.root, output=writing, extra=extra)
         finally:
             os.close(writing)
         code = await _ended_within(process, seconds)
@@ -243,29 +197,24 @@ async def run(
     return Finished(await asyncio.to_thread(capture.text), code)
 
 
-async def _ended_within(process: Process, seconds: float) -> int | None:
+async def _ended_within(process: asyncio.subprocess.Process, seconds: float) -> int | None:
     try:
         async with asyncio.timeout(seconds):
             return await process.wait()
     except TimeoutError:
         return None
     finally:
-        await process.end()
+        await end(process)
 
 
 def program_text(argument: str, text: str) -> bytes:
     """What the model wants executed, as bytes.
 
     Raises:
-        ToolError: no program can read it: it holds a NUL or half a character, or is enormous.
+        ToolError: no program can read it: it holds a NUL or half a character.
     """
     if "\0" in text:
         raise ToolError(f"`{argument}` holds a NUL character; write it as an escape instead.")
-    if len(text) > LONGEST_PROGRAM:
-        raise ToolError(
-            f"`{argument}` has {len(text):,} characters, and {LONGEST_PROGRAM:,} is the most that "
-            "can be executed; write large data to a file first."
-        )
     try:
         return text.encode()
     except UnicodeEncodeError:

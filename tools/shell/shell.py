@@ -1,57 +1,185 @@
 """The persistent shell: commands one after the other, in a bash that is replaced when it ends.
 
-The output of each command goes to a FIFO of its own: a background job goes on writing there, and
-neither holds up nor soils a later command.
+A command lies in a file that bash `source`s, so that nothing in it (an open quote, a comment, a
+heredoc, an `&`) can reach the words that we say around it. Its output goes to a FIFO of its own: a
+background job goes on writing there, and neither holds up nor soils a later command. How it ended,
+bash says over a pipe.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
+import re
 import secrets
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from manus.state.errors import ToolUnavailableError
-from manus.state.files import make_private_folder
-from manus.tools.shell.bash_process import BashProcess, Ending
+from manus.state.files import make_private_folder, write_atomically
 from manus.tools.shell.output import PipeReader
+from manus.tools.shell.process import end, start
 from manus.tools.workspace import Workspace
 
 _LATE = 0.1
 """Seconds that background jobs which hold the output are given, so that what `echo a &` prints is
 seen each time and not by chance."""
+_HIGH = 200
+"""The pipe's number in bash is at least this one, out of the way of those that people use."""
+
+# On lines of their own: an error that throws bash back to its prompt skips the rest of a line. The
+# command finds in `$?` what the last one left. A shell that can no longer say how a command ended
+# (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
+_SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
+\builtin printf '%s %s\n' {number} "$?" >&{status} 2>/dev/null || \builtin exit
+"""
+_CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
+"""How bash says that a signal ended a program; the process id in it is never the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command printed, and how it ended (see `Ending`).
+    """What a command printed, and how it ended.
 
-    `directory` is where the next command begins. `fresh` is true when the shell had ended since
-    the command before, so that this one found a fresh shell.
+    `status` is `$?`, or None if the time was up. `exited` is true when bash itself has ended; then
+    `status` is its exit code, or minus the number of the signal that killed it. `directory` is
+    where the next command begins. `fresh` is true when the shell had ended since the command
+    before, so that this one found a fresh shell.
     """
 
     output: str
-    ending: Ending
+    status: int | None
+    exited: bool
     directory: Path
     fresh: bool = False
+
+
+class Bash:
+    """One bash, made by `launch`. It carries out one command at a time."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, reports: asyncio.StreamReader, status: int
+    ) -> None:
+        self._process = process
+        self._exit = asyncio.ensure_future(process.wait())
+        self._reports = reports
+        self._status = status
+        self._number = 0
+        self._last = 0
+
+    @classmethod
+    async def launch(cls, directory: Path) -> Bash:
+        """Start bash in a directory.
+
+        Raises:
+            ToolUnavailableError: there is no bash, or it may not be started there.
+        """
+        reading, writing = os.pipe()
+        status = fcntl.fcntl(writing, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(writing)
+        pipe = os.fdopen(reading, "rb", buffering=0)
+        try:
+            process = await start(
+                ["bash", "--noprofile", "--norc"],
+                directory=directory,
+                output=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE,
+                descriptors=[status],
+            )
+        except BaseException:
+            pipe.close()
+            raise
+        finally:
+            os.close(status)
+        reports = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reports), pipe
+        )
+        bash = cls(process, reports, status)
+        bash._say("shopt -s expand_aliases\n")
+        return bash
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given a command."""
+        return not self._exit.done()
+
+    def directory(self) -> Path | None:
+        """Where it is; None if it has ended. Blocking."""
+        try:
+            return Path(psutil.Process(self._process.pid).cwd())
+        except psutil.Error:
+            return None
+
+    async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
+        """Carry out the command in a file: `$?`, or how bash ended, or None if the time is up.
+
+        In the last case, and when the caller is cancelled, it goes on until `end`.
+        """
+        self._number += 1
+        words = _SAY.format(
+            before=f"(\\exit {self._last}) || " if self._last else "",
+            text=shlex.quote(str(text)),
+            output=shlex.quote(str(output)),
+            number=self._number,
+            status=self._status,
+        )
+        self._say(words)
+        report = asyncio.ensure_future(self._report())
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.wait((report, self._exit), return_when=asyncio.FIRST_COMPLETED)
+                status = report.result() if report.done() else None
+                if status is None:  # bash ends, or has let go of the pipe and ends after that
+                    return await asyncio.shield(self._exit)
+        except TimeoutError:
+            return None
+        finally:
+            report.cancel()
+        self._last = status
+        return status
+
+    def _say(self, words: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(os.fsencode(words))
+
+    async def _report(self) -> int | None:
+        """`$?` after the present command; None if bash has gone without a word."""
+        while line := await self._reports.readline():
+            about, _, status = line.decode("ascii", "replace").partition(" ")
+            if about == str(self._number) and status.strip().isdecimal():
+                return int(status)
+        return None
+
+    async def end(self) -> None:
+        """End it, and everything that it has started."""
+        await end(self._process)
+        self._exit.cancel()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
 
 class Shell:
     """The shell of one session.
 
     Commands wait for each other. Whatever has become of bash, the next command works: in a fresh
-    one, in the directory where the old one ended.
+    one, in the directory where the old one was when it was last heard of.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._folder = workspace.private / "shell"
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
-        self._bash: BashProcess | None = None
-        self._exited: list[BashProcess] = []
+        self._bash: Bash | None = None
+        self._exited: list[Bash] = []
         """Those that have ended by themselves; background jobs of theirs may go on."""
         self._lost = False
         """A shell has ended and nobody has been told."""
@@ -59,49 +187,32 @@ class Shell:
         self._commands = 0
         self._turn = asyncio.Lock()
 
-    @classmethod
-    async def open(cls, workspace: Workspace) -> Shell:
-        """Start the shell in the workspace.
-
-        Raises:
-            ToolUnavailableError: there is no bash here, or it does not start.
-        """
-        shell = cls(workspace)
-        await shell._ready()
-        return shell
-
     async def run(self, command: bytes, seconds: float) -> CommandResult:
         """Carry out a command.
 
         When its time is up, or the caller is cancelled, all that the shell has started is ended.
 
         Raises:
-            ToolUnavailableError: the shell has ended and does not start again.
+            ToolUnavailableError: the shell does not start, or has no room for the command.
         """
         async with self._turn:
             bash = await self._ready()
-            await bash.lay_down(command)
-            async with self._fifo() as (path, reader):
+            async with self._files(command) as (text, fifo, reader):
                 fresh, self._lost = self._lost, False
-                ending = await self._carry_out(bash, str(path), seconds)
+                try:
+                    status = await bash.carry_out(text, fifo, seconds)
+                    await self._note(bash)
+                except BaseException:
+                    self._lost = True
+                    await self._end()
+                    raise
+                exited = status is not None and not bash.alive
+                if status is None:
+                    await self._end()
             await reader.wait_until_closed(_LATE)
-            capture = reader.take()
-            output = await asyncio.to_thread(lambda: bash.stable(capture.text()))
-            directory = bash.directory if self._bash else self._directory
-        return CommandResult(output, ending, directory, fresh)
-
-    async def _carry_out(self, bash: BashProcess, path: str, seconds: float) -> Ending:
-        try:
-            ending = await bash.carry_out(path, seconds)
-            if ending.status is None:
-                await self._end()
-            elif ending.exited:
-                await self._let_go(bash)
-        except BaseException:
-            self._lost = True
-            await self._end()
-            raise
-        return ending
+            printed = await asyncio.to_thread(reader.take().text)
+            output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
+            return CommandResult(output, status, exited, self._directory, fresh)
 
     async def restart(self) -> None:
         """End all that the shell has started; the next command finds a fresh one in the root."""
@@ -115,58 +226,60 @@ class Shell:
         for reader in self._readers:
             reader.close()
 
-    async def _ready(self) -> BashProcess:
-        if self._bash is not None:
-            if self._bash.alive:
-                return self._bash
+    async def _ready(self) -> Bash:
+        if self._bash is not None and not self._bash.alive:
             self._lost = True
-            await self._let_go(self._bash)
-        self._bash = await BashProcess.launch(self._workspace, self._directory)
+            await self._note(self._bash)
+        if self._bash is None:
+            self._bash = await Bash.launch(self._directory)
         return self._bash
 
-    async def _let_go(self, bash: BashProcess) -> None:
-        """Bash has ended, but its background jobs go on, as they do when a script ends."""
-        self._bash = None
-        self._exited.append(bash)
-        bash.release()
-        await self._stay(bash.directory)
+    async def _note(self, bash: Bash) -> None:
+        """Remember where bash is. If it has ended, its background jobs go on, as a script's do."""
+        if not bash.alive:
+            self._bash = None
+            self._exited.append(bash)
+        found = await asyncio.to_thread(bash.directory) or self._directory
+        is_there = await asyncio.to_thread(os.access, found, os.X_OK)
+        self._directory = found if is_there else self._workspace.root
 
     async def _end(self) -> None:
-        bash, self._bash = self._bash, None
-        ending = [*self._exited, *filter(None, [bash])]
-        self._exited = []
-        await asyncio.gather(*(one.end() for one in ending))
-        if bash is not None:
-            await self._stay(bash.directory)
-
-    async def _stay(self, directory: Path) -> None:
-        """The next bash begins in that directory, if it is still there."""
-        there = await asyncio.to_thread(os.access, directory, os.X_OK)
-        self._directory = directory if there and directory.is_absolute() else self._workspace.root
+        ending = [*self._exited, *filter(None, [self._bash])]
+        self._bash, self._exited = None, []
+        await asyncio.gather(*(bash.end() for bash in ending))
 
     @asynccontextmanager
-    async def _fifo(self) -> AsyncIterator[tuple[Path, PipeReader]]:
-        """A FIFO for one command, and its reader, which outlives it if a background job does."""
+    async def _files(self, command: bytes) -> AsyncIterator[tuple[Path, Path, PipeReader]]:
+        """A command in a file, a FIFO for its output, and its reader.
+
+        The reader outlives the command if a background job does.
+        """
         self._commands += 1
-        path = self._workspace.private / "shell" / f"{self._name}-{self._commands}"
-        await asyncio.to_thread(_make_fifo, path)
-        reader = PipeReader(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-        self._readers = [*(old for old in self._readers if not old.closed), reader]
-        # Held open by us too, so that the end is not seen before the command has begun to write.
-        writing = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        text = self._folder / f"{self._name}-{self._commands}"
+        fifo = text.with_suffix(".out")
         try:
-            yield path, reader
+            await asyncio.to_thread(_lay_down, text, command, fifo)
+            reader = PipeReader(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+            self._readers = [*(old for old in self._readers if not old.closed), reader]
+            # Held open by us too, so that the end is not seen before the command begins to write.
+            writing = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                yield text, fifo, reader
+            finally:
+                os.close(writing)
         finally:
-            os.close(writing)
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            for path in (text, fifo):
+                with contextlib.suppress(OSError):
+                    await asyncio.to_thread(path.unlink)
 
 
-def _make_fifo(path: Path) -> None:
+def _lay_down(text: Path, command: bytes, fifo: Path) -> None:
     try:
-        make_private_folder(path.parent)
-        os.mkfifo(path, 0o600)
+        make_private_folder(text.parent)
+        write_atomically(text, command, 0o600)
+        os.mkfifo(fifo, 0o600)
     except OSError as error:
         raise ToolUnavailableError(
-            f"The shell cannot work in this workspace: it cannot make a FIFO in {path.parent} "
+            f"The shell cannot work in this workspace: it cannot write in {text.parent} "
             f"({error.strerror}); free space, or choose a workspace on another file system."
         ) from None
