@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Checkpointer
 
-from manus.graph.inline import inline
 from manus.graph.profiles import profile_named
-from manus.graph.routing import route_after_stuck_check, route_after_think
+from manus.graph.routing import Router, route_after_stuck_check, route_after_think
 from manus.graph.run_graph import RunGraph
 from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
@@ -37,16 +37,31 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
 }
 
 
-def build_agent(profile: str | Profile = "manus", *, checkpointer: Checkpointer = None) -> RunGraph:
+def build_agent(
+    profile: str | Profile = "manus",
+    *,
+    model: str | None = None,
+    tools: Sequence[Any] | None = None,
+    system_prompt: str | None = None,
+    checkpointer: Checkpointer = None,
+) -> RunGraph:
     """The compiled agent graph of a profile.
 
-    With a checkpointer and a `thread_id` in the configuration, runs are persisted and can be
-    resumed; without one a run lives as long as its process.
+    `model` (`PROVIDER:NAME`), `tools` and `system_prompt` stand in place of the profile's, as in
+    LangChain's `create_agent`; a run's context may name another model. With a checkpointer and a
+    `thread_id` in the configuration, runs are persisted and can be resumed; without one a run lives
+    as long as its process.
 
     Raises:
-        SettingsError: there is no profile of that name.
+        SettingsError: there is no profile of that name, or a `$` in the prompt stands for nothing.
     """
     chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+    given = {
+        "model": model,
+        "tools": None if tools is None else tuple(tools),
+        "system_prompt": system_prompt,
+    }
+    chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
     builder = StateGraph(
         AgentState, context_schema=Context, input_schema=AgentStart, output_schema=AgentOutput
     )
@@ -56,12 +71,10 @@ def build_agent(profile: str | Profile = "manus", *, checkpointer: Checkpointer 
         # named, since LangGraph would make channels of what a task of `act` is sent
         builder.add_node(name, node, input_schema=AgentState)
     builder.add_edge(START, "think")
-    after_think = inline(
-        partial(route_after_think, special=chosen.special_tools), "route_after_think"
-    )
-    builder.add_conditional_edges("think", after_think, _AFTER_THINK)
+    after_think = partial(route_after_think, special=chosen.special_tools)
+    builder.add_conditional_edges("think", Router(after_think, "route_after_think"), _AFTER_THINK)
     builder.add_edge("act", "stuck_check")
-    after_check = inline(route_after_stuck_check, "route_after_stuck_check")
+    after_check = Router(route_after_stuck_check, "route_after_stuck_check")
     builder.add_conditional_edges("stuck_check", after_check, _AFTER_STUCK_CHECK)
     compiled = builder.compile(checkpointer=checkpointer, name=chosen.name)
     return RunGraph.of(compiled, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,11 +13,9 @@ from langgraph.types import Checkpointer, StateSnapshot
 from typing_extensions import override
 
 from manus.graph.agent import build_agent
-from manus.graph.flow_routing import route_after_execute_step, route_after_plan
-from manus.graph.inline import inline
 from manus.graph.profiles import all_executors, profile_named
+from manus.graph.routing import Router, route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
-from manus.graph.state_update import checked_update
 from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
 from manus.nodes.summarize import summarize
@@ -41,10 +39,6 @@ _AFTER_EXECUTE_STEP: dict[Hashable, str] = {
 }
 _NODE = "execute_step"
 _BROWSER = "browser"
-AT_WORK = (
-    "The run is at work and would not see the change: stop it (or have it stop before a step with "
-    '`interrupt_before=["execute_step"]`), change the state, and go on with None as input.'
-)
 
 FLOW = Profile(
     name="flow",
@@ -70,58 +64,29 @@ class FlowGraph(RunGraph):
         self.executors = executors or {}
 
     @override
-    def supersteps(self, max_steps: int) -> int:
-        """Two for each step of the longest plan, as often as it may be revised, and some more."""
-        return 10_000
-
-    @override
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, PregelProtocol[Any, Any, Any, Any]]]:
         """The executor's graph, by the name of the node that runs it; all have one form."""
-        graph = next(iter(self.executors.values()), None)
-        own = namespace in (None, _NODE)
-        if graph is None or not (own or str(namespace).startswith(f"{_NODE}|")):
-            return
-        if own:
-            yield _NODE, graph
-        if recurse:
-            inner = None if namespace is None else str(namespace).partition("|")[2] or None
-            for name, found in graph.get_subgraphs(namespace=inner, recurse=True):
-                yield f"{_NODE}|{name}", found
+        if self.executors and namespace in (None, _NODE):
+            yield _NODE, next(iter(self.executors.values()))
 
-    async def aget_subgraphs(
-        self, *, namespace: str | None = None, recurse: bool = False
-    ) -> AsyncIterator[tuple[str, PregelProtocol[Any, Any, Any, Any]]]:
-        """As `get_subgraphs`."""
-        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
-            yield found
-
-    async def aupdate_state(
-        self,
-        config: RunnableConfig,
-        values: Any,
-        as_node: str | None = None,
-        task_id: str | None = None,
-    ) -> RunnableConfig:
-        """As `CompiledStateGraph.aupdate_state`.
-
-        Raises:
-            PlanError: the plan does not fit.
-            UsageError: another value does not, or the run is at work.
-        """
+    @override
+    async def _before_update(
+        self, config: RunnableConfig, snapshot: StateSnapshot, as_node: str | None
+    ) -> tuple[RunnableConfig, str | None]:
         thread = config.get("configurable", {}).get("thread_id")
         if self.runs.at_work(f"{thread}:") is not None:
-            raise UsageError(AT_WORK)
-        if values is not None and as_node != START:
-            snapshot = await self.aget_state(config)
-            values = checked_update(values, snapshot.values, self.state_type)
-            if await self._died_at(snapshot):
-                # of steps side by side some had ended when the process died: that is kept
-                config = await super().aupdate_state(config, None, END)
-                as_node = as_node or snapshot.tasks[0].name
-        # they are checked already
-        return await super(RunGraph, self).aupdate_state(config, values, as_node, task_id)
+            raise UsageError(
+                "The run is at work and would not see the change: stop it (or have it stop before "
+                'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
+                "with None as input."
+            )
+        if await self._died_at(snapshot):
+            # of steps side by side some had ended when the process died: that is kept
+            config = await self.aupdate_state(config, None, END)
+            as_node = as_node or snapshot.tasks[0].name
+        return config, as_node
 
     async def _died_at(self, snapshot: StateSnapshot) -> bool:
         """Whether results of tasks are stored there of which no checkpoint was made.
@@ -155,7 +120,9 @@ def build_flow(
     builder = StateGraph(
         FlowState, context_schema=Context, input_schema=FlowInput, output_schema=FlowOutput
     )
-    step = partial(execute_step, executors=graphs, exclusive=_with_browser(profiles))
+    # of executors that work in the browser one is at work at a time
+    exclusive = frozenset(name for name in profiles if name.lower() == _BROWSER)
+    step = partial(execute_step, executors=graphs, exclusive=exclusive)
     # LangGraph gives a node state, runtime and configuration; its types know only two of the three
     nodes: dict[str, Any] = {
         "plan": partial(plan, executors=profiles),
@@ -165,9 +132,9 @@ def build_flow(
     for name, node in nodes.items():
         builder.add_node(name, node)
     builder.add_edge(START, "plan")
-    after_plan = inline(route_after_plan, "route_after_plan")
+    after_plan = Router(route_after_plan, "route_after_plan")
     builder.add_conditional_edges("plan", after_plan, _AFTER_PLAN)
-    after_step = inline(route_after_execute_step, "route_after_execute_step")
+    after_step = Router(route_after_execute_step, "route_after_execute_step")
     builder.add_conditional_edges(_NODE, after_step, _AFTER_EXECUTE_STEP)
     builder.add_edge("summarize", END)
     compiled = builder.compile(checkpointer=checkpointer, name="flow")
@@ -188,11 +155,6 @@ def _by_name(executors: Sequence[str | Profile]) -> dict[str, Profile]:
     if not profiles:
         raise UsageError("A flow needs at least one executor.")
     return profiles
-
-
-def _with_browser(profiles: dict[str, Profile]) -> frozenset[str]:
-    """Executors that work in the browser: of those one is at work at a time."""
-    return frozenset(name for name in profiles if name.lower() == _BROWSER)
 
 
 flow = build_flow(all_executors())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
+from langchain_core.runnables import Runnable
 from langgraph.types import Send
 
+from manus.nodes.planning.scheduling import tasks_of
 from manus.nodes.turn.calls import lacks_answer, to_tasks
-from manus.state.agent import AgentState, Compaction, ToolTask
+from manus.state.agent import AgentState
+from manus.state.flow import FlowState, can_revise
 from manus.state.messages import answered_ids, has_calls, last_assistant
+from manus.state.plan import at_work, ready_steps, taken_last
 from manus.tools.planning import Shelf, with_plans
 from manus.tools.recall import NAME as RECALL
 
@@ -16,6 +21,28 @@ AfterThink = Literal["call", "no_call", "budget", "error"]
 AfterStuckCheck = Literal[
     "next_step", "terminated", "answered", "max_steps", "budget", "stuck", "error"
 ]
+AfterPlan = Literal["ready", "to_approve", "rejected", "cancelled", "error"]
+AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "complete"]
+
+
+class Router(Runnable[Any, Any]):
+    """A router as a graph takes it.
+
+    LangGraph would call a plain function in a thread, since it might block, and make callbacks for
+    it; a router is done before the thread would have begun.
+    """
+
+    def __init__(self, router: Callable[[Any], Any], name: str) -> None:
+        self.name = name
+        self._router = router
+
+    def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - LangChain's name
+        """Where to go from this state."""
+        return self._router(input)
+
+    async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
+        """As `invoke`."""
+        return self._router(input)
 
 
 def route_after_think(
@@ -34,18 +61,16 @@ def route_after_think(
     tasks = [task for task in tasks if task["id"] not in answered]
     if not tasks:  # a person has written into a thread whose calls were carried out
         return "no_call"
-    shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     if "run" in state:
         tasks = [{**task, "step": state["run"]["step"]} for task in tasks]
-    tasks = [with_compaction(task, state.get("compaction")) for task in tasks]
+    if (compaction := state.get("compaction")) is not None:
+        # what `recall` looks into: another process may be the one to make the call
+        tasks = [
+            {**task, "compaction": compaction} if task["name"].lower() == RECALL else task
+            for task in tasks
+        ]
+    shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in with_plans(tasks, shelf)]
-
-
-def with_compaction(task: ToolTask, compaction: Compaction | None) -> ToolTask:
-    """A call of `recall` with what it looks into: another process may be the one to make it."""
-    if compaction is None or task["name"].lower() != RECALL:
-        return task
-    return {**task, "compaction": compaction}
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
@@ -56,3 +81,35 @@ def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
     if reason in ("terminated", "answered", "max_steps", "budget", "stuck"):
         return reason
     return "error"
+
+
+def route_after_plan(state: FlowState) -> AfterPlan:
+    """To the first steps; before them to the person who approves, or back for another plan.
+
+    A plan that could not be made is made again in a run that goes on.
+    """
+    reason = state.get("stop_reason")
+    if reason is not None:
+        return "error" if reason == "error" else "cancelled"
+    approval = state["run"]["approval"]
+    if not state.get("plan") or approval == "rejected":
+        return "rejected"
+    return "to_approve" if approval == "wanted" else "ready"
+
+
+def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
+    """One task for each step that was taken; when they have ended, what can be done then.
+
+    A step that ends sees its siblings still in progress: the node looks again when all have ended.
+    """
+    run, plan = state["run"], state["plan"]
+    working = at_work(plan)
+    if working and working == taken_last(plan):
+        return [Send("execute_step", task) for task in tasks_of(state)]
+    if working:
+        return "ended"
+    if "over" in run:
+        return "complete"
+    if can_revise(state):
+        return "blocked"
+    return "ready_steps" if ready_steps(plan) else "complete"

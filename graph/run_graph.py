@@ -6,7 +6,7 @@ import asyncio
 import uuid
 import weakref
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -29,12 +29,15 @@ from manus.state.agent import AgentInput, AgentState
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
-from manus.tools.journal import Journal
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "
     '{"configurable": {"thread_id": "…"}} as its configuration.'
 )
+
+
+_SUPERSTEPS = 10_000
+"""At most, so that the step budget ends a run and not LangGraph's own limit."""
 
 
 class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
@@ -120,31 +123,22 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         config = ensure_config(config)
         if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
             await asyncio.to_thread(check_served, chosen)
-        key, durable = _key_of(config)
-        if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
-            raise UsageError(NO_THREAD)
-        share = config.get("configurable", {}).get(SHARE)
-        is_new = share is None and isinstance(given, dict)
-        waited = await self.runs.begin(key, turn)
-        held = AsyncExitStack()
-        try:
-            await self._hold(held, config)
-            turn.running = await open_run(
-                key,
-                self.profile,
-                chosen,
-                durable=durable,
-                parent=parent_of(config),
-                share_of=share,
-                waited=waited,
-            )
-            offer_model(turn.running)
-            inner = self._inner(config, turn.running, limit)
+        if self.profile.model and not chosen.model:
+            chosen = chosen.model_copy(update={"model": self.profile.model})
+        async with self._opened(turn, config, chosen) as running:
+            configurable = {**config.get("configurable", {}), KEY: Alive(running)}
+            supersteps = max(_SUPERSTEPS, 3 * running.max_steps + 10) if limit is None else limit
+            inner: RunnableConfig = {
+                **config,
+                "configurable": configurable,
+                "recursion_limit": supersteps,
+            }
+            # a step of a plan may go on each time that it begins
+            is_new = isinstance(given, dict) and SHARE not in configurable
+            await self._recall(running, configurable, is_new=is_new)
             if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
                 options = {**options, "durability": "sync"}
-            await self._remember(turn.running, inner, is_new=is_new)
-            await self._doubt(turn.running.session.journal, inner["configurable"], is_new=is_new)
             stream = cast(Any, super().astream(given, inner, context=chosen, **options))
             async with aclosing(stream) as parts:
                 async for part in parts:
@@ -152,8 +146,35 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                     yield part
                     turn.is_idle, turn.task = False, asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
-                turn.running.session.waiting |= await self._is_under_way(inner["configurable"])
+                found = await self._stored(configurable)
+                # one that has stopped at a breakpoint has more to do
+                running.session.waiting |= found is not None and not is_over(found)
+
+    @asynccontextmanager
+    async def _opened(
+        self, turn: Turn, config: RunnableConfig, context: Context
+    ) -> AsyncGenerator[Running]:
+        """Hold the thread of a run, and what it needs, until its stream has ended."""
+        key, durable = _key_of(config)
+        if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
+            raise UsageError(NO_THREAD)
+        waited = await self.runs.begin(key, turn)
+        held = AsyncExitStack()
+        try:
+            await self._hold(held, config)
+            turn.running = await open_run(
+                key,
+                self.profile,
+                context,
+                durable=durable,
+                parent=parent_of(config),
+                share_of=config.get("configurable", {}).get(SHARE),
+                waited=waited,
+            )
+            offer_model(turn.running)
+            yield turn.running
         finally:
+            # until all is closed, the next run on the thread has to wait
             await asyncio.shield(self._end(key, turn, held, may_wait=durable))
 
     async def _hold(self, held: AsyncExitStack, config: RunnableConfig) -> None:
@@ -167,7 +188,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             await held.enter_async_context(hold(str(configurable["thread_id"])))
 
     async def _end(self, key: str, turn: Turn, held: AsyncExitStack, *, may_wait: bool) -> None:
-        # until all is closed, the next run on the thread has to wait
         try:
             await self.runs.end(key, turn, may_wait=may_wait)
         finally:
@@ -183,12 +203,23 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         """As `CompiledStateGraph.aupdate_state`.
 
         Raises:
-            UsageError: the values do not fit the state.
+            PlanError: the plan does not fit.
+            UsageError: another value does not; or a flow is at work.
         """
         if values is not None and as_node != START:
-            present = (await self.aget_state(config)).values
-            values = checked_update(values, present, self.state_type)
+            snapshot = await self.aget_state(config)
+            values = checked_update(values, snapshot.values, self.state_type)
+            config, as_node = await self._before_update(config, snapshot, as_node)
         return await super().aupdate_state(config, values, as_node, task_id)
+
+    async def _before_update(
+        self,
+        config: RunnableConfig,
+        snapshot: StateSnapshot,  # noqa: ARG002 - a flow asks it
+        as_node: str | None,
+    ) -> tuple[RunnableConfig, str | None]:
+        """Where a change of the state is written, and as whose."""
+        return config, as_node
 
     async def close_waiting(self) -> None:
         """Close what runs keep open that wait for a person: this process will not go on with them.
@@ -197,41 +228,21 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         """
         await self.runs.close_waiting()
 
-    async def _remember(
-        self, running_now: Running, config: RunnableConfig, *, is_new: bool
+    async def _recall(
+        self, running: Running, configurable: dict[str, Any], *, is_new: bool
     ) -> None:
-        """Tell a run that goes on what it has used: tools may be the first to ask its model."""
-        if is_new or not running_now.budget.limits.is_limited:
-            return
-        found = await self._stored(config["configurable"])
-        values: dict[str, Any] = {} if found is None else found.values
-        if (usage := values.get("usage")) is not None:
-            running_now.budget.sync(usage)
-
-    def _inner(self, config: RunnableConfig, running: Running, limit: int | None) -> RunnableConfig:
-        """The configuration that the nodes see."""
-        configurable = {**config.get("configurable", {}), KEY: Alive(running)}
-        supersteps = limit if limit is not None else self.supersteps(running.max_steps)
-        return {**config, "configurable": configurable, "recursion_limit": supersteps}
-
-    def supersteps(self, max_steps: int) -> int:
-        """How many supersteps a run of so many steps may take."""
-        return 3 * max_steps + 10
-
-    async def _doubt(self, journal: Journal, given: dict[str, Any], *, is_new: bool) -> None:
-        """See whether a run that goes on has the journal that belongs to its state."""
-        if given.get("checkpoint_id"):
+        """Tell a run that goes on what it has used; see whether its journal fits its state."""
+        journal = running.session.journal
+        is_fork = bool(configurable.get("checkpoint_id"))
+        if is_fork:
             journal.fork()  # a fork repeats effects on purpose
-        found = None if is_new or given.get("checkpoint_id") else await self._stored(given)
-        if found is None:
+        found = None if is_new else await self._stored(configurable)
+        if found is not None and (usage := found.values.get("usage")) is not None:
+            running.budget.sync(usage)  # tools may be the first to ask its model
+        if found is None or is_fork:
             journal.is_whole = True
         else:
             doubt_unfinished(journal, found)
-
-    async def _is_under_way(self, configurable: dict[str, Any]) -> bool:
-        """Whether the thread has more to do: the run has stopped at a breakpoint."""
-        found = await self._stored(configurable)
-        return found is not None and not is_over(found)
 
     async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""

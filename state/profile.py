@@ -15,7 +15,8 @@ class Profile:
 
     `tools` names tools of the catalogue or holds LangChain tools of the user's own.
     `special_tools` names those whose call may end the run, in any letter case. `max_steps` counts
-    think-and-act rounds; `max_observe` is in characters.
+    think-and-act rounds; `max_observe` is in characters. `model` is asked unless the run's context
+    names another one.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Profile:
     max_observe: int = 10_000
     special_tools: tuple[str, ...] = ("terminate",)
     role: str = "main"
+    model: str | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -35,6 +37,7 @@ class Profile:
         Raises:
             SettingsError: a prompt holds a `$` that stands for nothing.
         """
+        object.__setattr__(self, "tools", tuple(self.tools))
         object.__setattr__(self, "special_tools", tuple(map(str.lower, self.special_tools)))
         for field_name in ("system_prompt", "next_step_prompt"):
             try:

@@ -19,11 +19,11 @@ from manus.state.plan_changes import as_edited, changed_step
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
-_WORDS: dict[Kind, frozenset[str]] = {
-    "approve": frozenset(("approve", "approved", "accept", "yes", "y", "ok", "go", "true", "")),
-    "cancel": frozenset(("cancel", "stop", "abort", "quit", "ignore")),
-    "reject": frozenset(("reject", "no", "n", "response", "respond", "false")),
-    "edit": frozenset(("edit", "change", "update")),
+_WORDS: dict[Kind, tuple[str, ...]] = {
+    "approve": ("approve", "accept", "yes", "y", "ok", "go", ""),
+    "cancel": ("cancel", "stop", "ignore"),
+    "reject": ("reject", "no", "n", "response"),
+    "edit": ("edit",),
 }
 _EDIT_LINE = re.compile(r"^\s*(?:edit|change)\s+(?:step\s+)?(\d+)\s*[:=]\s*(.+)$", re.I | re.S)
 _REJECT_LINE = re.compile(r"^\s*(?:reject|no)\b[\s:,.!-]*(.*)$", re.I | re.S)
@@ -78,19 +78,17 @@ def read_decision(answer: Any, plan: Plan) -> Decision:
         PlanError: it is none of these, or the change that it asks for does not fit the plan.
     """
     if isinstance(answer, bool):
-        return Decision("approve" if answer else "reject", plan)
+        answer = "yes" if answer else "no"
     if isinstance(answer, str):
         answer = _of_words(answer.strip())
     if isinstance(answer, Mapping):
         answer = answer.get("decisions") or answer
-    if isinstance(answer, list):  # one decision, as chat UIs send it, or the steps
-        first = answer[0] if len(answer) == 1 and isinstance(answer[0], Mapping) else {}
-        answer = first if "type" in first else {"action": "edit", "steps": answer}
+    if isinstance(answer, list) and len(answer) == 1:  # of chat UIs
+        answer = answer[0]
     said = answer if isinstance(answer, Mapping) else {}
-    given = said.get("action") or said.get("type")
-    if given is None and any(name in said for name in ("plan", "steps", "step")):
-        given = "edit"
-    kind = next((k for k, words in _WORDS.items() if str(given or "?").lower() in words), None)
+    changes = any(name in said for name in ("plan", "steps", "step"))
+    given = said.get("action") or said.get("type") or ("edit" if changes else "?")
+    kind = next((k for k, words in _WORDS.items() if str(given).lower() in words), None)
     if kind is None:
         raise PlanError(
             "An answer to a plan has an `action`: `approve`, `edit` (with `plan`, `steps`, or "
@@ -119,10 +117,9 @@ def _of_words(said: str) -> Any:
 
 
 def _edited(answer: Mapping[str, Any], plan: Plan) -> Plan:
-    inner = answer.get("edited_action") or answer.get("plan") or answer.get("args")
-    given = inner if isinstance(inner, Mapping) else answer
-    if isinstance(given.get("args"), Mapping):
-        given = given["args"]
+    action = answer.get("edited_action")
+    given = action.get("args") if isinstance(action, Mapping) else answer.get("plan")
+    given = given if isinstance(given, Mapping) else answer
     if "steps" in given:
         return as_edited(plan, {**given, "id": plan["id"]})
     if "step" in given:

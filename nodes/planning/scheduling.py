@@ -1,50 +1,92 @@
-"""Which steps go to work together."""
+"""Which steps go to work together, and what the executor of each is given."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Collection
+from typing import Any
 
-from manus.state.plan import Plan, Step, ready_steps
+from manus.prompts import flow as prompts
+from manus.state.flow import FlowState, StepTask
+from manus.state.messages import last_request, text_of
+from manus.state.plan import (
+    Plan,
+    Step,
+    as_text,
+    at_work,
+    builds_on,
+    executor_for,
+    ready_steps,
+    shown_result,
+)
+from manus.state.usage import used_by
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _FILE = re.compile(r"(?:[\w.~-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
 _NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
-
-
-def files_named(text: str) -> frozenset[str]:
-    """The files that a step's text names; addresses of pages are not files."""
-    found = (m.group(0).rstrip(".") for m in _FILE.finditer(_ADDRESS.sub(" ", text)))
-    return frozenset(posixpath.normpath(f) for f in found if f.lower() not in _NO_FILES)
-
-
-def collide(one: Step, other: Step, exclusive: Collection[str]) -> bool:
-    """Whether two steps may not be at work at the same time.
-
-    They may not if they name the same file, with or without its folder, or if both need an
-    executor of which there can be only one at work.
-    """
-    if one["executor"] in exclusive and other["executor"] in exclusive:
-        return True
-    mine, theirs = files_named(one["text"]), files_named(other["text"])
-    return any(_same_file(a, b) for a in mine for b in theirs)
-
-
-def _same_file(one: str, other: str) -> bool:
-    if "/" in one and "/" in other:
-        return one == other
-    return posixpath.basename(one) == posixpath.basename(other)
+_INDIRECT = 300
+"""Characters of the result of a step that another depends on only by way of a third."""
+_INDIRECT_STEPS = 8
+"""So many of these are told of, the nearest."""
 
 
 def choose_steps(plan: Plan, most: int, exclusive: Collection[str] = ()) -> list[int]:
-    """Places of the steps that go to work now, in order, at most so many."""
+    """Places of the steps that go to work now, in order, at most so many.
+
+    Steps that name the same file take turns, and so do executors of whom one is at work at a time.
+    """
     chosen: list[int] = []
     for index in ready_steps(plan):
-        step = plan["steps"][index]
-        if len(chosen) >= most:
-            break
-        if any(collide(step, plan["steps"][other], exclusive) for other in chosen):
-            continue
-        chosen.append(index)
+        others = [plan["steps"][other] for other in chosen]
+        if len(chosen) < most and not any(
+            collide(plan["steps"][index], other, exclusive) for other in others
+        ):
+            chosen.append(index)
     return chosen
+
+
+def collide(one: Step, other: Step, exclusive: Collection[str]) -> bool:
+    """Whether two steps may not be at work at the same time."""
+    if one["executor"] in exclusive and other["executor"] in exclusive:
+        return True
+    mine, theirs = _files_named(one["text"]), _files_named(other["text"])
+    return any(f"/{a}".endswith(f"/{b}") or f"/{b}".endswith(f"/{a}") for a in mine for b in theirs)
+
+
+def _files_named(text: str) -> list[str]:
+    """The files that a step's text names; addresses of pages are not files."""
+    found = _FILE.findall(_ADDRESS.sub(" ", text))
+    return [file.removeprefix("./") for file in found if file.lower() not in _NO_FILES]
+
+
+def tasks_of(state: FlowState) -> list[StepTask]:
+    """One task for each step that is in progress."""
+    return [_task(state, index) for index in at_work(state["plan"])]
+
+
+def _task(state: FlowState, index: int) -> StepTask:
+    """All that the executor of a step may know, and nothing else."""
+    plan = state["plan"]
+    step = plan["steps"][index]
+    request = last_request(state["messages"])
+    direct = step["depends_on"]
+    indirect = [i for i in builds_on(plan, index) if i not in direct][-_INDIRECT_STEPS:]
+    results = [
+        shown_result(i, plan["steps"][i], None if i in direct else _INDIRECT)
+        for i in sorted([*direct, *indirect])
+    ]
+    said = text_of(request) if request is not None else ""
+    return StepTask(
+        step=index,
+        executor=executor_for(step, state["run"]["executors"]),
+        request=prompts.step(said, as_text(plan), results, index, step["text"]),
+        images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
+        began=step.get("began", 0),
+        alone=len(at_work(plan)) == 1,
+        spent=used_by(step),
+    )
+
+
+def _blocks(message: Any) -> list[dict[str, Any]]:
+    content = message.content if message is not None else ""
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []

@@ -67,7 +67,6 @@ def test_answers(answer: Any, kind: str, reason: str) -> None:
             ["z"],
         ),
         ('{"action": "edit", "steps": ["z"]}', ["z"]),
-        (["z", "y"], ["z", "y"]),
     ],
 )
 def test_edits(answer: Any, texts: list[str]) -> None:

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from syrupy.assertion import SnapshotAssertion
 
 from manus.graph import build_flow
-from manus.graph.flow_routing import route_after_execute_step, route_after_plan
+from manus.graph.routing import route_after_execute_step, route_after_plan
 from manus.state.errors import SettingsError, UsageError
 from manus.state.plan_changes import fold_plan
 from tests.flow.test_plan import plan_of

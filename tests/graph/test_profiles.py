@@ -106,7 +106,7 @@ def test_langgraph_json_names_a_graph_for_each() -> None:
 
 def test_a_graph_s_module_reads_no_configuration(home: Path) -> None:
     _write(home, "this is not TOML")
-    code = "import manus.graph.browser, manus.graph.flow; print(manus.graph.browser.browser.name)"
+    code = "import manus.graph.served, manus.graph.flow; print(manus.graph.served.browser.name)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=home,
@@ -237,6 +237,26 @@ async def test_a_run_with_a_tool_and_a_profile_of_the_user_s_own(
     assert [t["function"]["name"] for t in sent["tools"]] == ["look_up", "double", "terminate"]
     answers = [m["content"] for m in sent["messages"] if m["role"] == "tool"]
     assert answers == ["3", "8"]
+
+
+async def test_model_tools_and_prompt_in_place_of_the_profile_s(
+    home: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_up(name: str) -> str:
+        """The price of a thing, in pence."""
+        return {"apple": "3"}[name]
+
+    monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
+    server.script(call("look_up", name="apple"), text("Three."), text("Other."))
+    agent = build_agent(model="openai:small", tools=[look_up], system_prompt="You sell.")
+    given = {"request": "How much is it?"}
+    result = await agent.ainvoke(given, context=Context(workspace=str(home / "w")))
+    assert (result["output"], result["stop_reason"]) == ("Three.", "answered")
+    sent = server.requests[-1].body
+    assert (sent["model"], sent["messages"][0]["content"]) == ("small", "You sell.")
+    assert [t["function"]["name"] for t in sent["tools"]] == ["look_up"]
+    await agent.ainvoke(given, context=Context(workspace=str(home / "w"), model="other"))
+    assert server.requests[-1].body["model"] == "other"
 
 
 _WRONG_TOOLS = {
