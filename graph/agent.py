@@ -56,11 +56,7 @@ def build_agent(
         SettingsError: there is no profile of that name, or a `$` in the prompt stands for nothing.
     """
     chosen = profile if isinstance(profile, Profile) else profile_named(profile)
-    given = {
-        "model": model,
-        "tools": None if tools is None else tuple(tools),
-        "system_prompt": system_prompt,
-    }
+    given: dict[str, Any] = {"model": model, "tools": tools, "system_prompt": system_prompt}
     chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
     builder = StateGraph(
         AgentState, context_schema=Context, input_schema=AgentStart, output_schema=AgentOutput

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -19,9 +18,8 @@ from tests.flow.helpers import (
     revises,
     succeeds,
 )
-from tests.flow.test_resume import pending, process
 from tests.helpers.agent import thread_config
-from tests.server import call, hang, text
+from tests.server import call, text
 
 T = thread_config("t")
 
@@ -125,32 +123,6 @@ async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlo
             await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
-
-
-async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 0, 1)))
-    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
-    beta = flow.step("beta", hang(), hang())
-    async with process(flow, "Do it.") as worker:
-        await flow.server.arrived(4, 60)
-        async with asyncio.timeout(60):
-            while "completed" not in await pending(flow):
-                await asyncio.sleep(0.05)
-        worker.kill()
-        await worker.wait()
-    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
-    async with process(flow, "") as worker:
-        await flow.server.arrived(5, 60)
-        worker.kill()
-        await worker.wait()
-    beta.script(succeeds())
-    flow.step("delta", succeeds())
-    flow.sums_up(text("All."))
-    assert (await flow.invoke(None)).stop_reason == "completed"
-    plan = await flow.plan()
-    assert [s["text"] for s in plan["steps"]] == ["alpha", "beta", "delta"]
-    assert flow.lines("a") == ["1"]
-    assert len(flow.asked(is_step("alpha"))) == 2
 
 
 @pytest.mark.parametrize("note", ["", "Try wit."])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from manus.sqlite import SqliteStore
 from manus.state.agent import Usage
 from manus.state.budget import Budget
 from manus.state.usage import summed
-from tests.graph.test_crash import GO_ON, Children
 from tests.helpers.agent import CONSULTER, ScriptedAgent
+from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import call, calls, fail, hang, text, tokens
 
 POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
@@ -171,22 +170,14 @@ async def test_totals_go_on_after_a_pause(agent: ScriptedAgent) -> None:
 class TestCrash:
     """A model call that was paid for counts, whatever became of what came after it."""
 
-    @pytest.fixture
-    def children(self, agent: ScriptedAgent, tmp_path: Path) -> Iterator[Children]:
-        made = Children(agent, tmp_path / "threads.sqlite")
-        yield made
-        made.close()
-
-    async def test_in_a_tool_that_had_asked_a_model(
-        self, agent: ScriptedAgent, children: Children
-    ) -> None:
+    async def test_in_a_tool_that_had_asked_a_model(self, agent: ScriptedAgent) -> None:
         agent.server.script(CONSULT, ANSWER, DONE)
-        child = children.start(consults=True)
-        children.kill_when(child, lambda: agent.lines("said") == ["Me."])
+        with started(agent, REQUEST, consults=True) as child:
+            killed_when(child, lambda: agent.lines("said") == ["Me."])
         before = await agent.values()
         assert before["usage"]["model_calls"] == 1, "the state does not know of it yet"
         consulter = ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
-        outcome = await consulter.invoke(GO_ON)
+        outcome = await consulter.invoke(None)
         assert outcome.stop_reason == "answered"
         assert "not executed again" in (await consulter.observations())[0]
         assert outcome.usage["roles"]["extract"]["input_tokens"] == 300
@@ -194,12 +185,12 @@ class TestCrash:
         assert_sums(outcome.usage)
 
     async def test_in_a_step_whose_first_reply_had_to_be_asked_for_again(
-        self, agent: ScriptedAgent, children: Children
+        self, agent: ScriptedAgent
     ) -> None:
         agent.server.script(text("", usage=tokens(700, 0)), hang(), DONE)
-        child = children.start()
-        children.kill_when(child, lambda: len(agent.server.requests) == 2)
-        outcome = await agent.invoke(GO_ON)
+        with started(agent, REQUEST) as child:
+            killed_when(child, lambda: len(agent.server.requests) == 2)
+        outcome = await agent.invoke(None)
         assert outcome.usage["input_tokens"] == 4_700
         assert outcome.usage["model_calls"] == 2
         assert_sums(outcome.usage)

@@ -1,27 +1,77 @@
-"""An agent in a process of its own, to be killed: `python -m tests.helpers.child JSON`."""
+"""Agents and flows in processes of their own, to be killed.
+
+One process imports all there is to import and forks for each of them: a start takes milliseconds.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manus.graph import build_agent
+from manus.graph import build_agent, build_flow
 from manus.sqlite import open_sqlite
 from manus.state.context import Context
-from tests.helpers.agent import CONSULTER, TESTER, thread_config
+from tests.flow.helpers import SECOND
+from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent, thread_config
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
+REQUEST = {"request": "Do it."}
+_PATIENCE = 60.0
+
+Process = multiprocessing.context.ForkServerProcess
 
 
-async def main(
-    database: Path, context: dict[str, Any], given: dict[str, Any] | None, consults: bool = False
+@contextmanager
+def started(
+    agent: ScriptedAgent, given: Any = None, *, consults: bool = False, **chosen: Any
+) -> Iterator[Process]:
+    """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
+
+    What is given is a request, or None to go on.
+    """
+    who = "consulter" if consults else agent.graph.name
+    database = agent.workspace.parent / "threads.sqlite"
+    task = (database, agent.context(**chosen), given, who, dict(os.environ))
+    child = _FORKS.Process(target=_main, args=task)
+    child.start()
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.join()
+
+
+def killed_when(child: Process, ready: Callable[[], bool]) -> None:
+    """Kill a process as soon as something has happened."""
+    deadline = time.monotonic() + _PATIENCE
+    while not ready():
+        assert child.is_alive(), "it ended before"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    child.kill()
+    child.join()
+
+
+def _main(
+    database: Path, context: Context, given: Any, who: str, environment: dict[str, str]
 ) -> None:
-    """Run, or go on with, the thread `t` of the profile for tests."""
-    async with open_sqlite(Path(database)) as saver:
-        graph = build_agent(CONSULTER if consults else TESTER, checkpointer=saver)
-        await graph.ainvoke(given, thread_config("t"), context=Context(**context))
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(database.parent)
+    asyncio.run(_work(database, context, given, who))
 
 
-if __name__ == "__main__":
-    asyncio.run(main(**json.loads(sys.argv[1])))
+async def _work(database: Path, context: Context, given: Any, who: str) -> None:
+    async with open_sqlite(database) as saver:
+        if who == "flow":
+            graph = build_flow((TESTER, SECOND), checkpointer=saver)
+        else:
+            graph = build_agent(CONSULTER if who == "consulter" else TESTER, checkpointer=saver)
+        await graph.ainvoke(given, thread_config("t"), context=context)
