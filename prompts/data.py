@@ -46,6 +46,6 @@ Make a report from Markdown: one HTML file with its pictures inside, which opens
 and dark screens, and prints. Give the text (`markdown`), or the path of a Markdown file \
 (`source`). Begin with a `# Title`. Name charts as Markdown pictures by their paths in the \
 workspace: `![What it shows](charts/sales-bar.png)`; a picture that stands alone gets its text as \
-a caption. Tables may be used; HTML in the text is shown as it stands, and pictures on \
-the web stay links.\
+a caption. Tables may be used (`---:` puts a column of figures to the right); HTML in the text \
+is shown as it stands, and pictures on the web stay links.\
 """

@@ -14,7 +14,7 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.files import make_folders, read_file, replace_file
 from manus.tools.locks import WORKSPACE, Resource
-from manus.tools.report.pictures import Pictures
+from manus.tools.report.files import Files
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 
@@ -56,15 +56,13 @@ class MakeReport(AgentTool):
 
 def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     """The report, written; and what to say of it. Blocking."""
-    from manus.tools.report.body import to_body
-    from manus.tools.report.page import page
+    from manus.tools.report.page import to_page
 
     output = _output(wanted, workspace)
     markdown, folder = _markdown(wanted, workspace, output)
-    pictures = Pictures(workspace, folder, output)
-    body = to_body(markdown, pictures)
-    title = wanted.title.strip() or body.title or "Report"
-    data = page(body, title, markdown).encode("utf-8", "replace")
+    files = Files(workspace, folder, output)
+    page = to_page(markdown, wanted.title.strip(), files)
+    data = page.html.encode("utf-8", "replace")
     shown = workspace.show(output)
     try:
         make_folders(output.parent)
@@ -72,18 +70,19 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     except OSError as error:
         raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
     lines = [
-        f"{shown}: {_count(pictures.embedded, 'picture')} and {_count(body.tables, 'table')}, "
-        f"{len(data):,} bytes; one file that works offline.",
-        *_left_out(
-            "Not fetched, since a report asks nobody for anything, and left as links: ",
-            pictures.not_fetched,
-        ),
-        *_left_out(
-            "Not read as pictures (a path with spaces belongs between < and >; only files of the "
-            "workspace are shown): ",
-            body.not_read,
-        ),
+        f"{shown}: {_count(files.embedded, 'picture')} and {_count(page.tables, 'table')}, "
+        f"{len(data):,} bytes; one file that works offline."
     ]
+    if files.not_fetched:
+        lines.append(
+            "Not fetched, since a report asks nobody for anything, and left as links: "
+            f"{_some(files.not_fetched)}."
+        )
+    if page.not_read:
+        lines.append(
+            "Not read as pictures (a path with spaces belongs between < and >; only files of the "
+            f"workspace are shown): {_some(page.not_read)}."
+        )
     return "\n".join(lines)
 
 
@@ -122,12 +121,9 @@ def _short_enough(text: str, shown: str) -> str:
     return text.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no text
 
 
-def _left_out(said: str, names: list[str]) -> list[str]:
-    if not names:
-        return []
-    rest = len(names) - _NAMED
-    more = f" and {rest:,} more" if rest > 0 else ""
-    return [f"{said}{', '.join(name[:100] for name in names[:_NAMED])}{more}."]
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(name[:100] for name in names[:_NAMED]) + more
 
 
 def _count(number: int, noun: str) -> str:
