@@ -1,4 +1,7 @@
-"""The same task through the agent graph, with checkpoints in SQLite, `durability="sync"`."""
+"""The same task through the agent graph, with checkpoints in SQLite, `durability="sync"`.
+
+With `--streamed` it is streamed as `manus run` does for a terminal: tokens and events.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, Field
 
 from manus import startup
@@ -53,24 +57,26 @@ PROFILE = Profile(
 )
 
 
-async def main(base_url: str, database: str, workspace: str, names: list[str]) -> None:
+async def main(base_url: str, database: str, workspace: str, *names: str, streamed: bool) -> None:
     """All runs at once, each on a thread of its own, in one file."""
     async with open_sqlite(Path(database)) as store:
         context = Context(workspace=workspace, model="bench", base_url=base_url)
         graph = build_agent(PROFILE, checkpointer=store.saver)
 
         async def run(name: str) -> str:
-            state = await graph.ainvoke(
-                {"request": request(name)},
-                {"configurable": {"thread_id": name}},
-                context=context,
-                durability="sync",
-            )
-            return str(state["output"])
+            given, options = {"request": request(name)}, {"context": context, "durability": "sync"}
+            config = RunnableConfig(configurable={"thread_id": name})
+            if not streamed:
+                return str((await graph.ainvoke(given, config, **options))["output"])
+            options |= {"stream_mode": ["custom", "messages"], "subgraphs": True}
+            async for _ in graph.astream(given, config, **options):
+                pass
+            return str((await graph.aget_state(config)).values["output"])
 
         answers = await asyncio.gather(*(run(name) for name in names))
     assert set(answers) == {"done"}, answers
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))
+    args = [arg for arg in sys.argv[1:] if arg != "--streamed"]
+    asyncio.run(main(*args, streamed="--streamed" in sys.argv))

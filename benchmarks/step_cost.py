@@ -73,15 +73,17 @@ class Server:
         self._process.wait()
 
 
-def measure(server: Server, side: str, steps: int, runs: int = 1, latency: int = 0) -> Sample:
+def measure(
+    server: Server, side: str, steps: int, runs: int = 1, latency: int = 0, *options: str
+) -> Sample:
     """One process of a side with so many runs at once."""
     names = [server.new_run(steps, latency) for _ in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "threads.db"
         own = [str(database), str(Path(folder) / "workspace")] if side == "agent_loop" else []
         began = time.monotonic()
-        command = [sys.executable, "-m", f"benchmarks.{side}", f"{server.address}/v1", *own, *names]
-        subprocess.run(command, check=True, env=_environment(folder))
+        command = [sys.executable, "-m", f"benchmarks.{side}", f"{server.address}/v1", *own]
+        subprocess.run([*command, *options, *names], check=True, env=_environment(folder))
         wall = time.monotonic() - began
         size = database.stat().st_size if database.exists() else 0
     found = [server.measured(name) for name in names]
@@ -102,20 +104,28 @@ def middle(samples: list[Sample]) -> Sample:
 
 
 def step_table(server: Server, steps: list[int], repeat: int) -> None:
-    """Print the cost of a step for each length of run."""
-    print("| steps | plain loop ms | agent ms | ratio | last ten / first ten | checkpoints MB |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    """Print the cost of a step for each length of run: invoked, and streamed to a terminal."""
+    print(
+        "| steps | plain loop ms | agent ms | ratio | streamed ms | to invoked | "
+        "last ten / first ten | checkpoints MB |"
+    )
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for count in steps:
-        pairs = [
-            (measure(server, "plain_loop", count), measure(server, "agent_loop", count))
+        rounds = [
+            (
+                measure(server, "plain_loop", count),
+                measure(server, "agent_loop", count),
+                measure(server, "agent_loop", count, 1, 0, "--streamed"),
+            )
             for _ in range(repeat)
         ]
-        plain, ours = middle([a for a, _ in pairs]), middle([b for _, b in pairs])
-        ratio = statistics.median(b.median / a.median for a, b in pairs)
+        plain, ours, streamed = (middle(list(side)) for side in zip(*rounds, strict=True))
+        ratio = statistics.median(b.median / a.median for a, b, _ in rounds)
+        dearer = statistics.median(c.median / b.median for _, b, c in rounds)
         growth = f"{plain.growth:.1f} → {ours.growth:.1f}"
         print(
-            f"| {count} | {plain.median:.1f} | {ours.median:.1f} | {ratio:.2f} | {growth} | "
-            f"{ours.size / 1e6:.2f} |",
+            f"| {count} | {plain.median:.1f} | {ours.median:.1f} | {ratio:.2f} | "
+            f"{streamed.median:.1f} | {dearer:.2f} | {growth} | {ours.size / 1e6:.2f} |",
             flush=True,
         )
 

@@ -1,0 +1,109 @@
+"""Which functions of the product one think step, and one act, go through.
+
+    python -m benchmarks.step_path [--list]
+
+A scripted run on SQLite; the second step is followed with a profile hook. `--list` names the
+functions, module by module. What a library calls counts only where it calls the product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import threading
+from collections import defaultdict
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from benchmarks.agent_loop import PROFILE
+from benchmarks.step_cost import Server
+from benchmarks.task import request
+from manus.graph import build_agent
+from manus.sqlite import open_sqlite
+from manus.state.context import Context
+
+ROOMS = ("prompts", "state", "models", "tools", "nodes", "graph", "manus")
+_HOUSE = Path(__file__).resolve().parent.parent
+
+
+class Crossing:
+    """The functions entered while a node is at work, by node and step."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, list[set[CodeType]]] = defaultdict(list)
+        self._now: set[CodeType] | None = None
+
+    def watch(self, frame: FrameType, event: str, _: Any) -> None:
+        """Note a call; the hook of every thread."""
+        code = frame.f_code
+        if event == "call" and self._now is not None and _module(code):
+            self._now.add(code)
+
+    def around(self, name: str, node: Any) -> Any:
+        """The node, followed from its beginning to its end."""
+
+        async def followed(state: Any, runtime: Any, config: Any) -> Any:
+            self._now = found = set()
+            self.seen[name].append(found)
+            try:
+                return await node(state, runtime, config)
+            finally:
+                self._now = None
+
+        return followed
+
+
+def _module(code: CodeType) -> str:
+    """The product's file that a function stands in; empty for other code and comprehensions."""
+    if code.co_name in ("<module>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"):
+        return ""
+    path = Path(code.co_filename).resolve()
+    inside = path.is_relative_to(_HOUSE) and path.relative_to(_HOUSE).parts[0] in ROOMS
+    return str(path.relative_to(_HOUSE)) if inside else ""
+
+
+async def follow() -> Crossing:
+    """The functions of each node of a run of three steps."""
+    crossing, server = Crossing(), Server()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_sqlite(Path(folder) / "threads.db") as store:
+                graph = build_agent(PROFILE, checkpointer=store.saver)
+                for name in ("think", "act"):
+                    bound: Any = graph.nodes[name].bound
+                    bound.afunc = crossing.around(name, bound.afunc)
+                context = Context(
+                    workspace=f"{folder}/workspace", model="bench", base_url=f"{server.address}/v1"
+                )
+                threading.setprofile(crossing.watch)
+                sys.setprofile(crossing.watch)
+                try:
+                    said = {"request": request(server.new_run(3))}
+                    await graph.ainvoke(said, {"configurable": {"thread_id": "t"}}, context=context)
+                finally:
+                    sys.setprofile(None)
+                    threading.setprofile(None)
+    finally:
+        server.close()
+    return crossing
+
+
+def main() -> None:
+    """Print how many functions and modules the second step goes through."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="name the functions")
+    chosen = parser.parse_args()
+    for node, steps in asyncio.run(follow()).seen.items():
+        modules: dict[str, list[str]] = defaultdict(list)
+        for code in steps[1]:
+            modules[_module(code)].append(code.co_qualname)
+        print(f"{node}: {len(steps[1])} functions in {len(modules)} modules", flush=True)
+        for module, functions in sorted(modules.items()) if chosen.list else ():
+            print(f"  {module} ({len(functions)}): {', '.join(sorted(functions))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
