@@ -46,7 +46,8 @@ class Crossing:
         """The node, followed from its beginning to its end."""
 
         async def followed(state: Any, runtime: Any, config: Any) -> Any:
-            self._now = found = set()
+            found: set[CodeType] = set()
+            self._now = found
             self.seen[name].append(found)
             try:
                 return await node(state, runtime, config)
@@ -106,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -28,7 +28,7 @@ LONGEST_CYCLE = 5
 """In calls."""
 POLLS = 20
 """How often a poll may bring the same before the run ends for it."""
-_SLOW = 2.0
+SLOW = 2.0
 """Seconds a round must take to be a poll rather than a loop."""
 
 
@@ -162,7 +162,7 @@ def _finding(
     members = {entry["call"]: entry["shown"] for entry in between if entry["call"]}
     what = prompts.loop_of_calls(list(members.values()), times, outcome)
     waited = sum(entry["seconds"] for entry in trail[places[0] + 1 :])
-    if waited >= _SLOW * (len(places) - 1):
+    if waited >= SLOW * (len(places) - 1):
         return Finding("polling", what, tuple(members), times)
     return Finding("cycle" if len(members) > 1 else "call", what, tuple(members), times)
 
