@@ -12,7 +12,9 @@ from manus.state.errors import StorageError
 
 _SMALL = 64
 """Bytes below which compressing is not worth it."""
-_COMPRESSED = "+zlib"
+_COMPRESSED = "+z"
+_BARE = -zlib.MAX_WBITS
+"""Without a header and a checksum: most values are small."""
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
 """What reading may raise: the base has no error of its own for it."""
@@ -44,18 +46,18 @@ class CompactSerializer(SafeSerializer):
     """`SafeSerializer` that compresses what is large enough, and reads both forms."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As the base; the type of what was compressed ends in `+zlib`."""
+        """As the base; the type of what was compressed ends in `+z`."""
         kind, data = super().dumps_typed(obj)
         if len(data) < _SMALL:
             return kind, data
-        return f"{kind}{_COMPRESSED}", zlib.compress(data)
+        return f"{kind}{_COMPRESSED}", zlib.compress(data, 9, _BARE)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """As the base, for compressed and plain values."""
         kind, stored = data
         if kind.endswith(_COMPRESSED):
             try:
-                stored = zlib.decompress(stored)
+                stored = zlib.decompress(stored, _BARE)
             except zlib.error as error:
                 raise _unreadable(error) from error
         return super().loads_typed((kind.removesuffix(_COMPRESSED), stored))
