@@ -26,7 +26,6 @@ from benchmarks.agent_loop import PROFILE, Look
 from benchmarks.step_cost import Server
 from benchmarks.task import observation, request
 from manus.graph import build_agent
-from manus.run_report.build_report import build_report
 from manus.run_report.page import page
 from manus.sqlite import open_sqlite
 from manus.state.context import Context
@@ -82,7 +81,7 @@ async def _written(folder: Path, address: str, steps: int, kilobytes: int) -> tu
         config: Any = {"configurable": {"thread_id": name}}
         await graph.ainvoke({"request": asked}, config, context=context, durability="sync")
         began = time.perf_counter()
-        html = page(build_report(await read_trace(store.saver, name)))
+        html = page(await read_trace(store.saver, name))
     path = folder / f"{name}.html"
     path.write_text(html, "utf-8")
     return path, time.perf_counter() - began

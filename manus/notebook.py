@@ -12,28 +12,19 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from manus.compare import Comparison, Row
-from manus.formatting import cache_in_words, gist
+from manus.compare import FIGURES, Comparison, where_they_part
+from manus.formatting import cache_in_words
 from manus.run_report.page import asset, environment
 from manus.state.agent import Usage
 from manus.state.messages import text_of
 from manus.state.plan import Plan, as_text
 from manus.text import clean, count, fit, flat, main_argument
+from manus.trace.as_text import steps_as_text
 from manus.trace.model import Call, Step
 from manus.trace.reading import run_of_state, steps_in
 
-_WIDTH = 96
-"""Cells of a line of plain text."""
-_FIGURES = {
-    "model_calls": "model calls",
-    "tool_calls": "tool calls",
-    "input_tokens": "tokens in",
-    "cached_tokens": "cached",
-    "cache_write_tokens": "written to the cache",
-    "output_tokens": "tokens out",
-    "seconds": "seconds",
-    "cost": "cost",
-}
+_HALF = 46
+"""Cells of a line of plain text, where there are two beside each other."""
 _SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 
 
@@ -87,9 +78,10 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
     if values.get("loop"):
         told["loop"] = values["loop"]["what"]
     usage = usage_line(values["usage"]) if values.get("usage") else ""
-    lines = [f"── {node}", *(line for step in steps for line in _step_lines(step))]
-    lines += [f"   {name:<12} {_fitted(flat(str(said)))}" for name, said in told.items()]
-    lines += [f"   usage        {usage}"] if usage else []
+    lines = [f"── {node}", *steps_as_text(steps)]
+    lines += [
+        f"{name}: {flat(str(said))}" for name, said in {**told, "usage": usage}.items() if said
+    ]
     return _shown(lines, "update", node=node, steps=steps, told=told, usage=usage)
 
 
@@ -97,14 +89,11 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     """All steps of the newest run in a state, and how it ended."""
     run = run_of_state(values)
     failed = run.status == "finished" and run.success is False
-    head = " · ".join(
-        filter(None, [run.status, run.stop_reason, "without success" if failed else ""])
-    )
+    parts = [run.status, run.stop_reason, "without success" if failed else ""]
+    head = " · ".join(filter(None, parts))
     usage = usage_line(run.usage) if run.usage else ""
-    lines = [head]
-    for step in run.steps:
-        lines += [f"Step {step.number}", *_step_lines(step)]
-    return _shown([*lines, usage] if usage else lines, "run", head=head, run=run, usage=usage)
+    lines = [head, *steps_as_text(run.steps), "", usage]
+    return _shown(lines, "run", head=head, run=run, usage=usage)
 
 
 def show_plan(plan: Plan) -> Shown:
@@ -117,9 +106,9 @@ def show_usage(usage: Usage) -> Shown:
     roles = usage.get("roles") or {}
     rows: list[tuple[str, Mapping[str, Any]]] = [("run", usage)]
     rows += roles.items() if len(roles) > 1 else ()
-    keys = [k for k in _FIGURES if any(used.get(k) is not None for _, used in rows)]
+    keys = [k for k in FIGURES if any(used.get(k) is not None for _, used in rows)]
     figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
-    head = ["", *(_FIGURES[k] for k in keys)]
+    head = ["", *(FIGURES[k] for k in keys)]
     lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
     return _shown(lines, "table", head=head, rows=figures)
 
@@ -131,29 +120,13 @@ def show_comparison(comparison: Comparison) -> Shown:
         for title, left, right in comparison.figures()
     ]
     said = where_they_part(comparison)
-    width = max(len(row[0]) for row in figures)
     lines = [said, *_compared_lines(comparison)]
-    lines += [f"{title:<{width}} {one:>12} {two:>12}" for title, one, two, _ in figures]
+    lines += [f"{title:<20} {one:>12} {two:>12}" for title, one, two, _ in figures]
     head = ["", *comparison.names, "difference"]
     return _shown(
         lines, "comparison", said=said, rows=comparison.rows, signs=_SIGNS, head=head,
         figures=figures,
     )  # fmt: skip
-
-
-def where_they_part(comparison: Comparison) -> str:
-    """In a sentence: the step in which the two runs do something else."""
-    row, (left, right) = comparison.parted, comparison.names
-    if row is None:
-        other = comparison.first_result
-        if other is None or other.left is None:
-            return "Both runs do the same."
-        return f"Both do the same; step {other.left.number} comes to another result."
-    if row.left is None and row.right is not None:
-        return f"They part where {right} has a step {row.right.number} that {left} has not."
-    if row.right is None and row.left is not None:
-        return f"They part where {left} has a step {row.left.number} that {right} has not."
-    return f"They part at step {_numbers(row)}."
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:
@@ -177,28 +150,12 @@ def _number(value: float | None, name: str, sign: str = "") -> str:
     return said if said.strip("+-0.,") or not sign else "="
 
 
-def _step_lines(step: Step) -> Iterator[str]:
-    if step.thought:
-        yield f"   thought      {_fitted(flat(step.thought))}"
-    for call in step.calls:
-        if call.args != {}:
-            yield f"   call         {_fitted(f'{call.name}: {main_argument(call.args)}')}"
-        if call.observation is not None:
-            word = "error      " if call.is_error else "observation"
-            yield f"   {word}  {_fitted(gist(call.observation))}"
-
-
-def _fitted(line: str) -> str:
-    return fit(clean(line), _WIDTH - 16)
-
-
 def _compared_lines(comparison: Comparison) -> Iterator[str]:
-    from rich.cells import cell_len
+    from rich.cells import set_cell_size
 
-    half = (_WIDTH - 4) // 2
     for row in comparison.rows:
-        left, right = (fit(_brief(step), half) for step in (row.left, row.right))
-        yield f"{left}{' ' * (half - cell_len(left))} {_SIGNS[row.sameness]} {right}"
+        left, right = (fit(_brief(step), _HALF) for step in (row.left, row.right))
+        yield f"{set_cell_size(left, _HALF)} {_SIGNS[row.sameness]} {right}"
 
 
 def _brief(step: Step | None) -> str:
@@ -206,8 +163,3 @@ def _brief(step: Step | None) -> str:
         return ""
     called = "; ".join(f"{call.name}: {main_argument(call.args)}" for call in step.calls)
     return f"{step.number}. {called or flat(step.thought)}"
-
-
-def _numbers(row: Row) -> str:
-    numbers = {step.number for step in (row.left, row.right) if step is not None}
-    return " / ".join(map(str, sorted(numbers)))

@@ -13,7 +13,6 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
-from manus.run_report.build_report import build_report
 from manus.run_report.page import page, policy
 from manus.state.errors import UsageError
 from manus.threads import is_being_worked_on
@@ -50,8 +49,7 @@ async def pages(store: Store, thread_id: str) -> AsyncIterator[str]:
         if mark != seen or is_running != was_running:
             seen = mark
             trace = await read_trace(store.saver, thread_id, is_running=is_running)
-            report = await asyncio.to_thread(build_report, trace, place=store.place, is_live=True)
-            yield await asyncio.to_thread(page, report)
+            yield await asyncio.to_thread(page, trace, place=store.place, is_live=True)
         await asyncio.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
 
 

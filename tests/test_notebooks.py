@@ -82,7 +82,7 @@ EXPECTED = {
         "Step 5: terminate → The run ends with success.",
         "calculator 6 * 7 → 42",
         "calculator 1 / 0 → calculator: cannot divide by zero",
-        "   observation  0.3333333333333333 (+1 line)",
+        "  result: 0.3333333333333333",
         "does not hold this conversation; message 6 of 7 is the first that differs",
         "finished · A third is 0.333…",
         "finished · files: ['calculator.py', 'test_calculator.py']",

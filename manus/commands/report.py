@@ -43,7 +43,6 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
 async def _page(thread: str, settings: Settings) -> str:
     from manus.checkpoint import open_store
-    from manus.run_report.build_report import build_report
     from manus.run_report.page import page
     from manus.threads import get_thread, is_being_worked_on
     from manus.trace.reading import read_trace
@@ -52,7 +51,7 @@ async def _page(thread: str, settings: Settings) -> str:
         await get_thread(store, thread)
         is_running = await is_being_worked_on(store, thread)
         trace = await read_trace(store.saver, thread, is_running=is_running)
-        return page(build_report(trace, place=store.place))
+        return page(trace, place=store.place)
 
 
 def _file_name(thread: str) -> str:

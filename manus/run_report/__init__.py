@@ -1,1 +1,1 @@
-"""One page about a thread: gathered from its checkpoints, written as HTML without a template."""
+"""One page about a thread, made of its trace and of the files in its workspace."""

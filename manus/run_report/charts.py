@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from manus.formatting import short
 from manus.run_report.clock import Clock
-from manus.trace.model import UsagePoint
+from manus.trace.model import Tokens
 
 HEIGHT = 120
 WIDTH = 1_000
@@ -48,12 +48,12 @@ def box(begin: float, end: float) -> tuple[float, float]:
     return min(100 * begin, 100 - width), width
 
 
-def charts_of(clock: Clock, points: Sequence[UsagePoint]) -> list[Chart]:
+def charts_of(clock: Clock, points: Sequence[Tokens]) -> list[Chart]:
     """What was used over time; nothing where a curve would say nothing."""
     if len(points) < 2:
         return []
     charts = [_calls(clock, points), _total(clock, points)]
-    costs = list(_sums(point.tokens.cost or 0.0 for point in points))
+    costs = list(_sums(point.cost or 0.0 for point in points))
     if costs[-1]:
         area = _area(clock, points, costs, costs[-1], "cost")
         total = f"{costs[-1]:.4f}"
@@ -61,25 +61,25 @@ def charts_of(clock: Clock, points: Sequence[UsagePoint]) -> list[Chart]:
     return charts
 
 
-def _calls(clock: Clock, points: Sequence[UsagePoint]) -> Chart:
+def _calls(clock: Clock, points: Sequence[Tokens]) -> Chart:
     """The input of each model call, which grows with the history and falls when it is cut."""
-    calls = [p for p in points if p.tokens.input]
-    most = max((p.tokens.input for p in calls), default=1)
+    calls = [p for p in points if p.input]
+    most = max((p.input for p in calls), default=1)
     width = min(18.0, max(1.5, WIDTH / max(len(calls), 1) * 0.6))
     columns = []
     for point in calls:
         x = clock.place(point.at) * (WIDTH - width)
-        known = min(point.tokens.cached, point.tokens.input)
-        columns.append(Column(x, width, HEIGHT * point.tokens.input / most, "input"))
+        known = min(point.cached, point.input)
+        columns.append(Column(x, width, HEIGHT * point.input / most, "input"))
         columns.append(Column(x, width, HEIGHT * known / most, "cached"))
     label = f"Input tokens of {len(calls)} model calls; the largest has {most:,}."
     return Chart("Input of each model call", label, short(most), columns)
 
 
-def _total(clock: Clock, points: Sequence[UsagePoint]) -> Chart:
+def _total(clock: Clock, points: Sequence[Tokens]) -> Chart:
     """Tokens so far: input, and output on top of it."""
-    totals = list(_sums(p.tokens.total for p in points))
-    inputs = list(_sums(p.tokens.input for p in points))
+    totals = list(_sums(p.total for p in points))
+    inputs = list(_sums(p.input for p in points))
     areas = [
         _area(clock, points, totals, totals[-1], "output"),
         _area(clock, points, inputs, totals[-1], "input"),
@@ -96,7 +96,7 @@ def _sums(values: Iterable[float]) -> Iterable[float]:
 
 
 def _area(
-    clock: Clock, points: Sequence[UsagePoint], values: Sequence[float], most: float, kind: str
+    clock: Clock, points: Sequence[Tokens], values: Sequence[float], most: float, kind: str
 ) -> Area:
     steps = (
         f"H{clock.place(point.at) * WIDTH:.1f}V{HEIGHT - (HEIGHT - 2) * value / (most or 1):.1f}"

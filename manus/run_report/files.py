@@ -9,14 +9,13 @@ from pathlib import Path
 
 from manus.formatting import size
 from manus.nodes.planning.changed_files import changed_since
-from manus.run_report.edits import Edits
-from manus.trace.model import Edit, Image, Run
+from manus.run_report.edits import Edit, edit_of, relative
+from manus.trace.model import Image, Run
 
 _MOST_FILES = 200
+_MOST_IMAGES = 12
 _LARGEST_IMAGE = 2_000_000
 """Bytes of an image that is put into the page."""
-ALL_IMAGES = 12_000_000
-"""Bytes of all images of files together."""
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -33,40 +32,36 @@ class ChangedFile:
     size: int | None
     """Bytes as it is now; None if it is not there."""
     edits: list[Edit] = field(default_factory=list)
-    diff: list[str] = field(default_factory=list)
-    """What all edits together changed, where the whole file is known."""
     image: Image | None = None
     note: str = ""
 
 
-def files_of(run: Run, room: int) -> tuple[list[ChangedFile], str]:
+def files_of(run: Run) -> tuple[list[ChangedFile], str]:
     """The files that a run made or changed, and what is to be said of the list. Blocking.
 
     The editor's come from its calls, the others from the workspace as it is now: those that were
-    changed since the run began, until the next one. `room`: bytes of images that may be shown.
+    changed since the run began, until the next one.
     """
-    edits = Edits(run.workspace)
-    for step in sorted(
-        run.agent_steps, key=lambda s: s.thought_at.timestamp() if s.thought_at else 0
-    ):
-        for call in step.calls:
-            edits.take(call)
+    edits: dict[str, list[Edit]] = {}
+    for call in (call for step in run.agent_steps for call in step.calls):
+        if (edit := edit_of(call)) is not None:
+            edits.setdefault(relative(edit.path, run.workspace), []).append(edit)
     root = Path(run.workspace)
     if not run.workspace or not root.is_dir():
         note = f"The workspace {root} is not there any more." if run.workspace else ""
-        return [_edited(path, edits) for path in edits.made], note
+        return [ChangedFile(path, None, own) for path, own in edits.items()], note
     named = (path for stage in run.stages for path in stage.files)
-    paths = list(dict.fromkeys([*edits.made, *_changed(root, run), *named]))
-    files = []
-    for path in paths[:_MOST_FILES]:
-        file = _edited(path, edits, root)
-        if file.size is None and not file.edits:
-            continue
-        _add_image(file, root / path, room)
-        room -= file.size or 0 if file.image else 0
-        files.append(file)
+    paths = list(dict.fromkeys([*edits, *_changed(root, run), *named]))
+    files = [
+        ChangedFile(path, _size(root, path), edits.get(path, [])) for path in paths[:_MOST_FILES]
+    ]
+    images = 0
+    for file in files:
+        _add_image(file, root / file.path, has_room=images < _MOST_IMAGES)
+        images += file.image is not None
     left = len(paths) - _MOST_FILES
-    return files, f"{left} more files are not listed." if left > 0 else ""
+    note = f"{left} more files are not listed." if left > 0 else ""
+    return [file for file in files if file.size is not None or file.edits], note
 
 
 def _changed(root: Path, run: Run) -> list[str]:
@@ -83,24 +78,22 @@ def _changed(root: Path, run: Run) -> list[str]:
     ]
 
 
-def _edited(path: str, edits: Edits, root: Path | None = None) -> ChangedFile:
-    length = None
-    if root is not None and (root / path).resolve().is_relative_to(root.resolve()):
-        try:
-            length = (root / path).stat().st_size
-        except OSError:
-            length = None  # it was deleted, or cannot be read by us
-    return ChangedFile(path, length, edits.made.get(path, []), edits.whole(path))
+def _size(root: Path, path: str) -> int | None:
+    try:
+        inside = (root / path).resolve().is_relative_to(root.resolve())
+        return (root / path).stat().st_size if inside else None
+    except OSError:
+        return None  # it was deleted, or cannot be read by us
 
 
-def _add_image(file: ChangedFile, whole: Path, room: int) -> None:
+def _add_image(file: ChangedFile, whole: Path, *, has_room: bool) -> None:
     mime = _image_kind(whole) if file.size else None
-    if mime is None or file.size is None:
+    if mime is None:
         return
-    if file.size > _LARGEST_IMAGE:
-        file.note = f"an image of {size(file.size)}, too large to be shown here"
-    elif file.size > room:
+    if not has_room:
         file.note = "an image; the page has no room for more of them"
+    elif (file.size or 0) > _LARGEST_IMAGE:
+        file.note = f"an image of {size(file.size or 0)}, too large to be shown here"
     else:
         data = base64.b64encode(whole.read_bytes()).decode("ascii")
         file.image = Image(mime, data, file.path)

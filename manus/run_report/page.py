@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from manus.formatting import ENDINGS, ending_of, gist, last_lines, moment, short, size, span
-from manus.run_report.build_report import Report
 from manus.run_report.charts import box, charts_of
+from manus.run_report.clock import Clock
+from manus.run_report.edits import edit_of
+from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
 from manus.text import clean, count, first_line, flat, main_argument
-from manus.trace.model import Run, Stage, Step, Tokens
+from manus.trace.model import Run, Stage, Step, Tokens, Trace
 
 _FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
@@ -28,11 +32,39 @@ _TELLING = 12
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
-def page(report: Report) -> str:
-    """The page as text."""
-    template = environment().get_template("page.html")
-    return template.render(
-        report=report, style=style(), script=asset("page.js"), policy=policy(is_live=report.is_live)
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A run, and the files that it left."""
+
+    run: Run
+    clock: Clock
+    files: list[ChangedFile]
+    files_note: str
+
+    @property
+    def key(self) -> str:
+        """The run's place on the page."""
+        return f"r{self.run.number}"
+
+
+def page(trace: Trace, *, place: str = "", is_live: bool = False) -> str:
+    """The page of a thread as text. Blocking: it looks at the files of the workspace.
+
+    `place` is where the thread is stored, in words; a live page follows the thread.
+    """
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            trace=trace,
+            runs=[RunReport(run, Clock(run), *files_of(run)) for run in trace.runs],
+            place=place,
+            is_live=is_live,
+            written=datetime.now(UTC),
+            style=style(),
+            script=asset("page.js"),
+            policy=policy(is_live=is_live),
+        )
     )
 
 
@@ -80,7 +112,7 @@ def environment() -> Environment:
     made.filters.update(
         cut=cut, prose=prose, span=span, moment=moment, size=size, short=short, counted=count,
         flat=flat, first_line=first_line, main_argument=main_argument, gist=gist,
-        last_lines=last_lines, json=_as_json, tokens=_tokens,
+        last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
     made.globals.update(
         state=state, reason=reason, named=named, after=after, box=box, charts_of=charts_of,

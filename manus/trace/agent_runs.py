@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -13,9 +14,9 @@ from manus.models.server_usage import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
 from manus.text import count
-from manus.trace.checkpoint_history import INTERRUPT, RESUME, Superstep
+from manus.trace.checkpoint_history import INTERRUPT, Superstep
 from manus.trace.idle_intervals import idle_intervals
-from manus.trace.model import Call, Image, Notice, Run, Step, Tokens, UsagePoint
+from manus.trace.model import Call, Image, Notice, Run, Step, Tokens
 
 _MEASURES = {
     "hint": "Stuck in a loop: the agent was given a hint",
@@ -48,7 +49,7 @@ class AgentRuns:
         run.points = _points(supersteps)
         run.idle = idle_intervals(supersteps)
         for begin, end in run.idle:
-            self._tell_of_idle((end - begin).total_seconds(), begin, end)
+            self._tell_of_idle(begin, end)
         return run
 
     def _begin(self, first: Superstep) -> None:
@@ -70,8 +71,6 @@ class AgentRuns:
         self._take_channels(superstep)
         for asked in questions(superstep):
             self._tell(asked)
-        if superstep.written(RESUME) and not superstep.written(INTERRUPT):
-            self._tell(Notice("resumed", "Gone on", at=superstep.began))
         if run.steps and not superstep.is_input:
             run.steps[-1].ended = superstep.ended
         end_run(run, superstep)
@@ -115,15 +114,15 @@ class AgentRuns:
     def _tell(self, notice: Notice) -> None:
         (self._run.steps[-1].after if self._run.steps else self._pending).append(notice)
 
-    def _tell_of_idle(self, seconds: float, begin: Any, end: Any) -> None:
+    def _tell_of_idle(self, begin: datetime, end: datetime) -> None:
+        seconds = (end - begin).total_seconds()
         words = f"Nothing was done for {span(seconds)}." if seconds >= 1 else ""
         notice = Notice("resumed", "Stopped here, and resumed", words, end)
-        began = (s for s in reversed(self._run.steps) if s.began is not None and s.began <= begin)
-        step = next(began, None)
-        if step is None:
-            self._run.notices.insert(0, notice)
+        before = [s for s in self._run.steps if s.began is not None and s.began <= begin]
+        if before:
+            before[-1].after.append(notice)
         else:
-            step.after = sorted([*step.after, notice], key=lambda told: told.at or end)
+            self._run.notices.insert(0, notice)
 
 
 def begin_run(run: Run, first: Superstep, asked: Sequence[BaseMessage]) -> None:
@@ -140,7 +139,6 @@ def end_run(run: Run, superstep: Superstep) -> None:
     """What a superstep says of the run as a whole."""
     run.ended = superstep.ended
     written = superstep.last("run") or {}
-    run.id = written.get("id", run.id)
     run.profile = written.get("profile") or run.profile
     run.workspace = written.get("workspace") or run.workspace
     run.usage = superstep.last("usage") or run.usage
@@ -157,7 +155,7 @@ def step_of(message: AIMessage, number: int) -> Step:
     tokens = None
     if used:
         cached, written = cache_tokens(used.get("input_token_details"))
-        tokens = Tokens(used["input_tokens"], used["output_tokens"], cached, written=written)
+        tokens = Tokens(used["input_tokens"], used["output_tokens"], cached, None, written)
     return Step(
         number,
         text_of(message).strip(),
@@ -206,19 +204,19 @@ def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
 
 
-def _points(supersteps: Sequence[Superstep]) -> list[UsagePoint]:
+def _points(supersteps: Sequence[Superstep]) -> list[Tokens]:
     """What each superstep added to the usage, which is a running total."""
-    points: list[UsagePoint] = []
+    points: list[Tokens] = []
     before: dict[str, Any] = {}
     for superstep in supersteps:
         if (usage := superstep.last("usage")) is not None:
-            points.append(UsagePoint(superstep.ended, tokens_between(before, usage)))
+            points.append(tokens_between(before, usage, superstep.ended))
             before = usage
     return points
 
 
-def tokens_between(before: dict[str, Any], after: dict[str, Any]) -> Tokens:
-    """What was used between two counts."""
+def tokens_between(before: dict[str, Any], after: dict[str, Any], at: datetime) -> Tokens:
+    """What was used between two counts, of which the second was made at a moment."""
 
     def more(name: str) -> Any:
         return max((after.get(name) or 0) - (before.get(name) or 0), 0)
@@ -229,4 +227,5 @@ def tokens_between(before: dict[str, Any], after: dict[str, Any]) -> Tokens:
         more("cached_tokens"),
         more("cost") if after.get("cost") is not None else None,
         more("cache_write_tokens"),
+        at,
     )

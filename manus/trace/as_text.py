@@ -20,14 +20,14 @@ def as_text(runs: Iterable[Run], *, full: bool = False) -> str:
 
 def _run(run: Run, full: bool) -> Iterator[str]:
     yield from _paragraph("user", run.request)
-    yield from _steps(run.steps, full)
+    yield from steps_as_text(run.steps, full=full)
     if run.kind == "flow":
         if run.plan is not None:
             yield from ("", plan_as_text(cast(Any, run.plan)))
         for stage in _worked_on(run):
             yield from ("", f"Step {stage.index}: {stage.title}")
             if stage.run is not None:
-                yield from _steps(stage.run.steps, full)
+                yield from steps_as_text(stage.run.steps, full=full)
         if run.output and run.stop_reason != "error":
             yield from _paragraph("agent", run.output)
 
@@ -38,7 +38,8 @@ def _worked_on(run: Run) -> list[Stage]:
     return sorted(stages, key=lambda stage: stage.index or 0)
 
 
-def _steps(steps: Iterable[Step], full: bool) -> Iterator[str]:
+def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]:
+    """Each thought, call and observation, line by line; long observations are cut."""
     for step in steps:
         if step.thought:
             yield from _paragraph("agent", step.thought)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Send
@@ -12,8 +12,8 @@ from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.trace.agent_runs import AgentRuns, begin_run, end_run, questions, tokens_between
 from manus.trace.checkpoint_history import ROOT, CheckpointHistory, Superstep, plain
-from manus.trace.idle_intervals import idle_intervals, without_work
-from manus.trace.model import Run, Stage, UsagePoint
+from manus.trace.idle_intervals import idle_intervals
+from manus.trace.model import Run, Stage, Tokens
 
 REVISED = "Revised plan"
 _SENDS = "__pregel_tasks"
@@ -69,22 +69,15 @@ class FlowRuns:
         change: Mapping[str, Any] = next(changes, {})
         result = change.get("result") or {}
         run = self._agent_run(superstep, task)
-        # steps side by side end together only for the flow
-        own_end = run.ended if run is not None else None
-        return Stage(
-            "step",
-            str(step.get("text", "")),
-            began=(run.began if run is not None else None) or superstep.began,
-            ended=own_end or (superstep.ended if change else None),
-            index=index,
-            executor=str(task.get("executor", "")),
-            status=change.get("status", "in_progress"),
-            notes=change.get("notes", ""),
-            result=result.get("text", ""),
-            files=list(result.get("files", [])),
-            depends_on=list(step.get("depends_on", [])),
-            run=run,
-        )
+        stage = _stage(index, step)
+        stage.executor = str(task.get("executor", ""))
+        stage.status, stage.notes = change.get("status", "in_progress"), change.get("notes", "")
+        stage.result, stage.files = result.get("text", ""), list(result.get("files", []))
+        stage.run, stage.began = run, superstep.began
+        stage.ended = superstep.ended if change else None
+        if run is not None:  # steps side by side end together only for the flow
+            stage.began, stage.ended = run.began or stage.began, run.ended or stage.ended
+        return stage
 
     def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> Run | None:
         """The conversation of a step, known by its request; None before its first checkpoint."""
@@ -97,41 +90,38 @@ class FlowRuns:
         """What can be told only when all is known: totals, idle time, steps that never began."""
         run, agents = self._run, self._run.agents
         points = [*_own_points(supersteps), *(p for agent in agents for p in agent.points)]
-        run.points = sorted(points, key=lambda point: point.at)
+        run.points = sorted(points, key=lambda point: cast(Any, point.at))
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
-        own = idle_intervals(supersteps, adds=True)
-        run.idle = without_work([*own, *(i for agent in agents for i in agent.idle)], work)
+        run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)
         counts = [usage.get("seconds", 0.0) for s in supersteps for usage in s.written("usage")]
         run.usage = {"seconds": sum(counts)}
         run.plan = dict(self._plan) or None
         for index, step in enumerate((run.plan or {}).get("steps", [])):
             if step["status"] == "not_started":
-                run.stages.append(_not_begun(index, step))
+                run.stages.append(_stage(index, step))
 
 
-def _not_begun(index: int, step: Mapping[str, Any]) -> Stage:
+def _stage(index: int, step: Mapping[str, Any]) -> Stage:
+    """A step as it stands in the plan."""
     return Stage(
         "step",
-        str(step["text"]),
+        str(step.get("text", "")),
         index=index,
         executor=str(step.get("executor", "")),
-        status="not_started",
+        status=str(step.get("status", "")),
         notes=str(step.get("notes", "")),
         depends_on=list(step.get("depends_on", [])),
     )
 
 
-def _own_points(supersteps: Sequence[Superstep]) -> list[UsagePoint]:
+def _own_points(supersteps: Sequence[Superstep]) -> Iterator[Tokens]:
     """What planner and summary used: each write is of its own; those of steps are left out."""
-    points = []
     for superstep in supersteps:
         of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
         for task, name, value in superstep.writes:
             if name == "usage" and task not in of_steps:
-                tokens = tokens_between({}, plain(value))
-                points.append(UsagePoint(superstep.ended, tokens))
-    return points
+                yield tokens_between({}, plain(value), superstep.ended)
 
 
 def _is_step(send: Any) -> bool:

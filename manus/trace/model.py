@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "edited", "budget"]
+Interval = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Tokens:
     cost: float | None = None
     written: int = 0
     """Of the input, to the provider's cache."""
+    at: datetime | None = None
+    """When they had been used."""
 
     @property
     def total(self) -> int:
@@ -46,14 +48,6 @@ class Tokens:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UsagePoint:
-    """Tokens used by one superstep, and when it ended."""
-
-    at: datetime
-    tokens: Tokens
-
-
 @dataclass(slots=True)
 class Notice:
     """Something besides thinking and acting: a question, a hint, an edit of the state."""
@@ -62,26 +56,6 @@ class Notice:
     title: str
     text: str = ""
     at: datetime | None = None
-
-
-@dataclass(slots=True)
-class Edit:
-    """A change of a file by the editor, as a unified diff."""
-
-    path: str
-    command: str
-    diff: list[str]
-    """Lines; the hunk's head has no numbers where the whole file is not known."""
-
-    @property
-    def added(self) -> int:
-        """Lines."""
-        return sum(line.startswith("+") and not line.startswith("+++") for line in self.diff)
-
-    @property
-    def removed(self) -> int:
-        """Lines."""
-        return sum(line.startswith("-") and not line.startswith("---") for line in self.diff)
 
 
 @dataclass(slots=True)
@@ -96,12 +70,6 @@ class Call:
     """None until it has ended."""
     is_error: bool = False
     images: list[Image] = field(default_factory=list)
-    edit: Edit | None = None
-
-    @property
-    def key(self) -> str:
-        """What makes two calls the same: tool and arguments, whatever the order of keys."""
-        return json.dumps([self.name, self.args], sort_keys=True, default=str)
 
 
 @dataclass(slots=True)
@@ -122,27 +90,18 @@ class Step:
     after: list[Notice] = field(default_factory=list)
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """What makes two steps the same: their calls, or what is said where nothing is called."""
-        return tuple(call.key for call in self.calls) or (self.thought,)
-
-    @property
     def has_error(self) -> bool:
         """Whether a call of it failed."""
         return any(call.is_error for call in self.calls)
-
-
-Interval = tuple[datetime, datetime]
 
 
 @dataclass(slots=True)
 class Run:
     """A run of an agent, or of a flow with an agent's run for each step of its plan."""
 
-    kind: Literal["agent", "flow"]
+    kind: Literal["agent", "flow"] = "agent"
     request: str = ""
     number: int = 1
-    id: str = ""
     began: datetime | None = None
     ended: datetime | None = None
     """When the last thing that is known of it happened."""
@@ -155,7 +114,8 @@ class Run:
     """Of a flow: what it did, in order."""
     notices: list[Notice] = field(default_factory=list)
     """Those that belong to no step."""
-    points: list[UsagePoint] = field(default_factory=list)
+    points: list[Tokens] = field(default_factory=list)
+    """What was used, by superstep."""
     idle: list[Interval] = field(default_factory=list)
     """When nothing was at work."""
     plan: dict[str, Any] | None = None
@@ -190,7 +150,7 @@ class Run:
     @property
     def tokens(self) -> Tokens:
         """All that was used."""
-        return sum((point.tokens for point in self.points), Tokens())
+        return sum(self.points, Tokens())
 
 
 @dataclass(slots=True)

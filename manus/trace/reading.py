@@ -77,28 +77,24 @@ def _has_question(superstep: Superstep) -> bool:
 def run_of_state(values: Mapping[str, Any]) -> Run:
     """The newest run in a state of the agent graph, or of the flow graph with its plan's steps.
 
-    The run's workspace is written `$workspace` in all texts, so that two runs can be compared.
     Steps that were taken out of a long history are not there; the others keep their numbers.
     """
     known = values.get("run") or {}
     run = Run(
-        "flow" if values.get("plan") else "agent",
         workspace=str(known.get("workspace") or ""),
-        plan=values.get("plan") or None,
         status=str(values.get("status") or "idle"),
         stop_reason=values.get("stop_reason"),
         success=values.get("success"),
         output=str(values.get("output") or ""),
         usage=dict(values.get("usage") or {}),
     )
-    if run.plan is not None:
-        steps = _steps_of_plan(run.plan)
-    else:
-        messages = values.get("messages") or []
-        if asked := known.get("request_id"):
-            messages = since(messages, asked)
-        steps = steps_in(messages, 1 + len(values.get("earlier") or ()))
-    run.steps = [_neutral_step(step, run.workspace) for step in steps]
+    if plan := values.get("plan"):
+        run.steps = [_step_of_plan(*numbered) for numbered in enumerate(plan["steps"])]
+        return run
+    messages = values.get("messages") or []
+    if asked := known.get("request_id"):
+        messages = since(messages, asked)
+    run.steps = list(steps_in(messages, 1 + len(values.get("earlier") or ())))
     return run
 
 
@@ -114,35 +110,10 @@ def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
         yield step
 
 
-def _steps_of_plan(plan: Mapping[str, Any]) -> Iterator[Step]:
-    for number, step in enumerate(plan["steps"]):
-        result = step["result"] or {}
-        came = [MARKS[step["status"]], step["notes"], result.get("text", "")]
-        call = Call(
-            id=str(number),
-            name=step["executor"] or "(nobody yet)",
-            args={"step": step["text"]},
-            observation="\n".join(filter(None, came)),
-            is_error=step["status"] == "blocked",
-        )
-        yield Step(number, step["text"], [call], Tokens(result.get("tokens", 0)))
-
-
-def _neutral_step(step: Step, workspace: str) -> Step:
-    if workspace:
-        step.thought = _neutral(step.thought, workspace)
-        for call in step.calls:
-            call.args = _neutral(call.args, workspace)
-            call.observation = _neutral(call.observation, workspace)
-    return step
-
-
-def _neutral(value: Any, workspace: str) -> Any:
-    """The value with the workspace's place as a word."""
-    if isinstance(value, str):
-        return value.replace(workspace, "$workspace")
-    if isinstance(value, dict):
-        return {name: _neutral(inner, workspace) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_neutral(inner, workspace) for inner in value]
-    return value
+def _step_of_plan(number: int, step: Mapping[str, Any]) -> Step:
+    result = step["result"] or {}
+    came = [MARKS[step["status"]], step["notes"], result.get("text", "")]
+    call = Call(str(number), step["executor"] or "(nobody yet)", {"step": step["text"]})
+    call.observation = "\n".join(filter(None, came))
+    call.is_error = step["status"] == "blocked"
+    return Step(number, step["text"], [call], Tokens(result.get("tokens", 0)))

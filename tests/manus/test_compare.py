@@ -6,8 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from manus.compare import compare
-from manus.notebook import where_they_part
+from manus.compare import compare, where_they_part
 from manus.trace.model import Step
 from manus.trace.reading import run_of_state
 
@@ -67,7 +66,6 @@ def test_the_place_of_the_workspace_does_not_count() -> None:
     two = state(*shell("ls /two/x", "/two/x/a"), workspace="/two")
     found = compare(one, two)
     assert [row.sameness for row in found.rows] == ["same"]
-    assert found.first_result is None
 
 
 def test_the_same_call_with_another_result() -> None:
@@ -105,14 +103,14 @@ def test_figures() -> None:
         ("model calls", 2, 2),
         ("tool calls", 1, 1),
         ("tokens in", 10, 10),
-        ("of these cached", 4, 0),
+        ("cached", 4, 0),
         ("tokens out", 3, 3),
         ("seconds", 1.5, 2.5),
         ("cost", 0, 0.01),
     ]
     assert "cost" not in [name for name, _, _ in compare(one, one).figures()]
     wrote = state(usage={**usage, "cache_write_tokens": 5, "seconds": 1.0})
-    assert ("of these written to the cache", 0, 5) in compare(one, wrote).figures()
+    assert ("written to the cache", 0, 5) in compare(one, wrote).figures()
 
 
 def plan(*steps: tuple[str, str]) -> dict[str, Any]:
@@ -138,4 +136,4 @@ def test_the_steps_of_two_plans() -> None:
     [_, blocked] = found.left.steps
     assert blocked.tokens is not None
     assert (blocked.number, blocked.tokens.total, blocked.calls[0].is_error) == (1, 7, True)
-    assert blocked.calls[0].observation == "[!]\nIn $workspace/x."
+    assert blocked.calls[0].observation == "[!]\nIn /w/x."

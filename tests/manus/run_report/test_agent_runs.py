@@ -11,8 +11,7 @@ from langgraph.types import Command
 
 from manus.graph.reopen import reopen
 from manus.prompts import compaction as prompts
-from manus.run_report.build_report import build_report
-from manus.run_report.files import ALL_IMAGES, files_of
+from manus.run_report.files import files_of
 from manus.run_report.page import page, state
 from manus.trace.model import Run, Tokens
 from manus.trace.reading import read_trace
@@ -20,7 +19,6 @@ from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import Message, call, calls, mentions, text, tokens
 
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
-ROOT = Path(__file__).resolve().parents[3]
 
 
 async def runs_of(agent: ScriptedAgent, *, is_running: bool = False) -> list[Run]:
@@ -28,7 +26,7 @@ async def runs_of(agent: ScriptedAgent, *, is_running: bool = False) -> list[Run
 
 
 async def page_of(agent: ScriptedAgent, thread: str = "t") -> str:
-    return page(build_report(await read_trace(agent.saver, thread)))
+    return page(await read_trace(agent.saver, thread))
 
 
 def used(reply: Message, prompt: int, completion: int, cached: int = 0) -> Message:
@@ -164,9 +162,9 @@ async def test_a_fork_shows_the_newest_line(agent: ScriptedAgent) -> None:
 async def test_the_workspace_may_be_gone(agent: ScriptedAgent, tmp_path: Path) -> None:
     await agent.run(call("append", path="a", line="1"), text("Done."))
     [run] = await runs_of(agent)
-    assert [file.path for file in files_of(run, ALL_IMAGES)[0]] == ["a"]
+    assert [file.path for file in files_of(run)[0]] == ["a"]
     agent.workspace.rename(tmp_path / "elsewhere")
-    files, note = files_of(run, ALL_IMAGES)
+    files, note = files_of(run)
     assert files == []
     assert str(agent.workspace) in note
 
@@ -179,7 +177,7 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     [run] = await runs_of(agent)
     total = run.tokens
     assert total.cost == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
-    assert [p.tokens.cost for p in run.points if p.tokens.cost] == pytest.approx([0.0012, 0.0021])
+    assert [p.cost for p in run.points if p.cost] == pytest.approx([0.0012, 0.0021])
     html = await page_of(agent)
     assert "Cost so far" in html
     assert "<dd>0.0033<small>by the price table</small></dd>" in html
