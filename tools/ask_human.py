@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 
@@ -28,14 +27,7 @@ class AskHuman(AgentTool):
         "know, not for what you can find out yourself."
     )
     args_schema: type[BaseModel] = AskHumanArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
+    without_effect: ClassVar[bool] = True
 
     @override
     async def observe(self, inquire: str, **_: Any) -> Observation:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ConfigDict, Field
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import ConfigDict, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError
-from manus.state.watched import is_watched
 from manus.tools.arguments import Arguments as Arguments
-from manus.tools.foreign import as_observation, exit_error
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -32,37 +28,22 @@ class AgentTool(BaseTool):
     session: Session = Field(exclude=True, repr=False)
     time_limit: ClassVar[float] = 900.0
     """Seconds after which a call is cancelled from outside, whatever its own limit."""
+    without_effect: ClassVar[bool] = False
+    """Whether no call uses or changes anything that another might; else see the two below."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
         """What a call uses; calls that use the same do not run side by side."""
-        return frozenset({Resource(EVERYTHING)})
+        return frozenset() if self.without_effect else frozenset({Resource(EVERYTHING)})
 
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Whether a call may be carried out again after a crash because it changes nothing."""
-        return False
+        return self.without_effect
 
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         """Carry out one call with validated arguments."""
         raise NotImplementedError
-
-    async def answer(
-        self, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
-    ) -> Observation:
-        """What a call gives; without LangChain around it where nobody listens.
-
-        Raises:
-            ValidationError: the arguments do not fit.
-        """
-        if self.callbacks or is_watched(config):
-            call = {"type": "tool_call", "id": call_id, "name": self.name, "args": dict(args)}
-            return as_observation(await self.ainvoke(call, config))
-        schema = self.args_schema
-        if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-            return await self.observe(**args)
-        given = schema.model_validate(dict(args))
-        return await self.observe(**{name: getattr(given, name) for name in schema.model_fields})
 
     @override
     async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
@@ -82,8 +63,12 @@ class AgentTool(BaseTool):
 
     async def _once(self, **arguments: Any) -> tuple[Any, Observation]:
         """A call on a loop of its own, with which a shell or a browser that it began must end."""
-        before = self.session.live()
         try:
             return await self._arun(**arguments)
         finally:
-            await self.session.release(keep=before)
+            await self.session.release()
+
+
+def exit_error(error: BaseException) -> ToolException:
+    """What is said of a tool that would have ended the program."""
+    return ToolException(f"The tool tried to end the program: {type(error).__name__}: {error}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,17 +14,19 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
+from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.sanitize import sanitize
+from manus.state.watched import is_watched
 from manus.tools.arguments import explain_arguments, tidy
-from manus.tools.base import AgentTool
-from manus.tools.foreign import call_foreign, exit_error
+from manus.tools.base import AgentTool, exit_error
 from manus.tools.locks import EVERYTHING, Resource
-from manus.tools.result import Observation, ToolResult
+from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import Session
 from manus.tools.truncation import HEAD, HEAD_OF_FAILURE, truncate
 
@@ -41,9 +45,6 @@ JOURNALLED = "journalled"
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
 
-# What asking a tool about arguments that do not fit its schema may raise.
-_UNFIT = (TypeError, ValueError, LookupError, AttributeError)
-
 
 async def call_tool(
     task: ToolTask,
@@ -54,66 +55,55 @@ async def call_tool(
     max_observe: int,
     config: RunnableConfig | None = None,
 ) -> ToolResult:
-    """Carry out one call under its locks, journalled under `key`.
+    """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
+
+    A call that has a result already is answered with it; one with a claim alone is not repeated.
 
     Raises:
         GraphBubbleUp: the tool interrupts the graph, to ask a person.
         asyncio.CancelledError: the run itself is being cancelled.
         StorageError: the journal cannot be written.
     """
-    tool = catalog.find(task["name"])
+    tool, journal = catalog.find(task["name"]), session.journal
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
         refused = Observation(said, is_error=True, executed=False)
         return await _to_result(task, refused, session, max_observe)
-    task = {**task, "args": tidy(tool.args_schema, task["args"])}
-    async with session.locks.hold(_resources(tool, task["args"])):
-        return await _journalled(tool, task, session, key, max_observe, config)
+    args = tidy(tool.args_schema, task["args"])
+    resources, read_only = _needs(tool, args)
+    args = {**args, **task.get("injected", {})}
+    async with session.locks.hold(resources):
+        if read_only:
+            observation = await observe_call(tool, args, call_id=task["id"], config=config)
+            return await _to_result(task, observation, session, max_observe)
+        entry = journal.look_up(key)
+        if entry is not None and entry.message is not None:
+            return ToolResult(ToolMessage(**entry.message), entry.update or {})
+        if entry is None:
+            if journal.is_lost():
+                await asyncio.to_thread(journal.restore)
+            journal.begin(key, tool.name)
+            try:
+                observation = await observe_call(tool, args, call_id=task["id"], config=config)
+            except GraphBubbleUp:
+                journal.release(key)  # it asks first and will act after the answer
+                raise
+        else:
+            observation = Observation(UNKNOWN_EFFECT, is_error=True)
+        result = await _to_result(task, observation, session, max_observe)
+        result.message.additional_kwargs = {JOURNALLED: True}
+        said_of_it = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
+        journal.finish(key, said_of_it, result.update)
+        return result
 
 
-async def _journalled(
-    tool: BaseTool,
-    task: ToolTask,
-    session: Session,
-    key: str,
-    max_observe: int,
-    config: RunnableConfig | None,
-) -> ToolResult:
-    """The result that is recorded already, or that of the call, recorded around its effect."""
-    journal = session.journal
-    if _read_only(tool, task["args"]):
-        return await _carried_out(tool, task, session, max_observe, config)
-    entry = journal.look_up(key)
-    if entry is not None and entry.message is not None:
-        return ToolResult(ToolMessage(**entry.message), entry.update or {})
-    if entry is None:
-        if journal.is_lost():
-            await asyncio.to_thread(journal.restore)
-        journal.begin(key, tool.name)
-        try:
-            result = await _carried_out(tool, task, session, max_observe, config)
-        except GraphBubbleUp:
-            journal.release(key)  # it asks first and will act after the answer
-            raise
-    else:
-        unknown = Observation(UNKNOWN_EFFECT, is_error=True)
-        result = await _to_result(task, unknown, session, max_observe)
-    result.message.additional_kwargs = {JOURNALLED: True}
-    said = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
-    journal.finish(key, said, result.update)
-    return result
-
-
-async def _carried_out(
-    tool: BaseTool,
-    task: ToolTask,
-    session: Session,
-    max_observe: int,
-    config: RunnableConfig | None,
-) -> ToolResult:
-    args = {**task["args"], **task.get("injected", {})}
-    observation = await observe_call(tool, args, call_id=task["id"], config=config)
-    return await _to_result(task, observation, session, max_observe)
+def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:
+    """What a call uses, and whether it changes nothing; of a tool not ours the worst is assumed."""
+    if isinstance(tool, AgentTool):
+        with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):
+            return tool.resources(args), tool.read_only(args)
+        # arguments that do not fit the schema, as the call itself will say
+    return frozenset({Resource(EVERYTHING)}), False
 
 
 async def _to_result(
@@ -127,30 +117,12 @@ async def _to_result(
     if not (text or observation.images):
         text = NOTHING  # some providers refuse a message without content
     message = ToolMessage(
-        content=replace(observation, text=text).content(),
+        content=replace(observation, text=text).content() if observation.images else text,
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
     )
     return ToolResult(message, observation.update, observation.fingerprint, observation.executed)
-
-
-def _resources(tool: BaseTool, args: dict[str, Any]) -> frozenset[Resource]:
-    if not isinstance(tool, AgentTool):
-        return frozenset({Resource(EVERYTHING)})
-    try:
-        return tool.resources(args)
-    except _UNFIT:  # arguments not validated yet: what they use cannot be told
-        return frozenset({Resource(EVERYTHING)})
-
-
-def _read_only(tool: BaseTool, args: dict[str, Any]) -> bool:
-    if not isinstance(tool, AgentTool):
-        return False
-    try:
-        return tool.read_only(args)
-    except _UNFIT:  # as above: when in doubt it has an effect
-        return False
 
 
 async def observe_call(
@@ -169,9 +141,9 @@ async def observe_call(
     limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
     try:
         async with asyncio.timeout(limit) as clock:
-            if isinstance(tool, AgentTool):
-                return await tool.answer(args, call_id, config)
-            return await call_foreign(tool, args, call_id, config)
+            if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
+                return await _observed_directly(tool, args)
+            return await _invoked(tool, args, call_id, config)
     except (GraphBubbleUp, KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError:
@@ -185,6 +157,62 @@ async def observe_call(
         return _failed(_said(tool, error))
     except BaseException as error:  # noqa: BLE001 - `sys.exit()` in a tool does not end the run
         return _failed(str(exit_error(error)))
+
+
+async def _observed_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
+    """Call one of ours without LangChain around it, since nobody listens."""
+    schema = tool.args_schema
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        return await tool.observe(**args)
+    given = schema.model_validate(dict(args))
+    return await tool.observe(**{name: getattr(given, name) for name in schema.model_fields})
+
+
+async def _invoked(
+    tool: BaseTool, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
+) -> Observation:
+    """Call any LangChain tool as LangGraph's own ToolNode does.
+
+    State, store, runtime and call id are injected where it asks for them.
+    """
+    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
+    if isinstance(tool, AgentTool):
+        return as_observation(await tool.ainvoke(call, config))
+    tool = _contained(tool)
+    try:
+        get_runtime()
+    except (RuntimeError, KeyError):  # outside of a graph
+        return as_observation(await tool.ainvoke(call, config))
+    node = ToolNode([tool], handle_tool_errors=False)
+    return as_observation(await node.ainvoke([call], config))
+
+
+def _contained(tool: BaseTool) -> BaseTool:
+    """The tool with `sys.exit()` in what it runs made an error.
+
+    LangChain runs that in a task of its own, and asyncio ends the event loop where such an
+    exception comes out of a task.
+    """
+    run, arun = tool._run, tool._arun
+
+    @functools.wraps(run)
+    def contained_run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return run(*args, **kwargs)
+        except SystemExit as error:
+            raise exit_error(error) from error
+
+    @functools.wraps(arun)
+    async def contained_arun(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await arun(*args, **kwargs)
+        except SystemExit as error:
+            raise exit_error(error) from error
+
+    shell = tool.model_copy()
+    object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
+    object.__setattr__(shell, "_arun", contained_arun)
+    return shell
 
 
 def _failed(text: str) -> Observation:

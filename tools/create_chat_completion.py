@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, Field, RootModel, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -13,7 +13,6 @@ from typing_extensions import override
 from manus.state.errors import SettingsError, ToolError
 from manus.tools.arguments import describe, explain_arguments
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -38,6 +37,7 @@ class CreateChatCompletion(AgentTool):
     name: str = "create_chat_completion"
     description: str = ""
     args_schema: type[BaseModel] = Arguments
+    without_effect: ClassVar[bool] = True
     response_type: Any = Field(str, exclude=True)
 
     @override
@@ -49,14 +49,6 @@ class CreateChatCompletion(AgentTool):
             form = describe(schema["properties"][_FIELD], schema)
         self.description = f"Give the answer in the form that is asked for: {form}."
         super().model_post_init(context)
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
 
     def parse(self, args: Mapping[str, Any]) -> Any:
         """The value that the arguments of a call mean, as `response_type`.

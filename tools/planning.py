@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -17,7 +17,6 @@ from manus.state.plan import Plan, StepStatus, as_text, count_of, flat
 from manus.state.plan_changes import create, mark, update
 from manus.state.plan_steps import NewStep
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 NAME = "planning"
@@ -122,14 +121,7 @@ class Planning(AgentTool):
         "the status and notes of steps whose text stays the same)."
     )
     args_schema: type[BaseModel] = PlanningArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
+    without_effect: ClassVar[bool] = True
 
     @override
     async def observe(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
@@ -13,7 +13,6 @@ from typing_extensions import override
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.archive import Archived
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 from manus.tools.web.excerpt import excerpt
 
@@ -48,14 +47,7 @@ class Recall(AgentTool):
         "you and the tools said, in full. Use it before you do again what was done already."
     )
     args_schema: type[BaseModel] = RecallArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
+    without_effect: ClassVar[bool] = True
 
     @override
     async def observe(self, query: str, limit: int = 5, **_: Any) -> Observation:

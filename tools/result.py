@@ -1,12 +1,14 @@
-"""What a tool gives back."""
+"""What a tool gives back: ours, or any other LangChain tool."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langgraph.types import Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,52 @@ class ToolResult:
     fingerprint: str | None = None
     """What loops are found by in place of the message's text."""
     executed: bool = True
+
+
+def as_observation(answer: Any) -> Observation:
+    """What a tool gave back, as an observation: ours, or any other tool's, or a ToolNode's."""
+    if isinstance(answer, Observation):
+        return answer
+    if isinstance(answer, ToolMessage):
+        return _of_message(answer)
+    if isinstance(answer, Command):  # its messages are the observation, the rest is passed on
+        update = dict(answer.update) if isinstance(answer.update, Mapping) else {}
+        return replace(as_observation({"messages": update.pop("messages", [])}), update=update)
+    if isinstance(answer, Mapping) and "messages" in answer:
+        messages = answer["messages"]
+        listed = messages if isinstance(messages, list) else [messages]
+        return _joined([as_observation(m) for m in listed if isinstance(m, ToolMessage)])
+    if isinstance(answer, list) and answer and all(map(_is_output, answer)):
+        return _joined([as_observation(item) for item in answer])
+    return Observation(str(answer))
+
+
+def _is_output(item: Any) -> bool:
+    return isinstance(item, ToolMessage | Command) or (
+        isinstance(item, Mapping) and "messages" in item
+    )
+
+
+def _joined(parts: Sequence[Observation]) -> Observation:
+    return Observation(
+        "\n".join(part.text for part in parts if part.text),
+        tuple(image for part in parts for image in part.images),
+        any(part.is_error for part in parts),
+        {name: value for part in parts for name, value in part.update.items()},
+    )
+
+
+def _of_message(message: ToolMessage) -> Observation:
+    if isinstance(message.artifact, Observation):
+        return message.artifact
+    texts: list[str] = []
+    images: list[Image] = []
+    for block in message.content_blocks:
+        held: Mapping[str, Any] = block
+        if held["type"] == "image" and "base64" in held:
+            images.append(Image(held["base64"], held.get("mime_type", "image/png")))
+        elif "text" in held:
+            texts.append(held["text"])
+        else:
+            texts.append(json.dumps(held.get("value", held), default=str))
+    return Observation("\n".join(texts), tuple(images), message.status == "error")

@@ -79,8 +79,12 @@ class Session:
     async def discard(self, name: str) -> None:
         """Close the live thing of that name, so that the next use makes a new one."""
         thing = self._live.pop(name, None)
-        if thing is not None:
-            await _close(name, thing)
+        if thing is None:
+            return
+        try:
+            await thing.close()
+        except Exception:  # a thing that cannot be closed must not keep the others open
+            log.warning("%s could not be closed", name, exc_info=True)
 
     def restart_clock(self) -> None:
         """Begin to measure: a run's seconds are those in which it works, not those it waits."""
@@ -92,25 +96,13 @@ class Session:
         elapsed, self._clock = now - self._clock, now
         return elapsed
 
-    def live(self) -> frozenset[str]:
-        """The names of the live things there are."""
-        return frozenset(self._live)
-
-    async def release(self, keep: frozenset[str] = frozenset()) -> None:
-        """Close the live things, the newest first, but for those to be kept."""
+    async def release(self) -> None:
+        """Close the live things, the newest first."""
         for name in reversed(list(self._live)):
-            if name not in keep:
-                await self.discard(name)
+            await self.discard(name)
 
     async def close(self) -> None:
         """Close everything, the newest first."""
         await self.release()
         await asyncio.to_thread(self.journal.close)
         await asyncio.to_thread(self.archive.close)
-
-
-async def _close(name: str, thing: Closeable) -> None:
-    try:
-        await thing.close()
-    except Exception:  # a thing that cannot be closed must not keep the others open
-        log.warning("%s could not be closed", name, exc_info=True)

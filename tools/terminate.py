@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.tools.arguments import Arguments, tidy
 from manus.tools.base import AgentTool
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 TERMINATE = "terminate"
@@ -42,14 +41,7 @@ class Terminate(AgentTool):
         "that you cannot go on; `answer` is what the user reads."
     )
     args_schema: type[BaseModel] = TerminateArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
+    without_effect: ClassVar[bool] = True
 
     @override
     async def observe(self, status: str, **_: Any) -> Observation:
