@@ -22,7 +22,7 @@ from manus.models.reasoning import (
     with_origin,
     without_thought,
 )
-from manus.models.tool_calls import with_cut_off_calls, with_malformed, with_repairs
+from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, Back
 from manus.state.messages import calls_of
 from manus.state.model_settings import ModelSettings, provider_of
@@ -72,8 +72,7 @@ async def _native(model: BaseChatModel, endpoint: ModelSettings, question: Quest
             if required:
                 extra["tool_choice"] = "required"
     reply = from_provider(await asked.ainvoke(list(request), **extra), provider)
-    whole = with_malformed(without_thought(reply))
-    return with_cut_off_calls(whole, as_it_came=provider not in EXTRAS)
+    return with_cut_off_calls(without_thought(reply), as_it_came=provider not in EXTRAS)
 
 
 async def _in_words(

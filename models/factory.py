@@ -96,7 +96,7 @@ def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
     connect = min(settings.timeout, _CONNECT_TIMEOUT)
     timeout = Timeout(settings.timeout, connect=connect)
     # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
-    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True, "streaming": True}
+    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
     # whose sockets have their options: with its own it would warn that these hide a proxy
     common |= {"http_async_client": http_client(timeout), "http_socket_options": ()}
     # comments that keep a connection open are no part of a reply

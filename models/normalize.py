@@ -13,17 +13,20 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 from manus.models.reasoning import IN_TEXT, REASONING, THOUGHT_AS, SealedReader, ThoughtReader
 from manus.models.replies import CUT_OFF
 from manus.models.server_usage import newest, usage_in, usage_metadata
-from manus.models.tool_calls import MOST_ARGUMENTS, RAW_CALLS, is_whole, told_apart
-from manus.state.json_text import DEEPEST
+from manus.models.tool_calls import is_whole, with_calls
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
+_TOGETHER = 100
+_MOST_TOGETHER = 1_000
+"""Characters of arguments that are shown at once, at least and at most. LangChain tries to parse
+each piece: of very many that takes longer than all else, of a long one that is no JSON minutes."""
 _REASONING_NAMES = (REASONING, "reasoning", IN_TEXT)
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
 """Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
@@ -46,20 +49,25 @@ class _Call:
     may_be_whole: bool = False
     """Whether the brackets are even. Only then the arguments are read: a server may repeat the name
     with each piece, and to read all that has come with each of them takes minutes."""
-    is_hidden: bool = False
-    """Its arguments are too many or too deep for a library to read: no more of them is shown."""
+    held: str = ""
+    """Arguments that are not shown yet."""
 
     @property
     def args(self) -> str:
         return "".join(self.pieces)
 
-    def add(self, piece: str) -> str:
-        """What of a piece of arguments is shown."""
+    def add(self, piece: str) -> None:
+        """Take a piece of the arguments."""
         self.pieces.append(piece)
         self.size += len(piece)
         self._count(piece)
-        self.is_hidden |= self.size > MOST_ARGUMENTS or self.depth > DEEPEST
-        return "" if self.is_hidden else piece
+        self.held += piece
+
+    def shown(self, place: int) -> list[ToolCallChunk]:
+        """What was held, which is shown now."""
+        held, self.held = self.held, ""
+        begins = range(0, len(held), _MOST_TOGETHER)
+        return [tool_call_chunk(args=held[n : n + _MOST_TOGETHER], index=place) for n in begins]
 
     def is_whole(self) -> bool:
         """Whether the arguments are a whole JSON object."""
@@ -90,6 +98,8 @@ class ReplyReader:
         self.is_over = False
         """Whether it is as long as a reply may be: the rest is not to be read."""
         self._size = 0
+        self._text: list[str] = []
+        self._thought: list[str] = []
         self._usage: Json = {}
         self._calls: list[_Call] = []
         self._places: dict[Any, int] = {}
@@ -126,26 +136,39 @@ class ReplyReader:
         return self._read(said, whole=whole) if isinstance(said, dict) and said else None
 
     def end(self) -> AIMessageChunk:
-        """What is known only when the stream has ended."""
+        """What was not shown before the stream ended."""
         thought, said = self._thoughts.end()
-        calls = [{"id": c.id, "name": c.name, "args": c.args} for c in self._calls]
-        hidden = any(call.is_hidden for call in self._calls)
-        beside: Json = {RAW_CALLS: calls} if hidden else told_apart(calls)
-        beside |= self._sealed.kept(len(calls))
+        self._text.append(said)
+        self._thought.append(thought)
         if thought:
-            beside[REASONING] = thought
             self._reasoning_name = self._reasoning_name or IN_TEXT
+        held = [piece for place, call in enumerate(self._calls) for piece in call.shown(place)]
+        return AIMessageChunk(
+            content=said,
+            additional_kwargs={REASONING: thought} if thought else {},
+            tool_call_chunks=held,
+            chunk_position="last",
+        )
+
+    def message(self) -> AIMessage:
+        """The reply, once it has ended; its calls as they were sent."""
+        beside: Json = self._sealed.kept(len(self._calls))
+        if thought := "".join(self._thought):
+            beside[REASONING] = thought
         if self._reasoning_name not in ("", REASONING):
             beside[THOUGHT_AS] = self._reasoning_name
         if self.is_over:
             self._about["finish_reason"] = "length"
         if self._is_stream and "finish_reason" not in self._about:
             beside[CUT_OFF] = True
-        return AIMessageChunk(
-            content=said,
+        message = AIMessage(
+            content="".join(self._text),
             additional_kwargs=beside,
             usage_metadata=usage_metadata(self._usage),
             response_metadata=self._about,
+        )
+        return with_calls(
+            message, [{"id": c.id, "name": c.name, "args": c.args} for c in self._calls]
         )
 
     def _read(self, delta: Json, *, whole: bool) -> AIMessageChunk | None:
@@ -158,7 +181,10 @@ class ReplyReader:
         self._sealed.feed(delta, whole=whole)
         calls = delta.get("tool_calls")
         found = calls if isinstance(calls, list) else [calls]
-        pieces = [self._piece(one) for one in found if one and _is_call(one, whole=whole)]
+        read = [self._pieces(one) for one in found if one and _is_call(one, whole=whole)]
+        pieces = [piece for shown in read for piece in shown]
+        self._text.append(text)
+        self._thought.append(thought)
         self._size += len(text) + len(thought)
         self.is_over = self._size + sum(call.size for call in self._calls) > MOST_REPLY
         if not (text or thought or pieces):
@@ -166,8 +192,8 @@ class ReplyReader:
         beside = {REASONING: thought} if thought else {}
         return AIMessageChunk(content=text, additional_kwargs=beside, tool_call_chunks=pieces)
 
-    def _piece(self, piece: Json) -> ToolCallChunk:
-        """A piece of a call with the place of its call, and id and name only the first time."""
+    def _pieces(self, piece: Json) -> list[ToolCallChunk]:
+        """What is shown of a piece of a call: with its place, and id and name only at first."""
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         name, args = str(function.get("name") or ""), function.get("arguments") or ""
@@ -180,10 +206,13 @@ class ReplyReader:
         # a name may come in pieces; one that is sent again says nothing
         is_same = bool(name) and call.is_whole()
         new_name = "" if name in ("", call.name) or is_same else name
-        shown = call.add("" if is_same and args == call.args else args)
+        call.add("" if is_same and args == call.args else args)
         call.id, call.name = call.id or new_id, call.name + new_name
         self._sealed.feed_call(place, piece)
-        return tool_call_chunk(name=new_name or None, args=shown, id=new_id, index=place)
+        begins = [tool_call_chunk(name=new_name or None, args="", id=new_id, index=place)]
+        is_new = bool(new_name) or new_id is not None
+        shown = call.shown(place) if is_new or len(call.held) >= _TOGETHER else []
+        return [*begins, *shown] if is_new else shown
 
     def _place(self, index: Any, id_: str | None, name: str, args: str) -> int:
         """Which call a piece belongs to; a new one where it begins one."""

@@ -11,12 +11,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.azure import AzureChatOpenAI
@@ -71,6 +72,9 @@ class NoReplyError(ConnectionError):
 class FastChat(BaseChatOpenAI):
     """A client of OpenAI's that hands the SDK a body it has neither to walk nor to encode."""
 
+    disable_streaming: bool | Literal["tool_calling"] = True
+    """LangChain's own: this client streams by itself, and tells of each part."""
+
     def model_post_init(self, context: Any, /) -> None:
         """Make room for the wire forms, which are no field of the model."""
         super().model_post_init(context)
@@ -88,23 +92,54 @@ class FastChat(BaseChatOpenAI):
         if is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         messages = self._convert_input(input).to_messages()
-        parts = [part async for part in self._astream(messages, stop=stop, **kwargs)]
-        return cast(AIMessage, generate_from_stream(iter(parts)).generations[0].message)
+        result = await self._agenerate(messages, stop, **kwargs)
+        return cast(AIMessage, result.generations[0].message)
 
-    async def _astream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        silence = self.stream_chunk_timeout
-        if self._use_responses_api({**self._default_params, **kwargs}):
-            back = kwargs.pop(SEND_REASONING, None) or Back()
-            own = own_thoughts(messages, back.origin, send=back.sealed)
-            async for part in paced(super()._astream(own, *args, **kwargs), silence):
-                yield part
-            return
-        reader = ReplyReader()
-        stop = args[0] if args else kwargs.pop("stop", None)
-        kwargs.pop("run_manager", None)  # whoever calls tells of each part
-        async with aclosing(paced(self._chunks(messages, stop, kwargs), silence)) as chunks:
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """The reply, whose parts are told as they come.
+
+        LangChain's own way of putting them together completes what is no JSON in time that grows
+        with its square: a minute for a file that a model has not escaped.
+        """
+        reader, parts = ReplyReader(), []
+        is_chat = not self._use_responses_api({**self._default_params, **kwargs})
+        read = self._chat(reader, messages, stop, kwargs)
+        async with aclosing(read if is_chat else self._responses(messages, stop, kwargs)) as stream:
+            async for part in stream:
+                if run_manager is not None:
+                    part.message.id = f"lc_run--{run_manager.run_id}"
+                    await run_manager.on_llm_new_token(part.text, chunk=part)
+                parts.append(part)
+        if not is_chat:
+            return generate_from_stream(iter(parts))
+        message = reader.message()
+        message.id = parts[-1].message.id
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _responses(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> AsyncGenerator[ChatGenerationChunk, None]:
+        """The parts of a reply in OpenAI's newer protocol, which its package reads."""
+        back = kwargs.pop(SEND_REASONING, None) or Back()
+        own = own_thoughts(messages, back.origin, send=back.sealed)
+        return paced(super()._astream(own, stop, **kwargs), self.stream_chunk_timeout)
+
+    async def _chat(
+        self,
+        reader: ReplyReader,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+    ) -> AsyncGenerator[ChatGenerationChunk, None]:
+        """The parts of a reply in the chat completions protocol."""
+        source = paced(self._chunks(messages, stop, kwargs), self.stream_chunk_timeout)
+        async with aclosing(source) as chunks:
             async for chunk in chunks:
                 if (message := reader.feed(chunk)) is not None:
                     yield ChatGenerationChunk(message=message)

@@ -8,19 +8,20 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from manus.models.recording import Turn, decode_reply, digest, normal_form, normal_turn
-from manus.models.tool_calls import as_sent, told_apart
+from manus.models.tool_calls import as_sent
 from manus.state.errors import ReplayMismatchError, SettingsError
 from manus.state.messages import calls_of
 
@@ -119,52 +120,33 @@ class ReplayModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return self._generate(messages)
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
         reply = self._next(messages)
-        in_blocks = not isinstance(reply.content, str)
-        words = [reply.content] if in_blocks else re.findall(r"\S+\s*|\s+", str(reply.content))
-        for word in words:
-            yield await _told(AIMessageChunk(content=word), run_manager)
-        calls = [as_sent(call) for call in calls_of(reply)]
-        rest = AIMessageChunk(
-            content="",
-            tool_call_chunks=[
-                ToolCallChunk(
-                    type="tool_call_chunk",
-                    index=index,
-                    id=call["id"],
-                    name=call["name"],
-                    args=call["args"],
-                )
-                for index, call in enumerate(calls)
-            ],
-            additional_kwargs={**reply.additional_kwargs, **told_apart(calls)},
-            usage_metadata=reply.usage_metadata,
-            response_metadata=reply.response_metadata,
-        )
-        yield await _told(rest, run_manager)
+        if run_manager is not None:
+            reply.id = f"lc_run--{run_manager.run_id}"
+            for message in _pieces(reply):
+                chunk = ChatGenerationChunk(message=message)
+                await run_manager.on_llm_new_token(str(message.content), chunk=chunk)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+def _pieces(reply: AIMessage) -> Iterator[AIMessageChunk]:
+    """The reply as it is shown: word by word, then its calls."""
+    in_blocks = not isinstance(reply.content, str)
+    words = [reply.content] if in_blocks else re.findall(r"\S+\s*|\s+", str(reply.content))
+    for word in words:
+        yield AIMessageChunk(content=word, id=reply.id)
+    calls = [
+        tool_call_chunk(id=call["id"], name=call["name"], args=call["args"], index=index)
+        for index, call in enumerate(map(as_sent, calls_of(reply)))
+    ]
+    yield AIMessageChunk(
+        content="", tool_call_chunks=calls, additional_kwargs=reply.additional_kwargs, id=reply.id
+    )
 
 
 def _is_whole(line: str) -> bool:
     # the last line may have been under way when the recording process died
     return line.endswith("\n")
-
-
-async def _told(
-    message: AIMessageChunk, run_manager: AsyncCallbackManagerForLLMRun | None
-) -> ChatGenerationChunk:
-    chunk = ChatGenerationChunk(message=message)
-    if run_manager is not None:
-        await run_manager.on_llm_new_token(str(message.content), chunk=chunk)
-    return chunk
 
 
 def _common(known: list[Turn], conversation: list[Turn]) -> int:

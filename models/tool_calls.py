@@ -24,9 +24,6 @@ from manus.state.messages import MALFORMED_AT, calls_of
 
 log = logging.getLogger("manus")
 
-RAW_CALLS = "raw_calls"
-"""In a reply's `additional_kwargs`: all its calls (`id`, `name`, `args` as text) as they were
-sent, in order; only where one of them is malformed."""
 MOST_ARGUMENTS = 1_000_000
 """Characters of the arguments of one call."""
 
@@ -126,18 +123,6 @@ def _parsed(text: str) -> dict[str, Any] | None:
 def is_whole(text: str) -> bool:
     """Whether a text is a whole JSON object."""
     return bool(text.strip()) and _parsed(text) is not None
-
-
-def told_apart(calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What goes into `additional_kwargs` of a reply with these calls."""
-    whole = all(_parsed(call["args"]) is not None for call in calls)
-    return {} if whole else {RAW_CALLS: list(calls)}
-
-
-def with_malformed(message: AIMessage) -> AIMessage:
-    """The reply with its malformed calls among the invalid ones, and their places noted."""
-    raw = message.additional_kwargs.pop(RAW_CALLS, None)
-    return message if raw is None else with_calls(message, raw)
 
 
 def with_calls(message: AIMessage, raw: Sequence[dict[str, Any]]) -> AIMessage:

@@ -15,7 +15,6 @@ from langchain_core.messages import (
 from pydantic import ValidationError
 
 from manus.models.recording import ephemeral
-from manus.models.tool_calls import with_malformed
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import as_shown
 from manus.nodes.context.context_window import context_window, fit_history
@@ -74,7 +73,7 @@ async def ask_planner(
             )
         except BudgetError:
             return None
-        message = _identified(with_malformed(reply.message), attempt)
+        message = _identified(reply.message, attempt)
         plan, answers, problem = _read(message, running, make, lenient=attempt == TRIES)
         if plan is not None:
             return with_executors(plan, list(executors))

@@ -19,7 +19,7 @@ from tests.server import Scripted, call, calls, mentions, text
 
 
 async def test_an_agents_tokens_and_arguments(agent: ScriptedAgent) -> None:
-    write = call("append", path="a.txt", line="Grüße aus 世界")
+    write = call("append", path="a.txt", line="Grüße aus 世界. " * 40)
     agent.server.script(calls(write, text="I write a line."), text("That was all."))
     stream: Any = agent.graph.astream(
         {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
@@ -32,7 +32,7 @@ async def test_an_agents_tokens_and_arguments(agent: ScriptedAgent) -> None:
     assert len(pieces) > 3
     assert [piece["name"] for piece in pieces if piece["name"]] == ["append"]
     arguments = json.loads("".join(piece["args"] or "" for piece in pieces))
-    assert arguments == {"path": "a.txt", "line": "Grüße aus 世界"}
+    assert arguments == {"path": "a.txt", "line": "Grüße aus 世界. " * 40}
     assert {metadata["langgraph_node"] for _, metadata in parts} == {"think", "act"}
     history = await agent.messages()
     assert {message.id for message, _ in parts} == {m.id for m in history if m.type != "human"}

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from manus.models.normalize import ReplyReader
 from manus.models.reasoning import REASONING
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -147,17 +146,6 @@ async def test_one_call_stays_one(agent: ScriptedAgent, chunks: list[Chunk], rea
     [call] = calls_of(await first(agent))
     assert (call["name"], call["args"]) == ("append", ONE)
     assert agent.lines("a") == ["1"]
-
-
-@pytest.mark.timeout(60)  # it took minutes when each piece was put together with all before it
-def test_arguments_in_very_many_pieces() -> None:
-    sent, reader, got = json.dumps({"text": 'a "line"\n' * 60_000}), ReplyReader(), ""
-    for begin in range(0, len(sent), 8):
-        chunk = piece("write" if not begin else None, sent[begin : begin + 8], index=0)
-        part = reader.feed(chunk)
-        assert part is not None
-        got += part.tool_call_chunks[0]["args"] or ""
-    assert got == sent
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
@@ -397,9 +385,11 @@ async def test_what_is_thought_is_told_from_what_is_said(
     assert (await first(agent)).additional_kwargs[REASONING] == "So."
 
 
+@pytest.mark.parametrize("end", ["", "\\'"], ids=["JSON", "no JSON"])
 @pytest.mark.parametrize("name", ["append", None], ids=["name with each piece", "name once"])
-async def test_long_arguments_are_not_read_anew_with_each_piece(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str | None
+@pytest.mark.parametrize("size", [20, 100_000], ids=["in pieces", "at once"])
+async def test_long_arguments_are_not_read_again_and_again(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str | None, size: int, end: str
 ) -> None:
     """Counted in characters that a parser gets, those of the stream itself among them."""
     read = 0
@@ -411,10 +401,11 @@ async def test_long_arguments_are_not_read_anew_with_each_piece(
         return loads(text, *args, **kwargs)
 
     line = 'if (a["\\"]"]) { b(\'}\'); } ' * 800
-    whole = json.dumps({"path": "a", "line": line})
-    rest = [piece(name, whole[n : n + 20], index=0) for n in range(0, len(whole), 20)]
+    whole = f'{json.dumps({"path": "a", "line": line})[:-2]}{end}"}}'
+    rest = [piece(name, whole[n : n + size], index=0) for n in range(0, len(whole), size)]
     monkeypatch.setattr(json, "loads", counted)
-    await agent.run(sse(piece("append", "", id="x", index=0), *rest, CALLED), text("done"))
-    assert agent.lines("a") == [line]
+    await streamed(agent, sse(piece("append", "", id="x", index=0), *rest, CALLED), text("done"))
+    if not end:
+        assert agent.lines("a") == [line]
     assert len(whole) > 20_000
-    assert read < 40 * len(whole)
+    assert read < 100 * len(whole)

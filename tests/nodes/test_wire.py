@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     AnyMessage,
     BaseMessage,
     HumanMessage,
@@ -23,7 +22,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from manus.models.openai_chat import FastChatOpenAI, SilentStreamError
-from manus.models.tool_calls import RAW_CALLS, arguments_of, told_apart, with_malformed
+from manus.models.tool_calls import arguments_of, with_calls
 from manus.models.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
 from manus.state.messages import MALFORMED_AT
 from manus.tools.result import Image, Observation
@@ -62,72 +61,38 @@ def client(cls: type[ChatOpenAI], server: ScriptedServer, **options: Any) -> Cha
     )
 
 
-async def sent(server: ScriptedServer, model: ChatOpenAI, streamed: bool, **options: Any) -> Any:
-    server.script(text("Hello."))
-    if streamed:
-        async for _ in model.astream(ORDINARY, **options):
-            pass
-    else:
-        assert (await model.ainvoke(ORDINARY, **options)).text == "Hello."
-    return server.requests[-1]
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"tools": TOOLS},
-        {"tools": TOOLS, "tool_choice": "required"},
-        {"stop": ["END"]},
-    ],
+    [{}, {"tools": TOOLS}, {"tools": TOOLS, "tool_choice": "required"}, {"stop": ["END"]}],
 )
 async def test_ordinary_messages_are_sent_as_langchain_sends_them(
-    server: ScriptedServer, streamed: bool, options: dict[str, Any]
+    server: ScriptedServer, options: dict[str, Any]
 ) -> None:
-    theirs = await sent(server, client(ChatOpenAI, server), streamed, **options)
-    ours = await sent(server, client(FastChatOpenAI, server), streamed, **options)
-    assert {"stream": False, **ours.body} == {"stream": False, **theirs.body}
+    server.script(text("Hello."), text("Hello."))
+    async for _ in client(ChatOpenAI, server).astream(ORDINARY, **options):
+        pass
+    await client(FastChatOpenAI, server).ainvoke(ORDINARY, **options)
+    theirs, ours = server.requests
+    assert ours.body == theirs.body
     same = ("authorization", "content-type", "accept")
     assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer, streamed: bool) -> None:
-    def said() -> Any:
-        return calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two calls.")
-
-    replies = []
-    for cls in (ChatOpenAI, FastChatOpenAI):
-        server.script(said())
-        model = client(cls, server)
-        if streamed:
-            whole: Any = None
-            async for part in model.astream("Hi."):
-                whole = part if whole is None else whole + part
-            replies.append(whole)
-        else:
-            replies.append(await model.ainvoke("Hi."))
-    theirs, ours = replies
-    assert ours.text == theirs.text == "Two calls."
+async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer) -> None:
+    server.script(*[calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two.")] * 2)
+    theirs, ours = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
+    assert ours.text == theirs.text == "Two."
     assert ours.tool_calls == theirs.tool_calls
-    assert ours.usage_metadata["output_tokens"] == theirs.usage_metadata["output_tokens"]
+    said = [m.usage_metadata["output_tokens"] for m in (ours, theirs) if m.usage_metadata]
+    assert said == [6, 6]
     assert ours.response_metadata["finish_reason"] == "tool_calls"
-    assert isinstance(ours, AIMessageChunk if streamed else AIMessage)
 
 
 async def test_a_stream_that_falls_silent_is_not_waited_for(server: ScriptedServer) -> None:
     server.script(hang(after_chunks=2))
     model = client(FastChatOpenAI, server).model_copy(update={"stream_chunk_timeout": 0.3})
     with pytest.raises(SilentStreamError):
-        _ = [part async for part in model.astream("Hi.")]
-
-
-def test_synchronous_use_works_too(server: ScriptedServer) -> None:
-    server.script(text("Hello."), text("Hello."))
-    model = client(FastChatOpenAI, server)
-    assert model.invoke(ORDINARY).text == "Hello."
-    assert "".join(part.text for part in model.stream(ORDINARY)) == "Hello."
+        await model.ainvoke("Hi.")
 
 
 class TestMalformedCalls:
@@ -156,7 +121,6 @@ class TestMalformedCalls:
     )
     def test_what_can_be_read(self, arguments: str, meant: dict[str, Any]) -> None:
         assert arguments_of(arguments) == meant
-        assert told_apart([{"id": "1", "name": "a", "args": arguments}]) == {}
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -178,25 +142,9 @@ class TestMalformedCalls:
         with pytest.raises(ValueError, match=words):
             arguments_of(arguments)
         raw = [{"id": "1", "name": "a", "args": arguments}]
-        message = with_malformed(AIMessage("", additional_kwargs=told_apart(raw)))
+        message = with_calls(AIMessage(""), raw)
         assert message.tool_calls == []
         assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
-
-    def test_calls_that_langchain_has_completed_are_taken_back(self) -> None:
-        """It makes a whole call of a stream that broke off."""
-        raw = [
-            {"id": None, "name": "bash", "args": '{"command": "rm -rf /tmp/a'},
-            {"id": None, "name": "bash", "args": '{"command": "ls"}'},
-        ]
-        wrong = [
-            {"name": "bash", "args": {"command": "rm -rf /tmp/a"}, "id": None, "type": "tool_call"},
-            {"name": "bash", "args": {"command": "ls"}, "id": None, "type": "tool_call"},
-        ]
-        message = AIMessage("", tool_calls=wrong, additional_kwargs={RAW_CALLS: raw})
-        mended = with_malformed(message)
-        assert [c["args"] for c in mended.tool_calls] == [{"command": "ls"}]
-        assert [c["args"] for c in mended.invalid_tool_calls] == [raw[0]["args"]]
-        assert mended.additional_kwargs == {MALFORMED_AT: [0]}
 
 
 class TestImages:

@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     HumanMessage,
-    message_chunk_to_message,
 )
 
 from manus.models.errors import explain
 from manus.models.factory import build_model
-from manus.models.tool_calls import is_cut_off, with_malformed, with_repairs
+from manus.models.tool_calls import is_cut_off, with_repairs
 from manus.state.errors import ModelRefusedError
 from manus.state.messages import calls_of
 from manus.state.model_settings import ModelSettings
@@ -99,17 +97,12 @@ async def outcome_on(agent: ScriptedAgent, server: RawServer, *, streamed: bool)
 
 
 async def heard(model: Any) -> AIMessage | None:
-    """The streamed reply, with its calls as a run would have them; None if it failed."""
-    found: AIMessageChunk | None = None
+    """The reply, with its calls as a run would have them; None if it failed."""
     try:
-        async for part in model.astream([HumanMessage("Hi.")]):
-            found = part if found is None else found + part
+        message: AIMessage = await model.ainvoke([HumanMessage("Hi.")])
     except Exception:  # noqa: BLE001 - however it fails
         return None
-    message = message_chunk_to_message(found) if found is not None else None
-    if not isinstance(message, AIMessage):
-        return None
-    return with_repairs(with_malformed(message), [APPEND])
+    return with_repairs(message, [APPEND])
 
 
 @pytest.mark.parametrize(
