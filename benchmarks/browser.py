@@ -11,94 +11,54 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.state.browser_settings import EgressSettings
 from manus.state.settings import Settings
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.state import browser_state
-from manus.tools.browser_use import BrowserUse
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
 SIZES = (200, 2_000, 20_000, 50_000)
-_LOOKS = 3
-
-
-def links(count: int) -> str:
-    return "".join(f"<p><a href=/{n}>Article number {n}</a></p>" for n in range(count // 2))
-
-
-def form(count: int) -> str:
-    return "".join(
-        f"<div><label>Field {n} <input value='value {n}'></label></div>" for n in range(count // 3)
-    )
-
-
-def table(count: int) -> str:
-    rows = "".join(
-        f"<tr><td>{n}</td><td>Name {n}</td><td>{n * 7}</td><td><button>Edit</button></td></tr>"
-        for n in range(count // 6)
-    )
-    return f"<table>{rows}</table>"
-
-
-def feed(count: int) -> str:
-    return "".join(
-        f"<article><h3>Post {n}</h3><p>Some words of text about matter {n}.</p>"
-        f"<button>Like</button><a href=/c{n}>Comments</a></article>"
-        for n in range(count // 5)
-    )
-
-
-def dense(count: int) -> str:
-    style = "<style>a{display:inline-block;width:60px;font-size:9px;overflow:hidden}</style>"
-    return style + "".join(f"<a href=/{n}>Item {n}</a>" for n in range(count))
-
-
-KINDS: dict[str, Callable[[int], str]] = {
-    "links": links,
-    "form": form,
-    "table": table,
-    "feed": feed,
-    "dense grid": dense,
+_DENSE = "<style>a{display:inline-block;width:60px;font-size:9px;overflow:hidden}</style>"
+# What comes once, what comes again and again with its number, and how many elements that is.
+KINDS: dict[str, tuple[str, str, int]] = {
+    "links": ("", "<p><a href=/@>Article number @</a></p>", 2),
+    "form": ("", "<div><label>Field @ <input value='value @'></label></div>", 3),
+    "table": (
+        "<table>",
+        "<tr><td>@</td><td>Name @</td><td>7@</td><td><button>Edit</button></td></tr>",
+        6,
+    ),
+    "feed": (
+        "",
+        "<article><h3>Post @</h3><p>Some words of text about matter @.</p>"
+        "<button>Like</button><a href=/c@>Comments</a></article>",
+        5,
+    ),
+    "dense grid": (_DENSE, "<a href=/@>Item @</a>", 1),
 }
+NOTE = (
+    "# What a page costs the model\n\n"
+    "One look at a loaded page: the browser's state in the next-step prompt beside a plain "
+    "`aria_snapshot` of the same page. Tokens are characters by four. "
+    "Made by `python -m benchmarks.browser`; the times depend on how busy the machine was.\n\n"
+)
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            kind, _, size = self.path.strip("/").replace("%20", " ").partition("/")
-            body = KINDS[kind](int(size)).encode() if kind in KINDS else b""
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{httpd.server_port}"
-    finally:
-        httpd.shutdown()
+def page(kind: str, size: int) -> str:
+    """The HTML of a page with about so many elements."""
+    head, part, elements = KINDS[kind]
+    return head + "".join(part.replace("@", str(n)) for n in range(size // elements))
 
 
 async def look(session: Session) -> tuple[int, float]:
+    """Characters and milliseconds of one look."""
     best, size = float("inf"), 0
-    for _ in range(_LOOKS):
+    for _ in range(3):
         begun = time.perf_counter()
         state = await browser_state(session)
         best = min(best, time.perf_counter() - begun)
@@ -107,6 +67,7 @@ async def look(session: Session) -> tuple[int, float]:
 
 
 async def plain(browser: Browser, patience: float) -> tuple[int, float] | None:
+    """The same of Playwright's own snapshot; None if it takes too long."""
     tab = await browser.tab()
     begun = time.perf_counter()
     try:
@@ -117,36 +78,28 @@ async def plain(browser: Browser, patience: float) -> tuple[int, float] | None:
     return len(text), (time.perf_counter() - begun) * 1000
 
 
-async def measure(patience: float) -> list[str]:
+async def measure(patience: float, root: str) -> list[str]:
     lines = [
         "| page | elements | characters | tokens | ms | `aria_snapshot` tokens | ms |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    with server() as base, tempfile.TemporaryDirectory() as root:
-        workspace = Workspace(root)
-        workspace.prepare()
-        settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
-        session = Session(workspace, settings=settings)
-        tool = BrowserUse(session=session)
-        for kind in KINDS:
-            for size in SIZES:
-                await tool.observe(action="go_to_url", url=f"{base}/{kind}/{size}")
-                characters, ms = await look(session)
-                browser, _ = await obtain_browser(session)
-                other = await plain(browser, patience)
-                theirs = (
-                    f"{other[0] // 4:,} | {other[1]:,.0f}"
-                    if other
-                    else f"– | > {patience * 1000:,.0f}"
-                )
-                lines.append(
-                    f"| {kind} | {size:,} | {characters:,} | {characters // 4:,} | {ms:,.0f} "
-                    f"| {theirs} |"
-                )
-                print(lines[-1], flush=True)
-                if other is None:
-                    await session.discard("browser")
-        await session.close()
+    workspace = Workspace(root)
+    workspace.prepare()
+    session = Session(workspace, settings=Settings())
+    for kind, size in ((kind, size) for kind in KINDS for size in SIZES):
+        browser, _ = await obtain_browser(session)
+        await (await browser.tab()).page.set_content(page(kind, size))
+        characters, ms = await look(session)
+        other = await plain(browser, patience)
+        theirs = f"– | > {patience * 1000:,.0f}"
+        if other is not None:
+            theirs = f"{other[0] // 4:,} | {other[1]:,.0f}"
+        else:
+            await session.discard("browser")
+        ours = f"{characters:,} | {characters // 4:,} | {ms:,.0f}"
+        lines.append(f"| {kind} | {size:,} | {ours} | {theirs} |")
+        print(lines[-1], flush=True)
+    await session.close()
     return lines
 
 
@@ -155,16 +108,10 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=60.0, help="seconds for one snapshot")
     parser.add_argument("--out", type=Path, help="a file for the table")
     arguments = parser.parse_args()
-    lines = asyncio.run(measure(arguments.patience))
+    with tempfile.TemporaryDirectory() as root:
+        lines = asyncio.run(measure(arguments.patience, root))
     if arguments.out:
-        head = "# What a page costs the model\n\n"
-        note = (
-            "One look at a loaded page: the browser's state in the next-step prompt beside a plain "
-            "`aria_snapshot` of the same page. Tokens are characters by four. "
-            "Made by `python -m benchmarks.browser`; the times depend on how busy the machine "
-            "was.\n\n"
-        )
-        arguments.out.write_text(head + note + "\n".join(lines) + "\n", "utf-8")
+        arguments.out.write_text(NOTE + "\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

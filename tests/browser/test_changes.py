@@ -105,22 +105,13 @@ async def test_a_page_that_asks_to_stay_is_left(driver: Driver, site: Site) -> N
     site.pages["/two"] = "<title>Two</title>"
     await driver.open(site.base)
     await driver.write('textbox "F"', "typed")
-    assert "asked to stay" in await driver.say("go_to_url", url=f"{site.base}/two")
+    assert "beforeunload" in await driver.say("go_to_url", url=f"{site.base}/two")
     assert "Title: Two" in await driver.look()
 
 
-@pytest.mark.parametrize(
-    ("action", "arguments", "missing"),
-    [
-        ("go_to_url", {}, "`url`"),
-        ("input_text", {"index": 1}, "`text`"),
-        ("click_at", {}, "`x` and `y`"),
-    ],
-)
-async def test_missing_arguments_are_named(
-    driver: Driver, action: str, arguments: dict[str, int], missing: str
-) -> None:
-    assert missing in await driver.fail(action, **arguments)
+async def test_missing_arguments_are_named(driver: Driver) -> None:
+    assert "`url`" in await driver.fail("go_to_url")
+    assert "`x` and `y`" in await driver.fail("click_at")
 
 
 async def test_addresses_without_a_scheme() -> None:

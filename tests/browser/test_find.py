@@ -34,8 +34,8 @@ def test_none_says_what_was_tried_and_what_helps() -> None:
     with pytest.raises(ToolUnavailableError) as caught:
         find_browser(None, "/no/such", nothing)
     said = str(caught.value)
-    for word in ("/no/such", "chromium-browser", "playwright install chromium", "apt install"):
-        assert word in said
+    assert "/no/such" in said
+    assert "playwright install chromium" in said
     with pytest.raises(ToolUnavailableError, match="MANUS_BROWSER_PATH"):
         find_browser("/no/such", None, nothing)
 

@@ -36,24 +36,24 @@ CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
 async def test_a_click_with_an_effect_changes_it(driver: Driver, site: Site, page: str) -> None:
     site.pages["/"] = page
     await driver.open(site.base)
-    seen = {(await driver.do("click_element", index=1)).fingerprint for _ in range(10)}
+    seen = {(await driver.do("click_element", index=1)).fingerprint for _ in range(4)}
     assert None not in seen
-    assert len(seen) == 10
+    assert len(seen) == 4
 
 
 @pytest.mark.parametrize("page", [MENU, GAME])
 async def test_a_key_with_an_effect_changes_it(driver: Driver, site: Site, page: str) -> None:
     site.pages["/"] = page
     await driver.open(site.base)
-    seen = {(await driver.do("send_keys", keys="ArrowDown")).fingerprint for _ in range(10)}
-    assert len(seen) == 10
+    seen = {(await driver.do("send_keys", keys="ArrowDown")).fingerprint for _ in range(4)}
+    assert len(seen) == 4
 
 
 async def test_scrolling_changes_it_until_the_end(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "".join(f"<p style='height:300px'>Part {n}</p>" for n in range(9))
+    site.pages["/"] = "".join(f"<p style='height:300px'>Part {n}</p>" for n in range(4))
     await driver.open(site.base)
-    seen = [(await driver.do("scroll_down")).fingerprint for _ in range(8)]
-    assert len(set(seen[:3])) == 3
+    seen = [(await driver.do("scroll_down")).fingerprint for _ in range(4)]
+    assert len(set(seen[:2])) == 2
     assert seen[-1] == seen[-2]
 
 
@@ -64,5 +64,3 @@ async def test_what_has_no_effect_leaves_it(driver: Driver, site: Site, page: st
     seen = {(await driver.do("click_element", index=1)).fingerprint for _ in range(3)}
     assert len(seen) == 1
     assert None not in seen
-    again = {(await driver.do("refresh")).fingerprint for _ in range(2)}
-    assert len(again) == 1

@@ -41,14 +41,6 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     )
 
 
-async def test_a_value_in_the_wrong_form_is_explained(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<label>Day<input type=date></label>"
-    await driver.open(site.base)
-    said = await driver.fail("input_text", index=1, text="tomorrow")
-    assert "does not take 'tomorrow'" in said
-    assert "[as YYYY-MM-DD]" in driver.line('date field "Day"')
-
-
 async def test_keys_are_heard_and_the_old_text_is_replaced(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<input aria-label=Find value=old><p id=p></p><script>
       const f = document.querySelector("input");
@@ -75,51 +67,40 @@ async def test_suggestions_appear_as_new_elements(driver: Driver, site: Site) ->
     assert '= "Romford"' in driver.line('combobox "Town"')
 
 
-async def test_contenteditable(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<div contenteditable aria-label=Editor><b>old</b> text</div>"
+async def test_fields_that_are_not_plain(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<div contenteditable aria-label=Editor><b>old</b> text</div>
+      <input aria-label=Code maxlength=3><label>Day<input type=date></label>"""
     await driver.open(site.base)
     await driver.write('textbox "Editor"', "new text")
     assert '= "new text"' in driver.line('textbox "Editor"')
+    assert (await driver.write('textbox "Code"', "abcdef")).endswith('made of it: "abc".')
+    assert "[as YYYY-MM-DD]" in driver.line('date field "Day"')
+    said = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
+    assert "does not take 'tomorrow'" in said
 
 
-async def test_a_field_that_changes_what_it_is_given(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<input aria-label=Code maxlength=3>"
-    await driver.open(site.base)
-    said = await driver.write('textbox "Code"', "abcdef")
-    assert said.endswith('made of it: "abc".')
+WRONG = [
+    ("<input readonly aria-label=A>", "input_text", "x", "read only"),
+    ("<input disabled>", "input_text", "x", "disabled"),
+    ("<input type=checkbox>", "input_text", "x", "click it"),
+    ("<a href=/>x</a>", "input_text", "x", "not a field"),
+    ("<select><option>a</select>", "click_element", None, "`select_dropdown_option`"),
+    ("<input type=file>", "click_element", None, "use `upload_file`"),
+    ("<button disabled>x</button>", "click_element", None, "disabled"),
+    ("<button>x</button>", "get_dropdown_options", None, "no list of options"),
+    ("<select><option>a<option disabled>b</select>", "select_dropdown_option", "b", "disabled"),
+    ("<select><option>fig<option>pear</select>", "select_dropdown_option", "plum", "fig | pear"),
+]
 
 
-@pytest.mark.parametrize(
-    ("html", "action", "arguments", "said"),
-    [
-        ("<input readonly>", "input_text", {"text": "x"}, "read only"),
-        ("<input disabled>", "input_text", {"text": "x"}, "disabled"),
-        ("<input type=checkbox>", "input_text", {"text": "x"}, "click it"),
-        ("<a href=/>x</a>", "input_text", {"text": "x"}, "not a field"),
-        ("<select><option>a</select>", "click_element", {}, "`select_dropdown_option`"),
-        ("<input type=file>", "click_element", {}, "use `upload_file`"),
-        ("<button disabled>x</button>", "click_element", {}, "disabled"),
-        ("<button>x</button>", "get_dropdown_options", {}, "no list of options"),
-        (
-            "<select><option>a<option disabled>b</select>",
-            "select_dropdown_option",
-            {"text": "b"},
-            "disabled",
-        ),
-        (
-            "<select><option>apple<option>pear</select>",
-            "select_dropdown_option",
-            {"text": "plum"},
-            "apple | pear",
-        ),
-    ],
-)
 async def test_the_wrong_tool_for_an_element_names_the_right_one(
-    driver: Driver, site: Site, html: str, action: str, arguments: dict[str, str], said: str
+    driver: Driver, site: Site
 ) -> None:
-    site.pages["/"] = html
+    site.pages["/"] = "".join(f"<p>{html}</p>" for html, *_ in WRONG)
     await driver.open(site.base)
-    assert said in await driver.fail(action, index=1, **arguments)
+    for number, (html, action, text, said) in enumerate(WRONG, 1):
+        given = {} if text is None else {"text": text}
+        assert said in await driver.fail(action, index=number, **given), html
 
 
 async def test_lists_tell_their_options(driver: Driver, site: Site) -> None:
@@ -128,29 +109,24 @@ async def test_lists_tell_their_options(driver: Driver, site: Site) -> None:
       <input list=l aria-label=Typed><datalist id=l><option value=One><option value=Two></datalist>
       """
     await driver.open(site.base)
-    many = driver.number('listbox "Many"')
+    many, typed = driver.number('listbox "Many"'), driver.number('textbox "Typed"')
     said = await driver.say("get_dropdown_options", index=many)
     assert said.splitlines()[1:] == ["- Fig", "* Kiwi"]
     await driver.say("select_dropdown_option", index=many, text="Fig\nKiwi")
-    await driver.look()
-    assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
-    typed = driver.number('textbox "Typed"')
     assert "- Two" in await driver.say("get_dropdown_options", index=typed)
     await driver.say("select_dropdown_option", index=typed, text="Two")
     await driver.look()
+    assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
     assert '= "Two"' in driver.line('textbox "Typed"')
 
 
-@pytest.mark.parametrize(
-    ("keys", "pressed"),
-    [
+async def test_names_of_keys(driver: Driver) -> None:
+    await driver.open("about:blank")
+    for keys, pressed in (
         ("ctrl+a", "Control+a"),
         ("Tab Tab Space", "Tab Tab Space"),
         ("esc", "Escape"),
         ("Down", "ArrowDown"),
-    ],
-)
-async def test_names_of_keys(driver: Driver, site: Site, keys: str, pressed: str) -> None:
-    site.pages["/"] = "<p>x</p>"
-    await driver.open(site.base)
-    assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
+    ):
+        assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
+    assert "Typed" in await driver.say("send_keys", keys="hello you")

@@ -12,6 +12,7 @@ import pytest
 from manus.graph.profiles import BROWSER
 from manus.sqlite import SqliteStore
 from tests.browser.site import Site
+from tests.browser.test_fingerprint import COUNTER
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, ScriptedServer, call, calls, text
 
@@ -64,50 +65,46 @@ async def test_page_is_in_the_next_step_prompt(
     assert "image_url" not in kept
 
 
-async def test_page_is_shown_while_a_browser_call_is_among_the_last_three_messages(
-    surfer: ScriptedAgent, new_site: Callable[..., Site]
-) -> None:
-    site = new_site()
-    site.pages["/"] = SHOP
-    plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
-    agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)
-    plans = [call("planning", command="create", title=title, steps=["a"]) for title in "abc"]
-    goes = calls(call("browser_use", action="go_to_url", url=site.base))
-    await agent.run(plans[0], goes, *plans[1:], call("terminate", status="success", answer="Done."))
-    shown = [last_words(request) for request in agent.server.requests]
-    assert ["Buy it" in words for words in shown] == [False, False, True, True, False]
-    assert not any("The browser" in words or "No page" in words for words in (shown[0], shown[-1]))
-
-
-async def test_no_picture_for_a_model_that_sees_none(
+async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect(
     surfer: ScriptedAgent, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_VISION", "false")
     site = new_site()
-    site.pages["/"] = SHOP
-    await surfer.run(
-        call("browser_use", action="go_to_url", url=site.base),
-        call("terminate", status="success", answer="Done."),
-    )
-    second = surfer.server.requests[1]
-    assert "Buy it" in last_words(second)
-    assert pictures(second.messages) == 0
-
-
-async def test_model_of_the_role_extract_reads_a_page(
-    surfer: ScriptedAgent, new_site: Callable[..., Site]
-) -> None:
-    site = new_site()
-    site.pages["/"] = SHOP
+    site.pages["/"] = SHOP + COUNTER
     outcome = await surfer.run(
         call("browser_use", action="go_to_url", url=site.base),
         call("browser_use", action="extract_content", goal="the price of Darjeeling"),
         text("7 euros"),
+        *[call("browser_use", action="click_element", index=2)] * 7,
         call("terminate", status="success", answer="Done."),
     )
-    assert outcome.usage["model_calls"] == 4
-    question = surfer.server.requests[2]
+    assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+    assert outcome.usage["tool_calls"] == 10, "none was refused"
+    _, second, question, third, *_ = requests = surfer.server.requests
+    assert "Buy it" in last_words(second)
+    assert pictures(second.messages) == 0
     assert question.tools == []
     assert "the price of Darjeeling" in question.text
-    observed = surfer.server.requests[3].tool_results
-    assert any("7 euros" in result for result in observed.values())
+    assert any("7 euros" in result for result in third.tool_results.values())
+    assert not any("stuck in a loop" in request.text for request in requests)
+
+
+async def test_a_button_without_effect_is_hinted_at_and_then_refused(
+    surfer: ScriptedAgent, new_site: Callable[..., Site]
+) -> None:
+    """Here with a profile that is shown the page only around browser calls."""
+    site = new_site()
+    site.pages["/"] = "<title>Still</title><p>Nothing moves.</p><button>Nothing</button>"
+    plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
+    agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)
+    plans = [call("planning", command="create", title=title, steps=["a"]) for title in "abc"]
+    goes = call("browser_use", action="go_to_url", url=site.base)
+    click = call("browser_use", action="click_element", index=1)
+    outcome = await agent.run(plans[0], goes, *plans[1:], *[click] * 6)
+    assert outcome.stop_reason == "stuck"
+    shown = ["Nothing moves" in last_words(request) for request in agent.server.requests]
+    assert shown[:5] == [False, False, True, True, False]
+    hinted = ["stuck in a loop" in r.text for r in agent.server.requests]
+    assert hinted.index(True) == 7, "after the third click"
+    refused = [o.startswith("Not executed") for o in await agent.observations()]
+    assert refused == [False] * 8 + [True] * 2

@@ -98,8 +98,6 @@ async def test_an_engine_is_asked_for_what_was_asked_for(
     ("answer", "reason"),
     [
         (Answer("no", 401), "HTTP 401"),
-        (Answer("later", 429), "HTTP 429"),
-        (Answer("{", type="application/json"), "not JSON"),
         (Answer("[" * 100_000, type="application/json"), "not JSON"),
         (Answer(json.dumps({"web": ["odd"]}), type="application/json"), "brave_api: "),
         (Answer(json.dumps({"web": {"results": []}})), "it found nothing"),

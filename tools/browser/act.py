@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.actions import carry_out
 from manus.tools.browser.arguments import AIMED, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
-from manus.tools.browser.report import changes, look_before
+from manus.tools.browser.fields import (
+    get_dropdown_options,
+    input_text,
+    select_dropdown_option,
+    send_keys,
+    upload_file,
+)
+from manus.tools.browser.navigate import check_url, go_back, go_to_url, refresh
+from manus.tools.browser.pointer import (
+    click_at,
+    click_element,
+    hover,
+    screenshot,
+    scroll,
+    scroll_to_text,
+)
+from manus.tools.browser.reading import extract_content
+from manus.tools.browser.report import Before, changes
 from manus.tools.browser.state import describe, page_fingerprint
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import NotThereError
@@ -39,7 +56,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         tab = await browser.tab()
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
-    before = look_before(browser, tab, mark)
+    before = Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
     tab.trouble.clear()
     show_page, is_error = not session.page_is_prompted, True
     try:
@@ -73,10 +90,10 @@ async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs)
         if alarm.done():
             raise ToolError(_trouble(browser))
         if not work.done():
-            return await _late(browser, tab, f"It did not come to an end within {limit:g} s.")
+            raise await _recovered(browser, tab, f"It did not come to an end within {limit:g} s.")
         return work.result()
     except PageStuckError:
-        return await _stuck(browser, tab, "The page did not answer.")
+        raise await _recovered(browser, tab, "The page did not answer.") from None
     except PlaywrightError as error:
         if tab.trouble.is_set() or browser.dead:
             raise ToolError(_trouble(browser)) from None
@@ -91,13 +108,15 @@ async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs)
 
 
 async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    if a.action in AIMED:
-        await _require_seen(browser, tab)
+    # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
+    # message may have led away from it.
+    if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
+        raise NotThereError("Nothing was done: the page was not shown before; choose anew.")
     begun = time.monotonic()
     failure: ToolError | None = None
     said = ""
     try:
-        said = await carry_out(session, browser, tab, a)
+        said = await _carry_out(session, browser, tab, a)
     except NotThereError:
         raise
     except ToolError as error:  # it may have had an effect all the same
@@ -109,14 +128,65 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
     return said
 
 
-async def _require_seen(browser: Browser, tab: Tab) -> None:
-    """Refuse to act on a page that the model has not seen.
+async def _carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    """Do what was asked and say so; a `ToolError` says why it cannot be done."""
+    given: Any = a  # what an action needs has been looked for before
+    match a.action:
+        case "go_to_url":
+            return await go_to_url(browser, tab, given.url)
+        case "go_back":
+            return await go_back(browser, tab)
+        case "refresh":
+            return await refresh(browser, tab)
+        case "click_element":
+            return await click_element(tab, given.index)
+        case "click_at":
+            return await click_at(tab, given.x, given.y)
+        case "hover":
+            return await hover(tab, given.index)
+        case "input_text":
+            return await input_text(tab, given.index, given.text)
+        case "send_keys":
+            return await send_keys(tab, given.keys)
+        case "get_dropdown_options":
+            return await get_dropdown_options(tab, given.index)
+        case "select_dropdown_option":
+            return await select_dropdown_option(tab, given.index, given.text)
+        case "upload_file":
+            return await upload_file(browser.workspace, tab, given.index, given.path)
+        case "scroll_down" | "scroll_up":
+            return await scroll(tab, a.action == "scroll_down", a.scroll_amount, a.index)
+        case "scroll_to_text":
+            return await scroll_to_text(tab, given.text)
+        case "extract_content":
+            return await extract_content(session, browser, tab, a.goal, a.page)
+        case "screenshot":
+            return await screenshot(browser.workspace, tab, a.path)
+        case "wait":
+            await asyncio.sleep(a.seconds or 3)
+            return f"Waited {a.seconds or 3:g} s."
+        case _:
+            return await _tabs(browser, tab, a)
 
-    Numbers and keys were chosen for the page that was shown before; an earlier call of the same
-    message may have led away from it.
-    """
-    if browser.seen != (tab.id, await tab.token()):
-        raise NotThereError("Nothing was done: the page was not shown before; choose anew.")
+
+async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    if a.action == "open_tab":
+        if a.url:
+            await check_url(browser, a.url)
+        fresh = await browser.open_tab()
+        said = f"Opened tab {fresh.id}."
+        return f"{said} {await go_to_url(browser, fresh, a.url)}" if a.url else said
+    wanted = tab.id if a.tab_id is None else a.tab_id
+    other = browser.tabs.get(wanted)
+    if other is None:
+        known = ", ".join(str(number) for number in browser.tabs)
+        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
+    if a.action == "switch_tab":
+        await browser.bring_to_front(other)
+        return f"Tab {other.id} is in front."
+    await browser.close_tab(other)
+    left = browser.active
+    return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")
 
 
 def _trouble(browser: Browser) -> str:
@@ -125,23 +195,13 @@ def _trouble(browser: Browser) -> str:
     return "The page crashed; the next action gets an empty tab."
 
 
-async def _late(browser: Browser, tab: Tab, what: str) -> str:
-    await tab.stop_loading()
-    try:
-        await tab.token()
-    except PageStuckError:
-        return await _stuck(browser, tab, what)
-    raise ToolError(f"{what} Loading was stopped; the page can be used.")
-
-
-async def _stuck(browser: Browser, tab: Tab, what: str) -> str:
+async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
+    """Make the browser usable again after an action that did not end, and say what that took."""
     await tab.stop_loading()
     if await tab.revive():
-        raise ToolError(
-            f"{what} A script of the page ran without end and was stopped; the page answers again."
-        )
+        return ToolError(f"{what} Its loading and its scripts were stopped; it can be used again.")
     if tab.id in browser.tabs and not browser.dead:
         await browser.replace(tab)
-    raise ToolError(
+    return ToolError(
         f"{what} It could not be brought back, so it was closed; there is an empty tab now."
     )

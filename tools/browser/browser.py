@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from playwright.async_api import Dialog, Page, Route
 from playwright.async_api import Error as PlaywrightError
@@ -15,9 +17,7 @@ from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolError
 from manus.tools.browser.downloads import Downloads
 from manus.tools.browser.engine import Engine, start_engine
-from manus.tools.browser.files import workspace_file
-from manus.tools.browser.log import Log
-from manus.tools.browser.tab import Tab
+from manus.tools.browser.tab import Log, Tab
 from manus.tools.browser.timing import PageStuckError, with_timeout
 from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
@@ -27,7 +27,7 @@ NAME = "browser"
 """Its name in the session."""
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
 _CLOSE_SECONDS = 5.0
-_OPEN_SECONDS = 15.0
+_OPEN_SECONDS = 30.0
 
 
 class Browser:
@@ -49,7 +49,7 @@ class Browser:
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
         self.last_url = ""
-        """What the tab that was closed last showed."""
+        """What the tab in front showed when it closed, or when the browser ended."""
         self.downloads = Downloads(workspace, settings.max_download_megabytes, self.log)
         self._shows_files = False
         self._active = 0
@@ -73,11 +73,7 @@ class Browser:
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
-        self._spawn(self._watch_downloads(tab))
-
-    async def _watch_downloads(self, tab: Tab) -> None:
-        if cdp := await tab.cdp():
-            await self.downloads.watch(cdp)
+        self._spawn(self.downloads.watch(tab))
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -93,21 +89,22 @@ class Browser:
                 await dialog.accept(dialog.default_value if kind == "prompt" else "")
             else:
                 await dialog.dismiss()
-        if kind == "beforeunload":
-            self.log.add("dialog", "The page asked to stay (beforeunload); it was left.")
-            return
         message = " ".join(dialog.message.split())[:300]
         done = "closed" if kind == "alert" else "accepted" if accept else "dismissed"
         self.log.add("dialog", f'{kind} "{message}" was {done}.')
 
     def _on_close(self, tab: Tab) -> None:
-        self.last_url = tab.page.url
+        if self._active == tab.id:
+            self.last_url = tab.page.url
         self.tabs.pop(tab.id, None)
         if self._active == tab.id:
             self._active = max(self.tabs, default=0)
 
     def _on_death(self, _: object) -> None:
+        # whether the pages or the browser are told to have ended first is a matter of luck
         self.dead = True
+        if self.active is not None:
+            self.last_url = self.active.page.url
         for tab in self.tabs.values():
             tab.trouble.set()
 
@@ -182,6 +179,18 @@ class Browser:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.engine.close()
+
+
+def workspace_file(workspace: Workspace, url: str) -> Path:
+    """The file that a `file:` address means. Blocking.
+
+    Raises:
+        ToolError: it is not in the workspace.
+    """
+    parts = urlsplit(url)
+    if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
+        raise ToolError(f"{url} is not a file of the workspace.")
+    return workspace.readable(unquote(parts.path))
 
 
 async def obtain_browser(session: Session) -> tuple[Browser, str]:

@@ -10,11 +10,11 @@ import shutil
 import unicodedata
 from pathlib import Path
 
-from playwright.async_api import CDPSession, Download
+from playwright.async_api import Download
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.log import Log
+from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
 _FOLDER = "downloads"
@@ -46,8 +46,11 @@ class Downloads:
         """Whether there is one that has not come to its end."""
         return bool(self._under_way)
 
-    async def watch(self, cdp: CDPSession) -> None:
+    async def watch(self, tab: Tab) -> None:
         """Follow the downloads of a page while they come."""
+        cdp = await tab.cdp()
+        if cdp is None:
+            return
         urls: dict[str, str] = {}
 
         def progress(event: dict[str, float | str]) -> None:

@@ -8,16 +8,11 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playwright.async_api import (
-    Browser,
-    BrowserContext,
-    Playwright,
-    ProxySettings,
-    ViewportSize,
-)
+from playwright.async_api import Browser, BrowserContext, Playwright, ProxySettings, ViewportSize
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
@@ -76,14 +71,14 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     playwright = await start_driver()
     try:
         async with asyncio.timeout(settings.start_timeout):
-            if settings.profile_dir and not settings.cdp_url:
-                return await _start_profile(playwright, settings, proxy_url)
             if settings.cdp_url:  # it was running before: only our context is ours to close
                 browser = await playwright.chromium.connect_over_cdp(settings.cdp_url)
-            else:
-                browser = await launch(playwright, settings)
-            context = await open_context(browser, settings, proxy_url)
-            return Engine(context, None if settings.cdp_url else browser, playwright)
+                return Engine(await open_context(browser, settings, proxy_url), None, playwright)
+            if settings.profile_dir:
+                context = await _open_profile(playwright, settings, proxy_url)
+                return Engine(context, None, playwright)
+            browser = await launch(playwright, settings)
+            return Engine(await open_context(browser, settings, proxy_url), browser, playwright)
     except BaseException as error:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()
@@ -96,43 +91,29 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
 async def launch(playwright: Playwright, settings: BrowserSettings) -> Browser:
     """A browser of our own, without a context."""
     options = await _launch_options(playwright, settings)
-    return await _sandboxed(
-        settings, lambda sandbox: playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-    )
+    return await _sandboxed(settings, partial(playwright.chromium.launch, **options))
 
 
 async def open_context(
     browser: Browser, settings: BrowserSettings, proxy_url: str
 ) -> BrowserContext:
     """A context of a browser that shares nothing with another one."""
-    context = await browser.new_context(proxy=_proxy(proxy_url), **_context_options(settings))
-    await _prepare(context)
-    return context
+    return await _prepared(await browser.new_context(**_context_options(settings, proxy_url)))
 
 
-async def _start_profile(
+async def _open_profile(
     playwright: Playwright, settings: BrowserSettings, proxy_url: str
-) -> Engine:
-    folder = str(await asyncio.to_thread(_folder, str(settings.profile_dir)))
-    options = await _launch_options(playwright, settings)
-    options |= {"proxy": _proxy(proxy_url), **_context_options(settings)}
-    context = await _sandboxed(
-        settings,
-        lambda sandbox: playwright.chromium.launch_persistent_context(
-            folder, chromium_sandbox=sandbox, **options
-        ),
-    )
-    await _prepare(context)
-    return Engine(context, playwright=playwright)
+) -> BrowserContext:
+    folder = await asyncio.to_thread(_folder, str(settings.profile_dir))
+    options = await _launch_options(playwright, settings) | _context_options(settings, proxy_url)
+    start = partial(playwright.chromium.launch_persistent_context, folder, **options)
+    return await _prepared(await _sandboxed(settings, start))
 
 
-async def _prepare(context: BrowserContext) -> None:
+async def _prepared(context: BrowserContext) -> BrowserContext:
     await asyncio.to_thread(load_scripts)
     await context.add_init_script(script=script("prepare"))
-
-
-def _proxy(url: str) -> ProxySettings:
-    return ProxySettings(server=url, bypass="<-loopback>")
+    return context
 
 
 async def _launch_options(playwright: Playwright, settings: BrowserSettings) -> dict[str, Any]:
@@ -145,30 +126,28 @@ async def _launch_options(playwright: Playwright, settings: BrowserSettings) -> 
     }
 
 
-async def _sandboxed(settings: BrowserSettings, start: Callable[[bool], Awaitable[T]]) -> T:
+async def _sandboxed(settings: BrowserSettings, start: Callable[..., Awaitable[T]]) -> T:
     """Start with Chromium's sandbox where that works.
 
     It does not as root, nor where users are kept from making namespaces.
     """
-    if settings.sandbox is not None:
-        return await start(settings.sandbox)
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        return await start(False)
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    sandbox = not is_root if settings.sandbox is None else settings.sandbox
     try:
-        return await start(True)
+        return await start(chromium_sandbox=sandbox)
     except PlaywrightError as error:
-        if "sandbox" not in str(error).lower():
+        if settings.sandbox is not None or is_root or "sandbox" not in str(error).lower():
             raise
         log.warning("Chromium's own sandbox does not work on this machine; going on without it")
-        return await start(False)
+        return await start(chromium_sandbox=False)
 
 
-def _context_options(settings: BrowserSettings) -> dict[str, Any]:
+def _context_options(settings: BrowserSettings, proxy_url: str) -> dict[str, Any]:
     return {
+        "proxy": ProxySettings(server=proxy_url, bypass="<-loopback>"),
         "viewport": ViewportSize(width=settings.width, height=settings.height),
         "user_agent": settings.user_agent,
         "locale": settings.locale,
-        "accept_downloads": True,
     }
 
 

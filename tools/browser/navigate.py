@@ -1,4 +1,7 @@
-"""Going to pages: addresses, back, again."""
+"""Going to pages: addresses, back, again.
+
+Each says what it has done, or raises a `ToolError` that says why it could not be done.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.browser import Browser
-from manus.tools.browser.files import workspace_file
+from manus.tools.browser.browser import Browser, workspace_file
 from manus.tools.browser.tab import Tab
 
 _PARSE_SECONDS = 5.0
@@ -30,11 +32,7 @@ def complete_url(url: str) -> str:
 
 
 async def check_url(browser: Browser, url: str) -> str:
-    """The whole address, if it may be opened: a file of the workspace, or what the rules allow.
-
-    Raises:
-        ToolError: it may not.
-    """
+    """The whole address, if it may be opened: a file of the workspace, or what the rules allow."""
     url = complete_url(url)
     if url.lower().startswith("file:"):
         file = await asyncio.to_thread(workspace_file, browser.workspace, url)
@@ -47,31 +45,35 @@ async def check_url(browser: Browser, url: str) -> str:
 
 
 async def go_to_url(browser: Browser, tab: Tab, url: str) -> str:
-    """Open an address in the tab.
-
-    Raises:
-        ToolError: it is refused by the egress rules, or cannot be reached.
-    """
+    """Open an address in the tab."""
     url = await check_url(browser, url)
-    downloads, incidents = browser.log.count, browser.proxy.count
-    milliseconds = browser.navigation_seconds * 1000
-    for attempt in range(2):
-        try:
-            await _loaded(
-                browser, tab, tab.page.goto(url, wait_until="commit", timeout=milliseconds), url
-            )
-            break
-        except PlaywrightError as error:
-            text = str(error)
-            if "interrupted by another navigation" in text and attempt == 0:
-                continue
-            if "Download is starting" in text or _is_download(browser, downloads, text):
-                return f"{url} is a download, not a page."
-            why = _incident(browser, tab, url, incidents) or _first_line(text)
-            raise ToolError(f"{url} could not be opened: {why}") from None
+    happenings, incidents = browser.log.count, browser.proxy.count
+    try:
+        await _go(browser, tab, url)
+    except PlaywrightError as error:
+        text = str(error)
+        # a download announces itself a moment before or after the navigation is given up
+        is_kept = any(kind == "download" for kind, _ in browser.log.since(happenings))
+        is_aborted = "ERR_ABORTED" in text and (browser.downloads.are_under_way or is_kept)
+        if "Download is starting" in text or is_aborted:
+            return f"{url} is a download, not a page."
+        first = text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]
+        why = _incident(browser, tab, url, incidents) or first
+        raise ToolError(f"{url} could not be opened: {why}") from None
     if tab.status in {403, 502} and (why := _incident(browser, tab, url, incidents)):
         raise ToolError(f"{url} could not be opened: {why}")
     return f"Opened {url}."
+
+
+async def _go(browser: Browser, tab: Tab, url: str) -> None:
+    for attempt in range(2):
+        going = tab.page.goto(url, wait_until="commit", timeout=browser.navigation_seconds * 1000)
+        try:
+            await _loaded(browser, tab, going, url)
+            break
+        except PlaywrightError as error:
+            if attempt or "interrupted by another navigation" not in str(error):
+                raise
 
 
 def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
@@ -81,18 +83,8 @@ def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
     return found[-1] if found else ""
 
 
-def _is_download(browser: Browser, mark: int, text: str) -> bool:
-    # a download announces itself a moment before or after the navigation is given up
-    is_kept = any(kind == "download" for kind, _ in browser.log.since(mark))
-    return "ERR_ABORTED" in text and (browser.downloads.are_under_way or is_kept)
-
-
 async def _loaded(browser: Browser, tab: Tab, going: Awaitable[Any], what: str) -> None:
-    """Wait for a navigation, and a little for its document.
-
-    Raises:
-        ToolError: the server does not answer in time.
-    """
+    """Wait for a navigation, and a little for its document."""
     try:
         await going
     except PlaywrightTimeoutError:
@@ -108,14 +100,9 @@ async def _loaded(browser: Browser, tab: Tab, going: Awaitable[Any], what: str) 
 
 
 async def go_back(browser: Browser, tab: Tab) -> str:
-    """Go back in the tab's history.
-
-    Raises:
-        ToolError: there is nothing to go back to.
-    """
+    """Go back in the tab's history."""
     before = tab.page.url
-    milliseconds = browser.navigation_seconds * 1000
-    going = tab.page.go_back(wait_until="commit", timeout=milliseconds)
+    going = tab.page.go_back(wait_until="commit", timeout=browser.navigation_seconds * 1000)
     await _loaded(browser, tab, going, "The earlier page")
     if tab.page.url == before:
         raise ToolError("There is no earlier page in this tab.")
@@ -123,16 +110,7 @@ async def go_back(browser: Browser, tab: Tab) -> str:
 
 
 async def refresh(browser: Browser, tab: Tab) -> str:
-    """Load the page again.
-
-    Raises:
-        ToolError: it does not come.
-    """
-    milliseconds = browser.navigation_seconds * 1000
-    going = tab.page.reload(wait_until="commit", timeout=milliseconds)
+    """Load the page again."""
+    going = tab.page.reload(wait_until="commit", timeout=browser.navigation_seconds * 1000)
     await _loaded(browser, tab, going, "The page")
     return "Loaded the page again."
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]

@@ -92,33 +92,24 @@ def _element_line(item: dict[str, Any], number: int, numbering: Numbering) -> Li
 
 def fit(lines: list[Line], room: int) -> tuple[str, set[int]]:
     """The lines in at most `room` characters, and the numbers of the elements among them."""
-    kept = lines
-    for rank in (_NEAR_TEXT, _TEXT, _NEAR, _HEADING):
-        kept = _without(kept, rank, room)
+    surplus = sum(len(line.text) + 1 for line in lines) - room
     left_out = 0
-    while kept and _size(kept) > room - (40 if left_out else 0):
-        left_out += kept[-1].number is not None
-        kept = kept[:-1]
+    kept = lines
+    for rank in (_NEAR_TEXT, _TEXT, _NEAR, _HEADING, _ELEMENT):
+        remaining: list[Line] = []
+        for line in reversed(kept):
+            if surplus <= 0 or line.rank != rank:
+                remaining.append(line)
+                continue
+            if rank == _ELEMENT and left_out == 0:
+                surplus += 40  # for the line that says so
+            surplus -= len(line.text) + 1
+            left_out += rank == _ELEMENT
+        kept = remaining[::-1]
     if left_out:
-        kept = [*kept, Line(f"… {left_out} more elements in view, left out", _ELEMENT)]
+        kept.append(Line(f"… {left_out} more elements in view, left out", _ELEMENT))
     numbers = {line.number for line in kept if line.number is not None}
     return "\n".join(line.text for line in kept), numbers
-
-
-def _without(lines: list[Line], rank: int, room: int) -> list[Line]:
-    """Without lines of a rank, from the end, until the rest fits or none of that rank is left."""
-    surplus = _size(lines) - room
-    kept: list[Line] = []
-    for line in reversed(lines):
-        if line.rank == rank and surplus > 0:
-            surplus -= len(line.text) + 1
-        else:
-            kept.append(line)
-    return kept[::-1]
-
-
-def _size(lines: list[Line]) -> int:
-    return sum(len(line.text) + 1 for line in lines)
 
 
 def extent(view: FrameView) -> str:

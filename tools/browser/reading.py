@@ -14,7 +14,7 @@ from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.timing import PageStuckError, with_timeout
 from manus.tools.session import Session
-from manus.tools.web.excerpt import excerpt
+from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page
 
 _HTML_SECONDS = 10.0
@@ -60,23 +60,11 @@ async def extract_content(
 
 
 def _one_page(text: str, page: int) -> str:
-    pages = split_pages(text, _PAGE_CHARACTERS)
+    pages = split_text(text, _PAGE_CHARACTERS)
     if page > len(pages):
         raise ToolError(f"The page's text has {len(pages)} pages; there is no page {page}.")
     of = f", page {page} of {len(pages)}" if len(pages) > 1 else ""
-    return f"{of}:\n\n{pages[page - 1]}"
-
-
-def split_pages(text: str, size: int) -> list[str]:
-    """A text in pages of at most `size` characters, broken between lines where possible."""
-    pages: list[str] = []
-    while len(text) > size:
-        cut = text.rfind("\n\n", size // 2, size)
-        cut = cut if cut > 0 else text.rfind("\n", size // 2, size)
-        cut = cut if cut > 0 else size
-        pages.append(text[:cut].rstrip())
-        text = text[cut:].lstrip("\n")
-    return [*pages, text]
+    return f"{of}:\n\n{pages[page - 1].strip()}"
 
 
 async def _text(tab: Tab) -> str:

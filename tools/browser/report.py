@@ -22,11 +22,6 @@ class Before:
     tabs: frozenset[int]
 
 
-def look_before(browser: Browser, tab: Tab, mark: int) -> Before:
-    """How things stand now; of the log, how they stood at a mark."""
-    return Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
-
-
 async def changes(browser: Browser, before: Before) -> list[str]:
     """One line for each thing that is different now."""
     tab = browser.active

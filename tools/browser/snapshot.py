@@ -53,8 +53,8 @@ async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> N
     options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
     seconds = _FRAME_SECONDS if depth else _LOOK_SECONDS
     seen = await with_timeout(seconds, view.frame.evaluate(script("walk"), options))
-    for name in ("items", "token", "title", "counts", "scroll", "ready"):
-        setattr(view, name, seen[name])
+    for name, value in seen.items():
+        setattr(view, name, value)
     inner = [item for item in view.items if item["kind"] == "frame"][:_MAX_FRAMES]
     if depth < _MAX_DEPTH:
         children = await asyncio.gather(*(_child(view, item, depth + 1) for item in inner))

@@ -19,11 +19,15 @@ from manus.tools.browser.reading import pdf_text
 from manus.tools.browser.scripts import script
 from manus.tools.browser.snapshot import FrameView, take_snapshot
 from manus.tools.browser.tab import Numbering, Tab
-from manus.tools.browser.timing import PageStuckError, wait_until_idle, with_timeout
+from manus.tools.browser.timing import (
+    ANSWER_SECONDS,
+    PageStuckError,
+    wait_until_idle,
+    with_timeout,
+)
 from manus.tools.result import Image
 from manus.tools.session import Session
 
-_PICTURE_SECONDS = 5.0
 _MAX_TABS = 20
 _MAX_FRAMES = 10
 _FRAME_SECONDS = 1.0
@@ -142,14 +146,9 @@ async def _pdf(browser: Browser, tab: Tab, room: int) -> str:
 
 
 async def _picture(tab: Tab) -> Image | None:
-    """The viewport of a tab as a JPEG; None if it cannot be taken in time."""
-    milliseconds = _PICTURE_SECONDS * 1000
-    try:
-        taking = tab.page.screenshot(type="jpeg", quality=60, scale="css", timeout=milliseconds)
-        data = await with_timeout(_PICTURE_SECONDS, taking)
-    except (PlaywrightError, PageStuckError):
-        return None
-    return Image(base64.b64encode(data).decode(), "image/jpeg")
+    """The viewport of a tab; None if it cannot be painted in time."""
+    data = await tab.picture("jpeg", quality=60)
+    return Image(base64.b64encode(data).decode(), "image/jpeg") if data else None
 
 
 async def page_fingerprint(browser: Browser, mark: int) -> str | None:
@@ -160,20 +159,18 @@ async def page_fingerprint(browser: Browser, mark: int) -> str | None:
     tab = browser.active
     if tab is None or browser.dead:
         return None
-    parts = [tab.page.url]
-    parts += [text for kind, text in browser.log.since(mark) if kind == "dialog"]
-    inner = (_frame_digest(frame) for frame in tab.page.frames[1:_MAX_FRAMES])
-    try:
-        parts.append(str(await tab.ask("digest")))
-    except (PlaywrightError, PageStuckError):
+    dialogs = [text for kind, text in browser.log.since(mark) if kind == "dialog"]
+    frames = await asyncio.gather(*(_digest(frame) for frame in tab.page.frames[:_MAX_FRAMES]))
+    if frames[0] is None:
         return None
-    parts += await asyncio.gather(*inner)
+    parts = [tab.page.url, *dialogs, *map(str, frames)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def _frame_digest(frame: Frame) -> str:
-    """Nothing of a frame that does not answer, as one does not whose page never came."""
+async def _digest(frame: Frame) -> str | None:
+    """None of a frame that does not answer, as one does not whose page never came."""
     try:
-        return str(await with_timeout(_FRAME_SECONDS, frame.evaluate(script("digest"))))
+        seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
+        return str(await with_timeout(seconds, frame.evaluate(script("digest"))))
     except (PlaywrightError, PageStuckError):
-        return ""
+        return None

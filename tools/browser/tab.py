@@ -1,21 +1,43 @@
-"""One tab: its page, what it is loading, and the numbers of its elements."""
+"""One tab: its page, what it is loading, the numbers of its elements, and what happens there."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
+from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from manus.tools.browser.log import Log
 from manus.tools.browser.scripts import script
 from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
 
+_PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
+
+
+Kind = Literal["dialog", "download", "console", "event"]
+
+
+class Log:
+    """The last few hundred happenings of one browser, in words for the model."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[int, Kind, str]] = deque(maxlen=500)
+        self.count = 0
+        """A mark for `since`."""
+
+    def add(self, kind: Kind, text: str) -> None:
+        """Note something."""
+        self.count += 1
+        self._kept.append((self.count, kind, text))
+
+    def since(self, mark: int) -> list[tuple[Kind, str]]:
+        """What has happened after a mark."""
+        return [(kind, text) for number, kind, text in self._kept if number > mark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +62,14 @@ class Numbering:
         """Numbers that the model has been shown."""
         self.labels: dict[int, str] = {}
         """What an element is: `link "Terms"`."""
+        self.references: dict[int, Reference] = {}
         self._numbers: dict[Reference, int] = {}
-        self._references: dict[int, Reference] = {}
 
     def number(self, reference: Reference) -> int:
         """The number of an element, a new one if it has none yet."""
         number = self._numbers.setdefault(reference, len(self._numbers) + 1)
-        self._references[number] = reference
+        self.references[number] = reference
         return number
-
-    def find(self, number: int) -> Reference | None:
-        """The element of a number, or None if none has had it."""
-        return self._references.get(number)
 
 
 class Tab:
@@ -144,19 +162,18 @@ class Tab:
                 self._cdp = await with_timeout(ANSWER_SECONDS, attaching)
         return self._cdp
 
-    async def ask(self, name: str, argument: Any = None, frame: Frame | None = None) -> Any:
-        """Run one of our scripts in the page, or one of its frames.
+    async def ask(self, name: str) -> Any:
+        """Run one of our scripts in the page.
 
         Raises:
             PageStuckError: it does not answer.
             PlaywrightError: it is gone, or changes its document at this moment.
         """
-        where = frame or self.page.main_frame
-        return await with_timeout(ANSWER_SECONDS, where.evaluate(script(name), argument))
+        return await with_timeout(ANSWER_SECONDS, self.page.evaluate(script(name)))
 
     async def element(self, number: int) -> ElementHandle | None:
         """The element of a number, or None if it is not on the page any more."""
-        reference = self.numbering.find(number)
+        reference = self.numbering.references.get(number)
         if reference is None or reference.frame.is_detached():
             return None
         place = {"token": reference.token, "id": reference.id}
@@ -200,6 +217,17 @@ class Tab:
             return " ".join((await with_timeout(1.0, self.page.title())).split())[:200]
         except (PlaywrightError, PageStuckError):
             return ""
+
+    async def picture(self, kind: Literal["png", "jpeg"], quality: int | None = None) -> bytes:
+        """The view as a picture; nothing if it is not painted in time."""
+        seconds = _PICTURE_SECONDS
+        try:
+            taking = self.page.screenshot(
+                type=kind, quality=quality, scale="css", timeout=seconds * 1000
+            )
+            return await with_timeout(seconds, taking)
+        except (PlaywrightError, PageStuckError):
+            return b""
 
 
 def _first_line(text: str) -> str:

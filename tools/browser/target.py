@@ -65,7 +65,7 @@ async def find_target(tab: Tab, number: int) -> Target:
 
 
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:
-    """What went wrong with an element, in a sentence."""
+    """What went wrong with an element, in a sentence. Playwright tells it in words only."""
     text = str(error)
     if "intercepts pointer events" in text:
         cover = text.split("intercepts pointer events")[0].rstrip().rsplit("\n", 1)[-1]
@@ -73,7 +73,7 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
     if "not attached" in text or "detached" in text.lower():
         return NotThereError(f"{label} vanished while it was being acted on.")
-    for why in ("not visible", "not enabled", "not stable", "outside of the viewport"):
-        if why in text:
-            return ToolError(f"{label} cannot be acted on at the moment: it is {why}.")
-    return ToolError(f"{label} could not be acted on: {text.strip().splitlines()[0][:200]}")
+    why = [words for words in ("not visible", "not enabled", "not stable") if words in text]
+    return ToolError(
+        f"{label} could not be acted on: {why[0] if why else text.strip().splitlines()[0][:200]}."
+    )

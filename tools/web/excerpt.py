@@ -1,4 +1,4 @@
-"""The parts of a long text that a query is about."""
+"""A long text in pieces, and those that a query is about."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def excerpt(text: str, query: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    pieces = _pieces(text, min(_PIECE, limit // 4))
+    pieces = split_text(text, min(_PIECE, limit // 4))
     wanted = words(query)
     found = [words(piece) & wanted for piece in pieces]
     common = Counter(word for each in found for word in each)
@@ -50,8 +50,8 @@ def words(text: str) -> set[str]:
     return found
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    """The text in pieces, broken between paragraphs, lines or words where that is possible."""
+def split_text(text: str, size: int) -> list[str]:
+    """A text in pieces of at most `size` characters, broken between paragraphs, lines or words."""
     pieces: list[str] = []
     begin = 0
     while begin < len(text):

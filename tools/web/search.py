@@ -28,7 +28,6 @@ _SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
 _AT_ONCE = 5
-_OWN = ("tavily", "brave_api", "searxng")
 _FAILURES = (ToolError, httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError, AttributeError)
 """Of an engine that cannot be reached, or answers as nobody foresaw."""
 
@@ -88,16 +87,15 @@ async def search_text(session: Session, query: Query, fetch_content: bool = Fals
 
 def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
     """The engines that can be asked, in order; neighbours that `ddgs` asks are one."""
-    set_up = {
-        "tavily": settings.tavily_api_key,
-        "brave_api": settings.brave_api_key,
-        "searxng": settings.searxng_url,
+    own: dict[str, tuple[object, Ask]] = {
+        "tavily": (settings.tavily_api_key, _tavily),
+        "brave_api": (settings.brave_api_key, _brave),
+        "searxng": (settings.searxng_url, _searxng),
     }
-    asks: dict[str, Ask] = {"tavily": _tavily, "brave_api": _brave, "searxng": _searxng}
     found: list[tuple[str, Ask]] = []
-    for is_own, names in groupby(settings.engines, lambda name: name in _OWN):
+    for is_own, names in groupby(settings.engines, own.__contains__):
         if is_own:
-            found += [(name, asks[name]) for name in names if set_up[name]]
+            found += [(name, own[name][1]) for name in names if own[name][0]]
         else:
             joined = ", ".join(names)
             found.append((joined, _ddgs(joined)))

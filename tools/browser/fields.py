@@ -1,0 +1,221 @@
+"""What is done with the fields of a form: write, press keys, choose, give a file.
+
+Each says what it has done, or raises a `ToolError` that says why it could not be done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import re
+from typing import Any
+
+from playwright.async_api import ElementHandle, FilePayload
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+from manus.state.errors import ToolError
+from manus.tools.browser.tab import Tab
+from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+from manus.tools.workspace import Workspace
+
+# Fields that take a value in a fixed form only; the form stands beside them on the page.
+_FORMED = frozenset({"date", "time", "datetime-local", "month", "week", "color", "range", "number"})
+_CLICKED = frozenset({"checkbox", "radio", "button", "submit", "reset", "image"})
+_TYPED = 400
+"""Texts up to this long are typed key by key, since pages listen; longer ones are put in."""
+_MAX_OPTIONS = 200
+_MAX_BYTES = 50 * 1000 * 1000
+"""What Playwright takes over its wire."""
+_ALIASES = {
+    "ctrl": "Control",
+    "cmd": "Meta",
+    "esc": "Escape",
+    "return": "Enter",
+    "del": "Delete",
+    "up": "ArrowUp",
+    "down": "ArrowDown",
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+}
+_KEYS = (
+    "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
+    "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
+)
+_NAMES = {name.lower(): name for name in _KEYS.split()} | _ALIASES
+_OPTIONS = """element => Array.from((element.list || element).options || []).map(o => ({
+  text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
+  disabled: o.disabled || !!o.parentElement.disabled }))"""
+_FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === 'file' && e.control)
+  || e.querySelector('input[type=file]')"""
+
+
+async def input_text(tab: Tab, number: int, text: str) -> str:
+    """Replace what a field holds. A line break at the end of a one-line text presses Enter."""
+    target = await find_target(tab, number)
+    _require_field(target)
+    is_line = target.tag == "INPUT"
+    presses_enter = is_line and text.endswith("\n")
+    is_formed = is_line and target.type in _FORMED
+    if is_line:
+        text = " ".join(text.splitlines())
+        text = text.strip() if is_formed else text
+    try:
+        await target.element.fill(text if is_formed else "", timeout=ACTION_MS)
+        if not is_formed:
+            await _write(tab, target.element, text)
+        held = str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
+    except PlaywrightError as error:
+        if "Malformed value" in str(error) or "Cannot type text" in str(error):
+            raise _wrong_form(target, text) from None
+        raise explain_failure(target.label, error) from None
+    if is_formed and text and not held:
+        raise _wrong_form(target, text)
+    said = f"Wrote into {target.label}"
+    if target.type != "password" and held.split() != text.split():
+        said += f'; the field made of it: "{" ".join(held.split())[:200]}"'
+    if presses_enter:
+        await tab.page.keyboard.press("Enter")
+        said += ". Pressed Enter"
+    return f"{said}."
+
+
+def _require_field(target: Target) -> None:
+    if target.tag == "INPUT" and target.type in _CLICKED:
+        raise ToolError(f"{target.label} cannot be written into: click it instead.")
+    if target.tag == "INPUT" and target.type == "file":
+        raise ToolError(f"{target.label} takes a file: use `upload_file`.")
+    if target.tag == "SELECT":
+        raise ToolError(f"{target.label} is a drop-down list: use `select_dropdown_option`.")
+    target.require_enabled()
+    if target.read_only:
+        raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
+    if target.tag not in {"INPUT", "TEXTAREA"} and not target.editable:
+        raise ToolError(
+            f"{target.label} is not a field; click it first, then use `send_keys` if a cursor "
+            "appears."
+        )
+
+
+async def _write(tab: Tab, element: ElementHandle, text: str) -> None:
+    await element.focus()
+    if len(text) <= _TYPED:
+        await tab.page.keyboard.type(text)
+    else:
+        await element.fill(text, timeout=ACTION_MS)
+
+
+def _wrong_form(target: Target, text: str) -> ToolError:
+    return ToolError(
+        f"{target.label} (a {target.type} field) does not take {text!r}: write it in the form "
+        "that the page's list gives beside it."
+    )
+
+
+async def send_keys(tab: Tab, keys: str) -> str:
+    """Press keys or chords, several separated by spaces; what is none of these is typed."""
+    names = [_key(word) for word in keys.split()]
+    if names and all(names):
+        for name in names:
+            await tab.page.keyboard.press(str(name))
+        return f"Pressed {' '.join(map(str, names))}."
+    await tab.page.keyboard.type(keys)
+    return "Typed the text."
+
+
+def _key(word: str) -> str | None:
+    """The name that the browser knows for a key or a chord; None if it is ordinary text."""
+    parts = re.split(r"(?<=[^+])\+", word)
+    found: list[str] = []
+    for part in parts:
+        name = _NAMES.get(part.lower())
+        if name is None and len(part) == 1 and len(parts) > 1:
+            # Control+A means the key, not the key with Shift, which an upper case letter would be
+            name = part if "Shift" in found else part.lower()
+        if name is None:
+            return None
+        found.append(name)
+    return "+".join(found)
+
+
+async def get_dropdown_options(tab: Tab, number: int) -> str:
+    """The options of a list, one a line; an asterisk marks what is chosen."""
+    target = await find_target(tab, number)
+    options = await _options(target)
+    lines = [f"Options of {target.label}:"]
+    for option in options[:_MAX_OPTIONS]:
+        off = " (disabled)" if option["disabled"] else ""
+        lines.append(f"{'*' if option['chosen'] else '-'} {option['text']}{off}")
+    if (more := len(options) - _MAX_OPTIONS) > 0:
+        lines.append(f"… and {more} more")
+    return "\n".join(lines)
+
+
+async def select_dropdown_option(tab: Tab, number: int, text: str) -> str:
+    """Choose an option by its text or value; several, one a line, where the list takes several."""
+    target = await find_target(tab, number)
+    options = await _options(target)
+    wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    places = [_place(target.label, options, one) for one in wanted]
+    try:
+        if target.tag == "SELECT":
+            await target.element.select_option(index=places, timeout=ACTION_MS)
+        else:
+            await target.element.fill(options[places[0]]["value"], timeout=ACTION_MS)
+    except PlaywrightError as error:
+        raise explain_failure(target.label, error) from None
+    names = ", ".join(f'"{options[place]["text"]}"' for place in places)
+    return f"Chose {names} in {target.label}."
+
+
+async def _options(target: Target) -> list[dict[str, Any]]:
+    options: list[dict[str, Any]] = await target.ask(_OPTIONS)
+    if not options:
+        raise ToolError(
+            f"{target.label} is no list of options; if it opens one, click it and then click the "
+            "option's own number."
+        )
+    return options
+
+
+def _place(label: str, options: list[dict[str, Any]], wanted: str) -> int:
+    low = " ".join(wanted.lower().split())
+    exact = [n for n, o in enumerate(options) if low in {o["text"].lower(), o["value"].lower()}]
+    found = exact or [n for n, o in enumerate(options) if low in o["text"].lower()]
+    if found and options[found[0]]["disabled"]:
+        raise ToolError(f'The option "{wanted}" of {label} is disabled.')
+    if found:
+        return found[0]
+    names = " | ".join(option["text"] for option in options[:30])
+    raise ToolError(f'{label} has no option "{wanted}". It has: {names}.')
+
+
+async def upload_file(workspace: Workspace, tab: Tab, number: int, path: str) -> str:
+    """Give a file to a field for files, or to a button that asks for one."""
+    file = await asyncio.to_thread(_payload, workspace, path)
+    target = await find_target(tab, number)
+    try:
+        field = (await target.element.evaluate_handle(_FILE_FIELD)).as_element()
+        if field is not None:
+            await field.set_input_files(file, timeout=ACTION_MS)
+        else:
+            async with tab.page.expect_file_chooser(timeout=ACTION_MS) as choosing:
+                await target.element.click(timeout=ACTION_MS, no_wait_after=True)
+            await (await choosing.value).set_files(file)
+    except PlaywrightTimeoutError:
+        raise ToolError(f"{target.label} takes no file.") from None
+    except PlaywrightError as error:
+        raise explain_failure(target.label, error) from None
+    return f"Gave {path} to {target.label}."
+
+
+def _payload(workspace: Workspace, path: str) -> FilePayload:
+    """Name, type and content: given a path, Playwright would look at the disk on the event loop."""
+    place = workspace.readable(path)
+    if not place.is_file():
+        raise ToolError(f"{path} is not a file in the workspace; only such can be uploaded.")
+    size = place.stat().st_size
+    if size > _MAX_BYTES:
+        raise ToolError(f"{path} is too large to be uploaded: {size:,} of {_MAX_BYTES:,} bytes.")
+    kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+    return FilePayload(name=place.name, mimeType=kind, buffer=place.read_bytes())
