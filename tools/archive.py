@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import re
 import sqlite3
-import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
 );
 """
 _ALL = "SELECT id, number, who, text, part FROM messages"
-_SEEN = "(? IS NULL OR part IN (SELECT value FROM json_each(?)))"
+# The sign keeps SQLite from walking through whole parts where a number leads straight to it.
+_SEEN = "(? IS NULL OR +part IN (SELECT value FROM json_each(?)))"
 _WORDS = (
     "SELECT messages.rowid FROM words JOIN messages ON messages.rowid = words.rowid"
     f" WHERE words MATCH ? AND {_SEEN} ORDER BY bm25(words) LIMIT 50"
@@ -39,7 +39,6 @@ _WORDS = (
 _PIECES = f"SELECT rowid FROM messages WHERE instr(text, ?) AND {_SEEN} LIMIT 50"
 _PATIENCE = 5.0
 """Seconds to wait for another process that writes to the archive."""
-_BROKEN = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 _LOOKED = 2_000
 """Characters of a query that are looked at."""
 _TERMS = 20
@@ -61,17 +60,17 @@ class Archived(NamedTuple):
 
 
 class Archive:
-    """The archive of one thread; in memory if it has no path. Blocking, but for `see`."""
+    """The archive of one thread; in memory if it has no path. Blocking, but for `see`.
 
-    def __init__(self, path: Path | None = None, *, patience: float = _PATIENCE) -> None:
+    Its file is opened for each question, so that one which was deleted meanwhile is made anew.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
         self.path = path
         """Its file; None if it is in memory."""
-        self._patience = patience
-        self._pending: list[Archived] = []
         self._inherited: set[Path] = set()
         self._view: str | None = None
-        self._connection: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+        self._memory = _open(":memory:") if path is None else None
 
     @staticmethod
     def path_for(private: Path, thread_id: str) -> Path:
@@ -85,49 +84,12 @@ class Archive:
     def add(self, messages: Iterable[Archived]) -> None:
         """Put messages in; one that is there already gets the number that it has now.
 
-        What cannot be written is kept, and put in as soon as it can be. A file that is no archive
-        is set aside; one that was deleted is written anew.
-
         Raises:
-            sqlite3.Error: it cannot be written now.
+            sqlite3.Error: it cannot be written.
         """
-        with self._lock:
-            self._pending += messages
-            self._write_pending()
-
-    def _write_pending(self) -> None:
-        if not self._pending:
-            return
-        try:
-            self._write(self._pending)
-        except sqlite3.DatabaseError as error:
-            if not self._renewed(error):
-                raise
-            self._write(self._pending)
-        self._pending = []
-
-    def _write(self, messages: Iterable[Archived]) -> None:
-        with self._open() as connection:
+        with self._opened() as connection:
             for message in messages:
                 _put(connection, message)
-
-    def _renewed(self, error: sqlite3.DatabaseError) -> bool:
-        """Whether the archive could be begun anew, because its file is broken or has gone."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-        if self.path is None:
-            return False
-        if code & 0xFF in _BROKEN:
-            self._close()
-            aside = self.path.with_name(f"{self.path.name}.broken-{os.urandom(4).hex()}")
-            self.path.replace(aside)
-            log.warning("the archive %s was broken; it is kept as %s", self.path, aside.name)
-            return True
-        if code != sqlite3.SQLITE_READONLY_DBMOVED or self._connection is None:
-            return False
-        held = [Archived(*row) for row in self._connection.execute(_ALL).fetchall()]
-        self._close()
-        self._pending = [*held, *self._pending]
-        return True
 
     def inherit(self, source: Path, most: int) -> None:
         """Take over the messages up to the number `most` from the archive of a thread.
@@ -147,14 +109,7 @@ class Archive:
             return
         other = Archive(found)
         other._view = self._view
-        try:
-            self.add(other._read("number <= ? ORDER BY number", most))
-        finally:
-            other.close()
-
-    def is_empty(self) -> bool:
-        """Whether it holds nothing at all."""
-        return not self._rows("SELECT 1 FROM messages LIMIT 1")
+        self.add(other._read("number <= ? ORDER BY number", most))
 
     def numbered(self, number: int) -> list[Archived]:
         """The messages of a number: one, or several where a thread was forked."""
@@ -175,45 +130,50 @@ class Archive:
         best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
         return [found for row in best for found in self._read("rowid = ?", row)]
 
-    def close(self) -> None:
-        """Close the file; what is pending is put in if it can be."""
-        with self._lock:
-            with contextlib.suppress(sqlite3.Error, OSError):
-                self._write_pending()
-            self._close()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
     def _read(self, clause: str, value: int) -> list[Archived]:
         """The messages in view; one that is in several parts of it once."""
         rows = self._rows(f"{_ALL} WHERE {_SEEN} AND {clause}", self._view, self._view, value)
         return list({(row[0], row[3]): Archived(*row) for row in rows}.values())
 
     def _rows(self, clause: str, *values: Any) -> list[Any]:
-        """What a question finds, with what was pending put in first where it can be."""
-        with self._lock:
-            with contextlib.suppress(sqlite3.Error, OSError):
-                self._write_pending()
-            return self._open().execute(clause, values).fetchall()
+        with self._opened() as connection:
+            return connection.execute(clause, values).fetchall()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            if self.path is not None:
-                make_private_folder(self.path.parent)
-                make_private_file(self.path)
-            connection = sqlite3.connect(
-                self.path or ":memory:", timeout=self._patience, check_same_thread=False
-            )
-            try:
-                connection.executescript(_SCHEMA)
-            except sqlite3.DatabaseError:
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction; a file that is no archive is set aside."""
+        connection = self._memory or self._open_file()
+        try:
+            with connection:
+                yield connection
+        finally:
+            if connection is not self._memory:
                 connection.close()
-                raise
-            self._connection = connection
-        return self._connection
+
+    def _open_file(self) -> sqlite3.Connection:
+        assert self.path is not None
+        make_private_folder(self.path.parent)
+        make_private_file(self.path)
+        try:
+            return _open(self.path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            aside = self.path.with_name(f"{self.path.name}.broken-{os.urandom(4).hex()}")
+            self.path.replace(aside)
+            log.warning("the archive %s was broken; it is kept as %s", self.path, aside.name)
+            make_private_file(self.path)
+            return _open(self.path)
+
+
+def _open(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+    try:
+        connection.executescript(_SCHEMA)
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
 
 
 def _put(connection: sqlite3.Connection, message: Archived) -> None:

@@ -17,15 +17,13 @@ from manus.tools.result import Observation
 from manus.tools.web.excerpt import excerpt
 
 NAME = "recall"
-_NUMBER = re.compile(r"\s*\d{1,9}\s*")
-_NUMBERS = re.compile(r"\s*\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?\s*")
+_NUMBERS = re.compile(r"\s*(?:\d{1,9}|\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?)\s*")
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
 _MOST = 20
 """Messages that a range of numbers stands for at most."""
 _MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
 _SHOWN = 1_500
 """Characters of each message found; of one asked for by its number all."""
-EMPTY = "The archive is empty: what had been in it has gone."
 NOTHING = "Nothing was found; try other words, such as a name, a path or a number in it."
 
 
@@ -64,16 +62,15 @@ class Recall(AgentTool):
                 more = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
                 return "\n\n".join([*(f"{_head(m)}\n{m.text}" for m in named), *more])
             found = archive.search(query, limit)
-            if not found:
-                return EMPTY if archive.is_empty() else NOTHING
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        return "\n\n".join(f"{_head(m)}\n{excerpt(m.text, query, _SHOWN)}" for m in found)
+        shown = (f"{_head(m)}\n{excerpt(m.text, query, _SHOWN)}" for m in found)
+        return "\n\n".join(shown) or NOTHING
 
 
 def _numbers(query: str) -> list[int]:
     """The numbers of messages that a query consists of; none if it has words."""
-    if not (_NUMBER.fullmatch(query) or _NUMBERS.fullmatch(query)):
+    if not _NUMBERS.fullmatch(query):
         return []
     numbers: list[int] = []
     for first, last in _RANGE.findall(query):

@@ -105,4 +105,3 @@ class Session:
         """Close everything, the newest first."""
         await self.release()
         await asyncio.to_thread(self.journal.close)
-        await asyncio.to_thread(self.archive.close)

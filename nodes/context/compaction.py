@@ -169,7 +169,7 @@ async def _archive(running: Running, messages: Sequence[Archived]) -> None:
     try:
         await asyncio.to_thread(running.session.archive.add, messages)
     except (sqlite3.Error, OSError, ToolError):
-        # the run goes on with its notes; the archive takes them in as soon as it can
+        # the run goes on with its notes
         log.warning("messages could not be put into the archive", exc_info=True)
 
 

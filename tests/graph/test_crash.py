@@ -157,7 +157,6 @@ async def test_in_a_compaction(agent: ScriptedAgent, monkeypatch: pytest.MonkeyP
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
     found = [message.id for number in numbers for message in archive.numbered(number)]
-    archive.close()
     assert len(found) == len(set(found)) == len(numbers), "each of them once, each with its number"
     assert not set(found) & {m.id for m in values["messages"] if not is_summary(m)}
 

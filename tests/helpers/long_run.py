@@ -148,7 +148,6 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
     stated, held = (set(re.findall(r"\d{2,}", text)) for text in (said, source))
     cited = {int(number) for number in re.findall(r"\[#(\d+)", notes)}
     unknown = frozenset(number for number in cited if not archive.numbered(number))
-    archive.close()
     asked = sent_by(agent)[-1].text
     return Retention(
         compactions=compaction["count"],
