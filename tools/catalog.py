@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -161,16 +161,16 @@ def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
 
 
 def _make(entry: Any, session: Session) -> BaseTool:
-    if isinstance(entry, str):
-        entry = as_entry(entry)
-    if isinstance(entry, BaseTool):
-        return entry
-    if _is_tool_class(entry):
-        return _with_session(entry, session)
-    if inspect.isfunction(entry):
-        return from_function(entry)
-    module, _, name = _place(entry).partition(":")
-    return _with_session(getattr(importlib.import_module(module), name), session)
+    found = as_entry(entry) if isinstance(entry, str) else entry
+    if isinstance(found, BaseTool):
+        return found
+    if inspect.isfunction(found):
+        return from_function(found)
+    if not _is_tool_class(found):
+        module, _, name = _place(found).partition(":")
+        found = getattr(importlib.import_module(module), name)
+    made: BaseTool = found(session=session)
+    return made
 
 
 def as_entry(name: str) -> Any:
@@ -187,13 +187,13 @@ def as_entry(name: str) -> Any:
     found = load_own(name)
     if inspect.isfunction(found):
         from_function(found)
-    elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
+    elif isinstance(found, BaseTool) or _is_tool_class(found):
+        check_name(entry_name(found), f"`{name}`")
+    else:
         raise SettingsError(
             f"`{name}` is no tool but of the type `{type(found).__name__}`; "
             "name a function, or a LangChain tool."
         )
-    else:
-        check_name(entry_name(found), f"`{name}`")
     return found
 
 
@@ -212,14 +212,10 @@ def _is_tool_class(found: Any) -> bool:
 
 def _place(entry: Any) -> str:
     """Where the built-in tool of a name is."""
-    place = BUILT_IN.get(entry.lower()) if isinstance(entry, str) else None
+    place = BUILT_IN.get(str(entry).lower())
     if place is None:
         near = difflib.get_close_matches(str(entry).lower(), BUILT_IN, n=1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         known = ", ".join([*BUILT_IN, MCP])
         raise SettingsError(f"There is no tool `{entry}`.{hint} Known are: {known}.")
     return place
-
-
-def _with_session(make: Callable[..., BaseTool], session: Session) -> BaseTool:
-    return make(session=session)

@@ -17,7 +17,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from manus.state.errors import SettingsError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SECTION = re.compile(r"^\s*Args:\s*$", re.MULTILINE)
 # LangChain fills these in itself: what the model gives under such a name does not arrive
 _TAKEN = ("config", "run_manager", "callbacks")
 
@@ -33,14 +32,13 @@ def from_function(function: Callable[..., Any]) -> BaseTool:
         SettingsError: it cannot be a tool; the message says what it lacks.
     """
     name = function.__name__
-    if name == "<lambda>":
-        raise SettingsError("A `lambda` cannot be a tool: it has no name; write it with `def`.")
     check_name(name, f"The function `{name}`")
-    if not inspect.getdoc(function):
-        raise _cannot(
-            name, "it has no docstring, from which the model learns what it does and when to use it"
-        )
-    _check_arguments(function)
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception as error:
+        raise _cannot(name, f"its type hints cannot be read ({error})") from error
+    if why := _lack(function, hints):
+        raise _cannot(name, why)
     try:
         made = _made(function)
         convert_to_openai_tool(made)
@@ -63,35 +61,25 @@ def check_name(name: str, whose: str) -> None:
         )
 
 
-def _check_arguments(function: Callable[..., Any]) -> None:
-    hints = _hints(function)
+def _lack(function: Callable[..., Any], hints: dict[str, Any]) -> str | None:
+    """What keeps a model from calling a function; None if nothing does."""
+    if not inspect.getdoc(function):
+        return "it has no docstring, from which the model learns what it does and when to use it"
     for argument in inspect.signature(function).parameters.values():
         shown = f"its argument `{argument.name}`"
         if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD):
-            raise _cannot(
-                function.__name__, f"{shown} stands for any number of arguments; name each of them"
-            )
+            return f"{shown} stands for any number of arguments; name each of them"
         if argument.kind is argument.POSITIONAL_ONLY:
-            raise _cannot(function.__name__, f"{shown} cannot be given by its name; leave out `/`")
-        if argument.name in _TAKEN and hints.get(argument.name) is not RunnableConfig:
-            raise _cannot(function.__name__, f"{shown} has a name that LangChain uses itself")
+            return f"{shown} cannot be given by its name; leave out `/`"
         if argument.name not in hints:
-            raise _cannot(
-                function.__name__,
-                f"{shown} has no type hint; write for example `{argument.name}: str`",
-            )
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function)
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise _cannot(function.__name__, f"its type hints cannot be read ({said})") from error
+            return f"{shown} has no type hint; write for example `{argument.name}: str`"
+        if argument.name in _TAKEN and hints[argument.name] is not RunnableConfig:
+            return f"{shown} has a name that LangChain uses itself"
+    return None
 
 
 def _made(function: Callable[..., Any]) -> BaseTool:
-    if _SECTION.search(inspect.getdoc(function) or ""):
+    if "Args:" in (inspect.getdoc(function) or ""):
         try:
             described: BaseTool = as_tool(parse_docstring=True)(function)
         except ValueError:

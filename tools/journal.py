@@ -17,7 +17,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -120,15 +120,14 @@ class Journal:
             StorageError: it cannot be written.
         """
         with self._lock:
-            if self._path is None or self._file is None or not self.is_lost():
-                return
-            try:
-                self._write_anew(self._path)
-                fresh = self._path.open("ab", buffering=0)
-            except OSError as error:
-                raise self._unusable(error) from None
-            self._file.close()
-            self._file = fresh
+            if self._path is not None and self._file is not None and self.is_lost():
+                try:
+                    self._write_anew(self._path)
+                    fresh = self._path.open("ab", buffering=0)
+                except OSError as error:
+                    raise self._unusable(error) from None
+                self._file.close()
+                self._file = fresh
 
     def _recall(self, line: bytes) -> bool:
         """Take a line; whether it is one of ours."""
@@ -152,16 +151,15 @@ class Journal:
     def _write_anew(self, path: Path) -> None:
         """Write the last word on each of the newest calls in place of all that was said."""
         self._forget()
-        make_private_folder(path.parent)
-        write_atomically(path, b"".join([_HEADER, *self._lines()]), 0o600)
-
-    def _lines(self) -> Iterable[bytes]:
-        for key, (state, message, update) in self._entries.items():
-            yield _line({"key": key, "state": state, "message": message, "update": update})
+        records: list[dict[str, Any]] = [
+            {"key": key, **entry._asdict()} for key, entry in self._entries.items()
+        ]
         for key, spent in self._spent.items():
-            yield from (_line({"key": key, "state": "spent", "line": line}) for line in spent)
+            records += [{"key": key, "state": "spent", "line": line} for line in spent]
         if self.newest is None and self._entries:
-            yield _line({"state": "forked"})
+            records.append({"state": "forked"})
+        make_private_folder(path.parent)
+        write_atomically(path, b"".join([_HEADER, *map(_line, records)]), 0o600)
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -192,11 +190,10 @@ class Journal:
         Raises:
             StorageError: it cannot be written; on a resume the effect counts as unknown.
         """
-        kept = _json_able(update or {})
-        more = {"update": kept} if kept else {}
+        kept = _json_able(update) if update else None
         with self._lock:
-            self._write({"key": key, "state": "done", "message": message, **more})
-            self._remember(key, Entry("done", message, kept or None))
+            self._write({"key": key, "state": "done", "message": message, "update": kept})
+            self._remember(key, Entry("done", message, kept))
 
     def release(self, key: str) -> None:
         """Take a claim back: the call stopped before it had any effect."""
@@ -272,7 +269,7 @@ def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode("ascii") + b"\n"
 
 
-def _json_able(update: Mapping[str, Any]) -> dict[str, Any]:
+def _json_able(update: Mapping[str, Any]) -> dict[str, Any] | None:
     kept = {}
     for name, value in update.items():
         try:
@@ -281,4 +278,4 @@ def _json_able(update: Mapping[str, Any]) -> dict[str, Any]:
             log.warning("the change of `%s` cannot be journalled: it is no JSON", name)
         else:
             kept[name] = value
-    return kept
+    return kept or None

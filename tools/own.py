@@ -42,15 +42,11 @@ def _imported(place: str, name: str) -> ModuleType:
         importlib.invalidate_caches()
     try:
         return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}."):
             raise SettingsError(
                 f"`{name}`: there is no module `{place}`, neither installed nor in {here}."
             ) from None
-        raise SettingsError(
-            f"`{name}` cannot be used: its module needs `{error.name}`, which is not installed."
-        ) from None
-    except Exception as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SettingsError(
             f"`{name}` cannot be used: its module fails when it is imported ({said})."

@@ -4,7 +4,6 @@ import asyncio
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -19,29 +18,12 @@ from langgraph.types import Command
 from manus.graph import build_agent
 from manus.state.context import Context
 from manus.tools.call import observe_call
-from manus.tools.catalog import Catalog, build_catalog
+from manus.tools.catalog import build_catalog
 from manus.tools.result import Image, Observation
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 from tests.helpers.acting import Act, execute_alone
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, calls, text
-
-
-async def test_a_plain_function_is_a_tool(session: Session) -> None:
-    @tool
-    def add(a: int, b: int) -> int:
-        """Add two numbers."""
-        return a + b
-
-    assert (await execute_alone(session, add, {"a": 1, "b": "2"})).message.text == "3"
-    said = await execute_alone(session, add, {"a": "x"}, key="2")
-    assert said.message.text == (
-        "The arguments do not fit `add`:\n"
-        '- `a` must be a whole number, not the text "x"\n'
-        "- `b` is missing; it must be a whole number\n"
-        "It takes: `a` (a whole number), `b` (a whole number)."
-    )
 
 
 async def test_a_synchronous_tool_does_not_hold_up_the_event_loop(session: Session) -> None:
@@ -99,15 +81,6 @@ async def test_pictures_of_other_tools_are_kept(session: Session) -> None:
     ]
 
 
-async def test_what_is_no_text_becomes_json(session: Session) -> None:
-    @tool
-    def table() -> dict[str, Any]:
-        """Give a table."""
-        return {"ä": [1, None]}
-
-    assert (await execute_alone(session, table)).message.text == '{"ä": [1, null]}'
-
-
 async def test_a_tool_that_changes_the_state(session: Session) -> None:
     @tool
     def plan() -> Command[Any]:
@@ -117,17 +90,6 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
 
     outcome = await execute_alone(session, plan)
     assert (outcome.message.text, outcome.update) == ("planned", {"plan": ["a"]})
-
-
-async def test_the_session_of_a_tool_has_no_part_in_its_schema(tmp_path: Path) -> None:
-    held = Act(session=Session(Workspace(tmp_path)))
-    [schema] = Catalog([held]).schemas()
-    assert set(schema["function"]["parameters"]["properties"]) == {"text", "resource"}
-
-
-def test_a_tool_can_be_called_without_an_event_loop(tmp_path: Path) -> None:
-    held = Act(session=Session(Workspace(tmp_path)))
-    assert held.invoke({"text": "x"}) == "x"
 
 
 async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Session) -> None:
@@ -178,15 +140,6 @@ async def exits_soon() -> str:
     sys.exit(3)
 
 
-class Stop(BaseException):
-    """No Exception."""
-
-
-def stops() -> str:
-    """Raise what nobody expects."""
-    raise Stop
-
-
 class Leaves(BaseTool):
     name: str = "leaves"
     description: str = "End the program, the second time."
@@ -213,7 +166,7 @@ async def test_a_class_of_tools_that_would_end_the_program_is_an_observation(
     assert "SystemExit" in observation.text
 
 
-@pytest.mark.parametrize("function", [exits, exits_soon, stops, tool(exits), tool(exits_soon)])
+@pytest.mark.parametrize("function", [exits, exits_soon, tool(exits)])
 async def test_a_tool_that_would_end_the_program_is_an_observation(
     session: Session, function: Any
 ) -> None:
@@ -221,7 +174,7 @@ async def test_a_tool_that_would_end_the_program_is_an_observation(
     [name] = catalog.names()
     observation = await catalog.execute(name)
     assert observation.is_error
-    assert "SystemExit" in observation.text or "Stop" in observation.text
+    assert "SystemExit" in observation.text
 
 
 @pytest.mark.parametrize("config", [None, {"callbacks": AsyncCallbackManager([])}])

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manus.tools.locks import EVERYTHING, WORKSPACE, Resource, ResourceLocks
@@ -115,6 +115,7 @@ async def test_one_that_raises_lets_the_others_in() -> None:
 _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
 
 
+@settings(max_examples=40, deadline=None)
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
 def test_all_get_in_and_those_that_collide_in_call_order(
     calls: list[frozenset[Resource]],

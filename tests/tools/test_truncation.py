@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manus.state.sanitize import sanitize
@@ -71,11 +71,6 @@ def test_where_it_cannot_be_kept_the_ends_are_still_shown(workspace: Workspace) 
     assert len(cut) <= 500
 
 
-def test_a_limit_smaller_than_the_note_leaves_the_note(workspace: Workspace) -> None:
-    cut = truncate("a" * 5_000, 10, workspace)
-    assert cut.strip().startswith("[… 5,000 of 5,000 characters left out; all 5,000 are in ")
-
-
 async def test_of_a_failed_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
     command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
     message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message
@@ -84,6 +79,7 @@ async def test_of_a_failed_command_most_of_what_is_shown_is_its_end(session: Ses
     assert len(end) > len(beginning)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(codec=None, exclude_categories=())))
 def test_storable_text_is_utf_8_without_nul_and_as_it_was_otherwise(text: str) -> None:
     clean = sanitize(text)
@@ -91,7 +87,4 @@ def test_storable_text_is_utf_8_without_nul_and_as_it_was_otherwise(text: str) -
     clean.encode()
     if text.isprintable():
         assert clean == text
-
-
-def test_halves_of_a_pair_are_joined_and_lone_ones_replaced() -> None:
     assert sanitize("\ud83d\ude00 \ud83d x\0") == "😀 \ufffd x␀"

@@ -28,42 +28,21 @@ def test_prepare_makes_the_directory_and_hides_our_records_from_git(tmp_path: Pa
 
 def test_a_root_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=r"Not a directory.*MANUS_WORKSPACE"):
         Workspace(tmp_path / "file" / "ws").prepare()
-    assert str(caught.value) == (
-        f"The workspace {tmp_path}/file/ws cannot be written to (Not a directory); "
-        "choose another with --workspace or MANUS_WORKSPACE."
-    )
-
-
-def test_home_is_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert Workspace("~/ws").root == tmp_path / "ws"
 
 
 @pytest.mark.parametrize("name", ["a/b.txt", "./a/b.txt", "a//b.txt", "a/../a/b.txt", "new/x"])
 def test_a_relative_name_is_below_the_root(workspace: Workspace, name: str) -> None:
-    assert workspace.readable(name) == workspace.root / os.path.normpath(name)
+    real = workspace.root / os.path.normpath(name)
+    assert workspace.readable(name) == workspace.readable(f"{workspace.root}/{name}") == real
+    assert workspace.show(real) == os.path.normpath(name)
 
 
-def test_an_absolute_name_below_the_root_is_allowed(workspace: Workspace) -> None:
-    assert workspace.readable(f"{workspace.root}/a") == workspace.root / "a"
-    assert workspace.readable(str(workspace.root)) == workspace.root
-
-
-@pytest.mark.parametrize("name", ["..", "../other", "a/../../x", "/etc/passwd", "/"])
+@pytest.mark.parametrize("name", ["..", "a/../../x", "/etc/passwd", "/", "../ws-other/file"])
 def test_a_name_that_leads_out_is_refused(workspace: Workspace, name: str) -> None:
-    with pytest.raises(ToolError) as caught:
-        workspace.readable(name)
-    assert str(caught.value) == (
-        f"{name} is outside the workspace; only paths below {workspace.root} can be used, "
-        "best written relative to it."
-    )
-
-
-def test_a_sibling_with_the_same_beginning_is_outside(workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="outside the workspace"):
-        workspace.readable(f"{workspace.root}-other/file")
+        workspace.readable(name)
 
 
 def test_links_are_followed_before_the_check(workspace: Workspace, tmp_path: Path) -> None:
@@ -74,13 +53,6 @@ def test_links_are_followed_before_the_check(workspace: Workspace, tmp_path: Pat
     with pytest.raises(ToolError, match=r"out/secret is outside the workspace"):
         workspace.readable("out/secret")
     assert workspace.readable("in/file") == workspace.root / "real" / "file"
-
-
-def test_a_root_that_is_a_link_is_the_directory_behind_it(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    workspace = Workspace(tmp_path / "link")
-    assert workspace.readable(f"{tmp_path}/link/a") == tmp_path / "real" / "a"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", "a\ud800b"])
@@ -96,12 +68,6 @@ def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
         with pytest.raises(ToolError, match="belongs to the agent's own records"):
             workspace.writable(name)
     assert workspace.writable(".manusx") == workspace.root / ".manusx"
-
-
-def test_a_path_is_shown_relative_to_the_root(workspace: Workspace) -> None:
-    assert workspace.show(workspace.root / "a" / "b") == "a/b"
-    assert workspace.show(workspace.root) == "."
-    assert workspace.show(Path("/elsewhere")) == "/elsewhere"
 
 
 def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
