@@ -53,25 +53,19 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
         StorageError: the store cannot be read or written.
     """
     chosen = settings.checkpoint
-    if chosen is None:
-        return _sqlite(default_file())
-    if chosen.startswith(_POSTGRES):
+    if chosen is not None and chosen.startswith(_POSTGRES):
         from manus.postgres import open_postgres
 
         return open_postgres(chosen)
-    scheme, is_url, _ = chosen.partition("://")
+    scheme, is_url, _ = (chosen or "").partition("://")
     if is_url:
         raise SettingsError(
             f"Threads cannot be kept in a `{scheme}://` store; MANUS_CHECKPOINT takes the path "
             "of a file, or a postgresql:// URL."
         )
-    return _sqlite(Path(chosen))
-
-
-def _sqlite(path: Path) -> AbstractAsyncContextManager[Store]:
     from manus.sqlite import open_sqlite
 
-    return open_sqlite(path)
+    return open_sqlite(Path(chosen) if chosen else default_file())
 
 
 @asynccontextmanager

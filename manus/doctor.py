@@ -8,8 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -49,10 +48,6 @@ class Finding:
     text: str
     remedy: str = ""
 
-    def as_json(self) -> dict[str, str]:
-        """As `doctor --json` prints it."""
-        return asdict(self)
-
 
 def print_findings(findings: list[Finding]) -> None:
     """One line each on stdout, and a verdict."""
@@ -88,9 +83,8 @@ def examine() -> list[Finding]:
         remedy = "Mend the setting; until then the rest is looked at with the defaults."
         findings.append(Finding("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (_model, _threads, _workspace, _disk, _browser, _fonts)
-    findings += [check(settings) for check in checks]
-    return [*findings, *_mcp(settings), _tracing()]
+    checks = (_model, _threads, _workspace, _disk, _browser, _fonts, _mcp, _tracing)
+    return findings + [check(settings) for check in checks]
 
 
 def _model(settings: Settings) -> Finding:
@@ -237,46 +231,41 @@ def _fonts(_: Settings) -> Finding:
 
 
 def _has_font(language: str) -> bool:
+    query = ["fc-list", f":lang={language}"]
     try:
-        query = ["fc-list", f":lang={language}"]
-        env = scrubbed(os.environ)
-        done = subprocess.run(query, capture_output=True, timeout=10, check=False, env=env)
+        done = subprocess.run(query, capture_output=True, timeout=10, env=scrubbed(os.environ))
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and bool(done.stdout.strip())
+    return bool(done.stdout.strip())
 
 
-def _mcp(settings: Settings) -> Iterator[Finding]:
+def _mcp(settings: Settings) -> Finding:
     """The configured servers, as far as that can be said without starting or asking one."""
     from manus.tools.load_mcp_tools import NOT_INSTALLED
 
-    if settings.mcp and not is_installed("mcp"):
-        yield Finding("mcp", "warning", f"{len(settings.mcp)} configured", NOT_INSTALLED)
-        return
-    for name, server in settings.mcp.items():
-        place = f"{name}: {server.kind}, {server.place}"
-        problem = _mcp_problem(server)
-        if not server.enabled:
-            yield Finding("mcp", "ok", f"{place} (off)")
-        elif problem:
-            yield Finding("mcp", "warning", place, problem)
-        else:
-            yield Finding("mcp", "ok", f"{place} (`manus mcp list` connects it)")
+    servers = {name: server for name, server in settings.mcp.items() if server.enabled}
+    if not servers:
+        return Finding("mcp", "ok", "no server is configured")
+    if not is_installed("mcp"):
+        return Finding("mcp", "warning", f"{len(servers)} configured", NOT_INSTALLED)
+    problems = [f"{name}: {why}" for name, server in servers.items() if (why := _lacks(server))]
+    text = f"{', '.join(servers)} (`manus mcp list` connects)"
+    return Finding("mcp", "warning" if problems else "ok", text, "\n".join(problems))
 
 
-def _mcp_problem(server: McpServer) -> str:
+def _lacks(server: McpServer) -> str:
     """What would keep it from being used, in a sentence; empty if nothing is known."""
     if server.command is not None and shutil.which(server.command) is None:
-        return f"There is no program `{server.command}`: install it, or give its whole path."
+        return f"there is no program `{server.command}`; install it, or give its whole path."
     try:
         server.variables(os.environ)
         server.all_headers(os.environ)
     except SettingsError as error:
-        return f"Set it, or leave it out of the settings: {error}."
+        return f"{error}; set it, or leave it out of the settings."
     return ""
 
 
-def _tracing() -> Finding:
+def _tracing(_: Settings) -> Finding:
     """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
     from manus.traces import uses_langsmith
 

@@ -12,9 +12,8 @@ class FlowUsage:
     """What a flow has used, from its events: in all, and for each step of its plan."""
 
     def __init__(self) -> None:
-        self._before: Used = {}
-        self._counted: dict[int, Used] = {}
-        """Of the steps: what the sum before has of them."""
+        self._beside: Used = {}
+        """What was used for anything but the steps."""
         self._earlier: dict[int, Used] = {}
         """Of the steps: what was used for them the times before."""
         self._steps: dict[int, Used] = {}
@@ -22,9 +21,11 @@ class FlowUsage:
     def begin(self, plan: Any, spent: Used | None) -> None:
         """There is a plan, and so much has been used for it and in it."""
         results = [step.get("result") or {} for step in plan["steps"]] if plan else []
-        steps = {i: r["usage"] for i, r in enumerate(results) if r.get("usage")}
-        self._before, self._counted = dict(spent or {}), dict(steps)
-        self._steps, self._earlier = dict(steps), {}
+        self._steps = {i: r["usage"] for i, r in enumerate(results) if r.get("usage")}
+        self._earlier = dict(self._steps)
+        self._beside = dict(spent or {})
+        for used in self._steps.values():
+            self._beside = _sum(self._beside, used, -1)
 
     def on_step(self, index: int, status: str, spent: Used | None) -> None:
         """A step begins or has ended; `spent` is all that was used for it so far."""
@@ -46,10 +47,9 @@ class FlowUsage:
     @property
     def total(self) -> Used:
         """What the run has used."""
-        total = self._before
-        for index, used in self._steps.items():
+        total = self._beside
+        for used in self._steps.values():
             total = _sum(total, used)
-            total = _sum(total, self._counted.get(index, {}), -1)
         return total
 
 

@@ -41,9 +41,6 @@ _OPTIONS: dict[str, Any] = {
     "row_factory": dict_row,
     "connect_timeout": _CONNECT,
 }
-_SETUP_KEY = 0x6D616E7573
-"""Of the advisory lock that lets one process at a time make the tables."""
-
 Connection = psycopg.AsyncConnection[DictRow]
 
 
@@ -137,7 +134,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
     with _explained(url, _checked(url)):
         # Once without the pool: it would say of a wrong password only that time has passed.
         async with await _connect(url) as connection:
-            await _set_up(connection)
+            await AsyncPostgresSaver(connection).setup()
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             url,
             min_size=1,
@@ -153,23 +150,6 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
 
 async def _connect(url: str) -> Connection:
     return await psycopg.AsyncConnection.connect(url, **_OPTIONS)
-
-
-async def _set_up(connection: Connection) -> None:
-    """Make the tables, one process at a time: several at once violate each other's keys.
-
-    The lock is tried for, not waited for: a query that waits keeps an index from being built
-    concurrently, which is what the holder of the lock may be doing.
-    """
-    attempt = "SELECT pg_try_advisory_lock(%s) AS held"
-    async with asyncio.timeout(6 * _CONNECT):
-        while True:
-            row = await (await connection.execute(attempt, (_SETUP_KEY,))).fetchone()
-            if row is not None and row["held"]:
-                break
-            await asyncio.sleep(0.1)
-        await AsyncPostgresSaver(connection).setup()
-        await connection.execute("SELECT pg_advisory_unlock(%s)", (_SETUP_KEY,))
 
 
 def place_of(url: str) -> str:

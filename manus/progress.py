@@ -7,15 +7,17 @@ from collections import Counter
 from typing import Any
 
 from manus.formatting import cache_in_words, in_words
-from manus.live_text import LiveText
 from manus.plan_view import PlanView
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
+from manus.state.thinking import thinking_in
 from manus.text import clean, first_line, flat, main_argument
 
 _LABEL = 8
 """Columns of the word that begins a line."""
 _SHOWN = 5
 """Lines that are shown of what a failed call printed."""
+_LONG = 200
+"""Characters of a text that is being written from which on it is said how many there are."""
 _END = "terminate"
 """The tool whose call carries the answer, which is printed when the run has ended."""
 _EXIT = re.compile(r"\[(exit code \d+|killed by \w+)")
@@ -33,7 +35,8 @@ class Progress:
         self._screen = screen
         self._currency = currency
         self._live = live and screen.can_redraw
-        self._text = LiveText()
+        self._piece: tuple[Any, ...] = ()
+        """What is being written: its message and part, its name, its text so far."""
         self._labels: dict[str, str] = {}
         self._held = ""
         """What the model said last: printed before what follows it, unless it is the answer."""
@@ -73,8 +76,21 @@ class Progress:
         if node in ("think", "plan") and message.type == "AIMessageChunk":
             # A plan is redrawn in its place: what its steps say goes on one line below it.
             below = node == "plan" or self.plan.is_drawn
-            if shown := self._text.feed(message, on_a_line=below):
-                self._screen.live(*shown)
+            if thought := thinking_in(message):
+                self._grow((message.id, "thinks"), "  thinks  ", "", thought)
+            if said := str(message.text):
+                self._grow((message.id, "says"), "  says    " if below else "", "", said)
+            for call in message.tool_call_chunks:
+                name, args = call.get("name") or "", call.get("args") or ""
+                self._grow((message.id, call.get("index")), "  call    ", name, args)
+
+    def _grow(self, of: tuple[Any, ...], label: str, name: str, text: str) -> None:
+        """A piece more of a text, of a model's thoughts or of a call's arguments."""
+        if self._piece and self._piece[0] == of:
+            name, text = self._piece[1] + name, self._piece[2] + text
+        self._piece = of, name, text
+        length = f" ({len(text):,} characters)" if len(text) > _LONG else ""
+        self._screen.live(f"{label}{name}{length}: " if name else label, text)
 
     def _on_step(self, event: dict[str, Any]) -> None:
         self._say_held()

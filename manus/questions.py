@@ -128,30 +128,19 @@ def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_i
     for text in texts:
         left = [q.id for q in questions if q.id not in answers]
         if not left:
-            raise UsageError(_too_many(thread_id, len(questions)))
+            raise UsageError(
+                f"There are more answers than open questions ({len(questions)}) on the thread "
+                f"{thread_id}; `manus show {thread_id}` tells what it waits for."
+            )
         begin, equals, rest = text.partition("=")
         named = [i for i in left if equals and len(begin) >= _SHORTEST_ID and i.startswith(begin)]
         if len(named) == 1:
             answers[named[0]] = rest
         elif _LIKE_AN_ID.match(text):
-            raise UsageError(_not_open(begin, thread_id, left))
+            known = " and ".join(name[:8] for name in left)
+            raise UsageError(
+                f"No open question of the thread {thread_id} has the id {begin}; open is {known}."
+            )
         else:
             answers[left[0]] = text
     return answers
-
-
-def _not_open(given: str, thread_id: str, left: Sequence[str]) -> str:
-    known = " and ".join(name[:8] for name in left)
-    return (
-        f"No open question of the thread {thread_id} has the id {given}; open is {known}. An "
-        f"answer that begins so is given as `{left[0][:8]}={given}=…`."
-    )
-
-
-def _too_many(thread_id: str, questions: int) -> str:
-    if not questions:
-        return (
-            f"No question is open on the thread {thread_id}, so there is nothing to answer; "
-            f"`manus resume {thread_id}` goes on without an answer."
-        )
-    return f"There are more answers than open questions ({questions}) on the thread {thread_id}."

@@ -99,12 +99,10 @@ def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
     )
     result = manus("doctor")
     assert result.code == 0
-    assert "ok      mcp       here: stdio, sh (`manus mcp list` connects it)\n" in result.out
-    assert "note    mcp       gone: stdio, no-such-program\n" in result.out
-    assert "There is no program `no-such-program`" in result.out
-    assert "note    mcp       closed: http, https://tides.example/mcp\n" in result.out
-    assert "the environment variable TIDES that it refers to is not set" in result.out
-    assert "ok      mcp       later: http, https://moon.example/mcp (off)\n" in result.out
+    assert "note    mcp       here, gone, closed (" in result.out
+    assert "gone: there is no program `no-such-program`" in result.out
+    assert "closed: " in result.out
+    assert "variable TIDES" in result.out
     assert not (manus.home / "started").exists()
     assert KEY not in result.out
 

@@ -1,6 +1,5 @@
 """Threads in a real PostgreSQL database."""
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,16 +52,6 @@ async def test_threads_come_the_newest_first_and_are_kept(url: str) -> None:
         assert await store.recent(10) == ["b"]
         assert PASSWORD not in store.place
         assert store.place.startswith("postgresql://127.0.0.1:")
-
-
-async def test_many_may_make_the_tables_at_once(url: str) -> None:
-    async def use(number: int) -> None:
-        async with open_store(_settings(url)) as store:
-            await _put(store.saver, f"thread {number}")
-
-    await asyncio.gather(*(use(number) for number in range(6)))
-    async with open_store(_settings(url)) as store:
-        assert len(await store.recent(10)) == 6
 
 
 async def test_a_thread_is_held_by_one_at_a_time(url: str) -> None:
