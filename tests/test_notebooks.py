@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-@pytest.fixture(autouse=True)
-def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home without kernels and settings of its owner, and no way out to the network."""
-    home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1,localhost")
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """One kernel for all, so that packages are imported once.
+
+    Its home has no kernels and settings of its owner, and there is no way out to the network.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+        patch.delenv("PYTHONPATH", raising=False)
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+            patch.setenv(name, "http://127.0.0.1:9")
+        for name in ("NO_PROXY", "no_proxy"):
+            patch.setenv(name, "127.0.0.1,localhost")
+        manager = KernelManager(kernel_name="python3")
+        manager.start_kernel()
+    yield manager
+    manager.shutdown_kernel(now=True)
 
 
 def notebook_at(path: Path) -> Any:
     return nbformat.reads(path.read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
 
 
-def executed(path: Path, folder: Path) -> str:
+def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
     """All that the notebook prints and shows. A cell that raises fails the test."""
     notebook = notebook_at(path)
-    where = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, kernel_name="python3", timeout=100, resources=where).execute()
+    fresh = f"%reset -f\nimport os\nos.chdir({str(folder)!r})"
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(fresh))  # type: ignore[no-untyped-call]
+    NotebookClient(notebook, km=kernel, timeout=100).execute()
     return "\n".join(shown(output) for cell in notebook.cells for output in cell.get("outputs", []))
 
 
@@ -47,10 +56,10 @@ def shown(output: Any) -> str:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path) -> None:
+def test_a_notebook_runs(path: Path, kernel: KernelManager) -> None:
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
     before = set(folder.iterdir())
-    printed = executed(path, folder)
+    printed = executed(path, folder, kernel)
     assert set(folder.iterdir()) == before, "it leaves files behind"
     for line in EXPECTED[path.stem]:
         assert line in printed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from manus.graph import build_agent, build_flow
 from manus.state.budget import Budget
 from manus.state.settings import Settings, load_settings
-from tests.server import ScriptedServer, text
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -44,27 +42,6 @@ def test_python_runs(number: int, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
     assert expected in done.stdout
-
-
-def commands() -> list[str]:
-    lines = [line for block in blocks("console") for line in block.splitlines()]
-    ours = (line.partition("#")[0].partition(" | ")[0] for line in lines)
-    return [line.removeprefix("$ .venv/bin/manus ").strip() for line in ours if "/manus " in line]
-
-
-@pytest.mark.timeout(600)  # each command is a process of its own, and imports everything anew
-def test_commands_run(tmp_path: Path, server: ScriptedServer) -> None:
-    server.always(text("done")).allow_unused()
-    settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": server.base_url}
-    first = program("-m", "manus", "run", "--thread", "THREAD", "hello", home=tmp_path, **settings)
-    assert first.returncode == 0, first.stderr
-    assert len(commands()) >= 7
-    for command in commands():
-        done = program("-m", "manus", *shlex.split(command), home=tmp_path, **settings)
-        # a thread that has ended has no question: an answer to it is wrong usage
-        expected = 2 if "--answer" in command else 0
-        assert done.returncode == expected, (command, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
 
 
 def test_drawings_are_the_graphs() -> None:

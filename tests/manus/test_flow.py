@@ -14,7 +14,7 @@ from tests.flow.helpers import (
     succeeds,
 )
 from tests.manus.program import Program, wait_for_file
-from tests.server import ScriptedServer, call, calls, text
+from tests.server import ScriptedServer, call, text
 
 
 def script(server: ScriptedServer, *steps: str) -> None:
@@ -41,19 +41,6 @@ def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> Non
     assert "\x1b" not in result.err
 
 
-def test_json_has_the_plan(manus: Program, server: ScriptedServer) -> None:
-    script(server, "alpha")
-    result = manus("flow", "--json", "--quiet", "Do it.")
-    assert result.err == ""
-    plan = result.json["plan"]
-    assert (plan["id"], plan["title"]) == ("p", "Trip")
-    [step] = plan["steps"]
-    assert set(step) >= {"text", "executor", "status", "notes", "depends_on", "result"}
-    assert step["status"] == "completed"
-    assert (result.json["stop_reason"], result.json["success"]) == ("completed", True)
-    assert result.json["usage"]["model_calls"] == 3
-
-
 def test_a_plan_that_is_not_completed(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes("alpha"), revises("beta"), revises("gamma"))
     for step in ("alpha", "beta", "gamma"):
@@ -78,22 +65,6 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     assert "0. [→] alpha" in shown
     assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\r\n\S*1\. \[[→✓]\] beta", shown)
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
-
-
-def test_a_plan_is_approved_at_the_prompt(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha", "beta"), revises("gamma", "delta"))
-    for step in ("gamma", "delta by train"):
-        server.when(is_step(step), succeeds())
-    server.when(is_summary, text("All is done."))
-    with manus.terminal("flow", "--approve-plan", "Do it.") as terminal:
-        terminal.expect("0. [ ] alpha")
-        terminal.expect("Your answer")
-        terminal.type("no, something else\n")
-        terminal.expect("1. [ ] delta")
-        terminal.expect("Shall this plan be carried out?")
-        terminal.type("edit 1: delta by train\n")
-        terminal.expect("Finished")
-    assert "something else" in server.requests[1].text
 
 
 def test_a_plan_is_approved_later(manus: Program, server: ScriptedServer) -> None:
@@ -152,12 +123,3 @@ def test_show_looks_into_each_step(manus: Program, server: ScriptedServer) -> No
     data = json.loads(manus("show", "t", "--json").out)
     assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
     assert [len(messages) for messages in data["steps"].values()] == [5, 3]
-
-
-def test_the_executor_is_chosen(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("[swe] alpha", "beta"))
-    server.when(is_step("alpha"), succeeds())
-    server.when(is_step("beta"), calls(call("terminate", status="success"), text="Done."))
-    server.when(is_summary, text("All is done."))
-    result = manus("flow", "--json", "Do it.")
-    assert [step["executor"] for step in result.json["plan"]["steps"]] == ["swe", "manus"]

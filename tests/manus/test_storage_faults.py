@@ -1,13 +1,9 @@
 """A store that is locked, damaged or full: a sentence, exit code 1, and nothing lost."""
 
 import contextlib
-import os
 import resource
-import shutil
 import sqlite3
 import subprocess
-
-import pytest
 
 from tests.manus.program import Program, Result, wait_for_file
 from tests.server import Call, Request, ScriptedServer, call, text
@@ -82,35 +78,3 @@ def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     assert len(kept["messages"]) > 3
     server.script(text("Now there is room."))
     assert manus("resume", "--quiet", "t").out == "Now there is room.\n"
-
-
-def _can_mount() -> bool:
-    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        return False
-    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
-
-
-def test_a_full_disk(manus: Program, server: ScriptedServer) -> None:
-    if not _can_mount():
-        pytest.skip("mounting a small disk needs root and a mount namespace")
-    server.always(_counting)
-    small, kept = manus.home / "small", manus.home / "kept"
-    small.mkdir()
-    kept.mkdir()
-    command = manus.command("run", "--json", "--max-steps", "60", "--thread", "t", "count")
-    script = 'mount -t tmpfs -o size=400k none "$0" && "$@"; code=$?; cp "$0"/* kept; exit $code'
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, str(small), *command],
-        cwd=manus.home,
-        env={**manus.environment, "MANUS_CHECKPOINT": "small/t.sqlite"},
-        capture_output=True,
-        timeout=100,
-        check=False,
-    )
-    _sentence(Result(done.returncode, done.stdout.decode(), done.stderr.decode()), "disk")
-    shown = manus("show", "--json", "t", MANUS_CHECKPOINT="kept/t.sqlite").json
-    assert len(shown["messages"]) > 3
-    server.script(text("Now there is room."))
-    resumed = manus("resume", "--quiet", "t", MANUS_CHECKPOINT="kept/t.sqlite")
-    assert (resumed.code, resumed.out) == (0, "Now there is room.\n"), resumed.err

@@ -1,13 +1,16 @@
 """`manus threads` and `manus show`."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from manus import build_agent
+from manus.checkpoint import open_checkpointer
+from manus.state.context import Context
+from manus.state.settings import Settings
 from manus.threads import age
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.helpers.agent import thread_config
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
@@ -76,46 +79,31 @@ def _check_shown(manus: Program) -> None:
     assert data["messages"][2]["text"].startswith("1\n2\n")
 
 
-def run_in_python(program: Program, server: ScriptedServer) -> None:
+async def run_in_python(program: Program, server: ScriptedServer) -> None:
     """Run an agent on the thread `mine`, with the store of the command line."""
-    code = (
-        "import asyncio, sys\n"
-        "from manus import build_agent\n"
-        "from manus.checkpoint import open_checkpointer\n"
-        "from manus.state.settings import Settings\n"
-        "async def main():\n"
-        "    async with open_checkpointer(Settings()) as saver:\n"
-        "        agent = build_agent('swe', checkpointer=saver)\n"
-        "        config = {'configurable': {'thread_id': 'mine'}}\n"
-        "        context = {'model': 'm', 'base_url': sys.argv[1], 'workspace': 'place'}\n"
-        "        await agent.ainvoke({'request': 'Say hello'}, config, context=context)\n"
-        "asyncio.run(main())\n"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code, server.base_url],
-        cwd=program.home,
-        env=program.environment,
-        check=True,
-        timeout=60,
-    )
+    async with open_checkpointer(Settings(checkpoint=str(program.database))) as saver:
+        agent = build_agent("swe", checkpointer=saver)
+        place = str(program.home / "place")
+        context = Context(model="m", base_url=server.base_url, workspace=place)
+        await agent.ainvoke({"request": "Say hello"}, thread_config("mine"), context=context)
 
 
-def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
+async def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
     server.script(text("Hello."))
-    run_in_python(bare, server)
+    await run_in_python(bare, server)
     (thread,) = bare("threads", "--json").json
     assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
     assert thread["workspace"] == str(bare.home / "place")
     assert "user: Say hello" in bare("show", "mine").out
 
 
-def test_a_plan_stays_when_an_agent_goes_on(manus: Program, server: ScriptedServer) -> None:
+async def test_a_plan_stays_when_an_agent_goes_on(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes("alpha"))
     server.when(is_step("alpha"), calls(call("bash", command="echo 42")), succeeds("It is 42."))
     server.when(is_summary, text("All is done."))
     assert manus("flow", "--thread", "mine", "Do it.").code == 0
     server.when(mentions("Say hello"), text("Hello."))
-    run_in_python(manus, server)
+    await run_in_python(manus, server)
     shown = manus("show", "mine").out
     parts = ["user: Do it.", "0. [✓] alpha", "bash: echo 42", "user: Say hello", "agent: Hello."]
     places = [shown.find(part) for part in parts]

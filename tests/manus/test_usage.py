@@ -1,5 +1,7 @@
 """Wrong usage and configuration: exit code 2, one sentence, and nothing begun."""
 
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from manus import __version__
 from tests.manus.nursery import ROOT
 from tests.manus.program import Program, Result
+from tests.server import ScriptedServer, text
 
 
 def _sentence(result: Result) -> str:
@@ -118,3 +121,20 @@ def test_graph_prints_mermaid(bare: Program) -> None:
     assert "graph TD;" in result.out
     assert "stuck_check" in result.out
     assert result == bare.cold("graph", "agent")
+
+
+def _commands_of_the_readme() -> list[str]:
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = re.findall(r"^\$ (?:.* \| )?\.venv/bin/manus (.*)$", text, re.MULTILINE)
+    return [line.partition("#")[0].partition(" | ")[0].strip() for line in lines]
+
+
+def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) -> None:
+    server.always(text("done")).allow_unused()
+    assert manus("run", "--thread", "THREAD", "hello").code == 0
+    assert len(_commands_of_the_readme()) >= 7
+    for command in _commands_of_the_readme():
+        done = manus(*shlex.split(command))
+        # a thread that has ended has no question: an answer to it is wrong usage
+        assert done.code == (2 if "--answer" in command else 0), (command, done)
+        assert "Traceback" not in done.err

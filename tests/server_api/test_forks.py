@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import call, text
 from tests.server_api.studio import Studio
 
@@ -50,16 +49,3 @@ async def test_of_an_agent(studio: Studio) -> None:
     said = [[m["content"] for m in values.get("messages", [])] for values in states]
     assert sum("And now?" in texts for texts in said) >= count
     assert sum("Once more." in texts for texts in said) >= count
-
-
-async def test_of_a_flow(studio: Studio) -> None:
-    studio.server.when(is_planner).always(makes("alpha", "beta"))
-    for step in ("alpha", "beta"):
-        studio.server.when(is_step(step)).always(succeeds(f"{step} is done."))
-    studio.server.when(is_summary).always(text("All is done."))
-    thread = await studio.thread()
-    ended = await studio.run(thread, graph="flow")
-    assert ended["output"] == "All is done."
-    await fork_all(studio, thread, "flow")
-    states = await read_all(studio, thread)
-    assert all("plan" in values for values in states if values.get("output"))
