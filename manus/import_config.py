@@ -32,8 +32,6 @@ OF_A_MODEL = ("model", "base_url", "api_key", "api_version", "max_tokens", "temp
 """Of `[llm]` and each `[llm.NAME]`; the names are the same."""
 _OF_A_SERVER = ("command", "args", "env", "url", "headers")
 _TRANSPORTS = {"sse": "sse", "http": "http", "streamable-http": "http", "streamable_http": "http"}
-_PROVIDERS = {"azure": "azure", "aws": "bedrock"}
-"""Where OpenManus speaks another protocol than OpenAI's, by its `api_type`."""
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
 _PLACEHOLDER = re.compile(r"your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
@@ -154,27 +152,25 @@ def _take_model(
     done: Translation, section: str, own: Mapping[str, Any], all_of: Mapping[str, Any], place: Place
 ) -> None:
     """One section: its own settings, which OpenManus fills up with those of `[llm]`."""
-    provider = _PROVIDERS.get(str(all_of.get("api_type") or "").lower(), "openai")
+    values = dict(own)
+    provider = "azure" if all_of.get("api_type") == "azure" else "openai"
     deployment = _DEPLOYMENT.fullmatch(str(all_of.get("base_url") or "").strip())
-    for name, given in own.items():
-        theirs, value = f"{section}.{name}", given
-        if name == "base_url" and provider == "azure" and deployment:
-            value = deployment["endpoint"]
-        is_aws = provider == "bedrock" and name in ("base_url", "api_key", "api_version")
+    if "model" in own:
+        model = str(all_of["model"])
+        if provider == "azure" and deployment:
+            values["base_url"] = deployment["endpoint"]
+            model = deployment["name"]
+        if provider != "openai" or provider_of(model) != "openai":
+            model = f"{provider}:{model}"
+        values["model"] = model
+    for name, value in values.items():
+        theirs = f"{section}.{name}"
         if theirs in TABLE:
             done.take(theirs, tuple(TABLE[theirs].split(".")), value)
-        elif name not in OF_A_MODEL or is_aws or (name == "api_version" and provider != "azure"):
-            if name != "api_type":
-                done.left.append((theirs, "there is no such setting here"))
-        elif name != "model":
+        elif name in OF_A_MODEL and (name != "api_version" or provider == "azure"):
             done.take(theirs, (*place, name), value)
-    if "model" in own or "api_type" in own:
-        model = str(all_of.get("model") or "")
-        if provider == "azure" and deployment:
-            model = deployment["name"]
-        if model and (provider != "openai" or provider_of(model) != "openai"):
-            model = f"{provider}:{model}"
-        done.take(f"{section}.model", (*place, "model"), model)
+        elif name != "api_type":
+            done.left.append((theirs, "there is no such setting here"))
 
 
 def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

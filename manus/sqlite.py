@@ -38,17 +38,14 @@ _ELSEWHERE = "or choose another file with MANUS_CHECKPOINT."
 _REASONS = {
     "SQLITE_BUSY": f"is locked by another process and did not come free within {_WAIT:.0f} s; "
     f"end that process, {_ELSEWHERE}",
-    "SQLITE_LOCKED": f"is locked; end whatever else uses it, {_ELSEWHERE}",
     "SQLITE_CORRUPT": f"is damaged ({{said}}); restore it from a backup, {_ELSEWHERE}",
     "SQLITE_NOTADB": f"is not a SQLite database; move it away, {_ELSEWHERE}",
     "SQLITE_FULL": "cannot grow: the disk is full; make room and resume, what was saved so far "
     "is kept.",
     "SQLITE_IOERR": "cannot be written ({said}): the disk may be full or failing; what was saved "
     "so far is kept.",
-    "SQLITE_READONLY": f"cannot be written (it is read-only); change its permissions, {_ELSEWHERE}",
-    "SQLITE_CANTOPEN": f"cannot be opened; check that its folder can be written to, {_ELSEWHERE}",
 }
-
+"""Other errors are told in SQLite's own words."""
 
 # As the base makes it, but kept in the order of its key: else an index has each key once more,
 # which is a seventh of the file. The other table's index is small, and lists the threads.
@@ -261,7 +258,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _reason(error: sqlite3.Error) -> str:
     name = getattr(error, "sqlite_errorname", "")
-    for known, reason in _REASONS.items():
-        if name.startswith(known):
-            return reason.format(said=error)
-    return f"cannot be used ({error})."
+    known = (reason for begin, reason in _REASONS.items() if name.startswith(begin))
+    return next(known, f"cannot be used ({{said}}); check its permissions, {_ELSEWHERE}").format(
+        said=error
+    )

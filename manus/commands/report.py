@@ -69,11 +69,10 @@ def _write(path: Path, html: bytes) -> None:
     from manus.state.errors import UsageError
     from manus.state.files import write_atomically
 
+    # such as /dev/stdout: nothing to be replaced
+    write = Path.write_bytes if path.exists() and not path.is_file() else write_atomically
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(html)  # such as /dev/stdout: nothing to be replaced
-        else:
-            write_atomically(path, html)
+        write(path, html)
     except OSError as error:
         raise UsageError(
             f"The report cannot be written to {path} ({error.strerror}); choose another file "
