@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
 
 import pytest
 import pytest_socket
@@ -16,22 +15,6 @@ def test_no_setting_comes_from_outside() -> None:
     assert load_settings(os.environ, "no.such.file.toml") == Settings(retry_for=3)
     ours = [name for name in os.environ if name.startswith(("OPENAI_", "MANUS_", "LANGSMITH_"))]
     assert sorted(ours) == ["MANUS_RETRY_FOR", "MANUS_TRUST"]  # those of the tests themselves
-
-
-@pytest.fixture(scope="module")
-def outside() -> Iterator[None]:
-    """What a developer may have in the shell, set before any fixture of a test."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", "secret")
-        patch.setenv("MANUS_MODEL", "expensive")
-        patch.setenv("https_proxy", "http://proxy.example:3128")
-        yield
-
-
-@pytest.mark.usefixtures("outside")
-def test_not_even_when_it_is_there() -> None:
-    for name in ("OPENAI_API_KEY", "MANUS_MODEL", "https_proxy"):
-        assert name not in os.environ
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])

@@ -45,7 +45,12 @@ def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
     notebook = notebook_at(path)
     fresh = f"%reset -f\nimport os\nos.chdir({str(folder)!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(fresh))  # type: ignore[no-untyped-call]
-    NotebookClient(notebook, km=kernel, timeout=100).execute()
+    client = NotebookClient(notebook, km=kernel, timeout=100)
+    try:
+        client.execute()
+    finally:
+        assert client.kc is not None
+        client.kc.stop_channels()
     return "\n".join(shown(output) for cell in notebook.cells for output in cell.get("outputs", []))
 
 

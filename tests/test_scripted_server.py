@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-import httpx2
 import openai
 import pytest
 from langchain_core.messages import (
@@ -16,7 +15,6 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from tests.server import (
-    Message,
     Request,
     ScriptedServer,
     text,
@@ -87,23 +85,6 @@ class TestScript:
             loose.verify()
         loose.allow_unused().verify()
 
-    async def test_function_that_raises(self, loose: ScriptedServer) -> None:
-        def check(request: Request) -> Message:
-            assert request.tool_names == ["browser"]
-            return text("fine")
-
-        loose.script(check)
-        with pytest.raises(openai.InternalServerError):
-            await ask(loose, False)
-        with pytest.raises(AssertionError, match="the script raised AssertionError"):
-            loose.verify()
-
-    async def test_other_paths_are_violations(self, loose: ScriptedServer) -> None:
-        with pytest.raises(openai.NotFoundError):
-            await chat(loose, use_responses_api=True).ainvoke("hi")
-        with pytest.raises(AssertionError, match="There is no POST /v1/responses"):
-            loose.verify()
-
     def test_fixture_fails_the_test_at_its_end(self, pytester: pytest.Pytester) -> None:
         pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
         pytester.makepyfile(
@@ -170,38 +151,25 @@ class TestRules:
         ("messages", "reason"),
         [
             ([user(), assistant("a")], "did not have response messages: a"),
-            ([user(), assistant("a", "b"), tool("a")], "response messages: b"),
             ([user(), assistant("a"), user(), tool("a")], "response messages: a"),
-            ([user(), assistant("a"), assistant("b"), tool("b")], "response messages: a"),
             ([user(), tool("a")], "must be a response to a preceding"),
-            ([user(), assistant("a"), tool("a"), user(), tool("a")], "must be a response"),
             ([user(), assistant("a"), tool("a"), tool("a")], "second tool message"),
             ([user(), assistant("a"), tool("a"), tool("b")], "answers 'b'"),
             ([user(), assistant("a", "a"), tool("a")], "Duplicate id"),
             ([user(), assistant(None), tool("a")], ".id': expected a string"),
-            ([user(), assistant(""), tool("")], ".id': expected a string"),
             ([user(), assistant("a" * 41)], "maximum length of 40"),
             ([user(), assistant("a", arguments='{"command": '), tool("a")], "not a JSON string"),
-            ([user(), assistant("a", arguments=""), tool("a")], "not a JSON string"),
-            ([user(), assistant("a", arguments='{"x": NaN}'), tool("a")], "not a JSON string"),
             ([user(), assistant("a", arguments={"x": 1}), tool("a")], "not a JSON string"),
             ([user(), assistant(content="hm")], "minimum length 1"),
-            ([user(), assistant(content="hm", tool_calls=None)], "minimum length 1"),
             ([user() | {"tool_calls": []}], "only assistant messages carry tool calls"),
             ([user(), {"role": "tool", "content": "ok"}], "tool_call_id"),
             ([user(), assistant("a"), tool("a", [image()])], "'image_url' is not allowed"),
             ([user(), assistant("a"), tool("a", None)], "got null"),
-            ([user(None)], "got null"),
             ([user(), {"role": "assistant", "content": None}], "got null"),
-            ([{"role": "system"}, user()], "got null"),
             ([{"role": "system", "content": [image()]}, user()], "not allowed for role 'system'"),
             ([user([])], "empty array"),
-            ([user(7)], "expected a string or an array"),
-            ([user([{"type": "text"}])], "text"),
             ([user([image("screenshot.png")])], "image_url"),
-            ([user([image("data:image/png;base64,iVBO… cut …")])], "image_url"),
             ([{"role": "human", "content": "hi"}], "'human'"),
-            (["hi"], "messages[0].role"),
         ],
     )
     def test_refused_conversation(self, messages: list[Any], reason: str) -> None:
@@ -211,16 +179,13 @@ class TestRules:
         ("fields", "reason"),
         [
             ({"messages": []}, "messages"),
-            ({"messages": None}, "messages"),
             ({"model": ""}, "must provide a model"),
             ({"temperature": "warm"}, "temperature"),
             ({"thread_id": "7"}, "Unrecognized request argument supplied: thread_id"),
             ({"stream_options": {"include_usage": True}}, "only allowed when 'stream'"),
             ({"tool_choice": "auto"}, "only allowed when 'tools'"),
-            ({"parallel_tool_calls": False}, "only allowed when 'tools'"),
             ({"tools": []}, "empty array"),
             ({"tools": [BASH, BASH]}, "must be unique"),
-            ({"tools": ["bash"]}, "tools[0]"),
             ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "'a b'"),
             ({"tools": [BASH], "tool_choice": "any"}, "Tool choice"),
             ({"tools": [array_tool({})]}, "array schema missing items"),
@@ -228,12 +193,6 @@ class TestRules:
     )
     def test_refused_field(self, fields: dict[str, Any], reason: str) -> None:
         assert reason in str(refused(**fields))
-
-    def test_accepted_fields(self) -> None:
-        choice = {"type": "function", "function": {"name": "bash"}}
-        tools = [BASH, array_tool({"items": {"type": "string"}})]
-        fields = {"stream": True, "stream_options": {"include_usage": True}, "temperature": 0}
-        assert refused(tools=tools, tool_choice=choice, **fields) is None
 
     @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"model": NaN}'])
     def test_refused_body(self, body: bytes) -> None:
@@ -246,14 +205,3 @@ class TestRules:
         assert loose.violations[0].request is loose.requests[0]
         with pytest.raises(AssertionError, match="refused by the real API"):
             loose.allow_unused().verify()
-
-    @pytest.mark.parametrize("messages", [7, ["hi"], [user(7)], [{}]])
-    async def test_violation_of_any_form_is_told(
-        self, loose: ScriptedServer, messages: Any
-    ) -> None:
-        async with httpx2.AsyncClient() as client:
-            body = {"model": "m", "messages": messages}
-            response = await client.post(f"{loose.base_url}/chat/completions", json=body)
-        assert (response.status_code, loose.errors) == (400, [])
-        with pytest.raises(AssertionError, match="refused by the real API"):
-            loose.verify()

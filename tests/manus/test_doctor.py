@@ -35,14 +35,6 @@ def test_no_model(bare: Program) -> None:
     assert result.out.endswith("\nNot ready: model.\n")
 
 
-def test_a_server_that_is_not_there(manus: Program, server: ScriptedServer) -> None:
-    server.close()
-    result = manus("doctor", MANUS_API_KEY=KEY)
-    assert result.code == 1
-    assert f"{server.base_url} cannot be reached" in result.out
-    assert KEY not in result.out
-
-
 def test_a_model_that_the_server_does_not_list(manus: Program, server: ScriptedServer) -> None:
     server.models = ["a", "b", "c", "d", "e", "f"]
     result = manus("doctor")

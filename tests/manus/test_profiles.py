@@ -85,12 +85,6 @@ def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:
     assert said in result.err
 
 
-def test_an_unknown_one_is_refused_with_a_near_match(bare: Program) -> None:
-    result = bare("run", "--profile", "data_analyst", "x", MANUS_MODEL="m")
-    assert (result.code, result.out) == (2, "")
-    assert "There is no profile `data_analyst`; did you mean `data_analysis`?" in result.err
-
-
 def test_a_run_that_calls_it(manus: Program, own: Program, server: ScriptedServer) -> None:
     (own.home / "manus.toml").write_text(_OWN.replace("max_steps = 1", "max_steps = 2"))
     server.script(call("count_words", text="one 二 three"), text("Three."))

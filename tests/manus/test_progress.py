@@ -86,19 +86,6 @@ def test_calls_side_by_side_are_told_apart(stream: io.StringIO) -> None:
     ]
 
 
-def test_retries_loops_and_compactions_are_shown(stream: io.StringIO) -> None:
-    assert _shown(
-        stream,
-        {"type": "retry", "attempt": 1, "wait": 2.04, "reason": "The server is busy (429)."},
-        {"type": "loop", "measure": "hint", "what": "`bash` was called 3 times."},
-        {"type": "compaction", "evicted": 80, "before": 182_000, "size": 24_000, "window": 200_000},
-    ) == [
-        "  retry   attempt 2 in 2.0 s: The server is busy (429).",
-        "  loop    the model is told: `bash` was called 3 times.",
-        "  context Older turns were summed up: about 182,000 → 24,000 tokens",
-    ]
-
-
 def test_what_the_events_tell_is_counted(stream: io.StringIO) -> None:
     progress = Progress(Screen(stream))
     for event in (_step(2), _thought("a"), _result(1, "bash", "x"), _step(3), _thought("b")):

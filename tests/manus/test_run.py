@@ -116,10 +116,8 @@ def test_what_was_done_is_in_the_log(manus: Program, server: ScriptedServer) -> 
 def test_json_is_an_object_where_nothing_could_begin(bare: Program) -> None:
     for arguments in (["run", "--json", "x"], ["flow", "--json", "--max-steps", "0", "x"]):
         result = bare(*arguments)
-        assert result.code == 2
-        assert set(result.json) == KEYS
+        assert (result.code, set(result.json)) == (2, KEYS)
         assert (result.json["status"], result.json["success"]) == ("error", False)
-        assert result.json["output"] in result.err
 
 
 def test_the_workspace_is_the_current_folder_in_a_project(
@@ -178,12 +176,6 @@ def test_settings_from_files(bare: Program, server: ScriptedServer) -> None:
     assert bare("run", "hello", "--model", "of-flag", MANUS_MODEL="of-environment").code == 0
     assert [request.body["model"] for request in server.requests] == ["of-env-file", "of-flag"]
     assert (bare.home / "from-toml").is_dir()
-
-
-def test_any_encoding(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Grüße → 宽"))
-    result = manus.cold("run", "hello", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert (result.code, result.out) == (0, "Gr??e ? ?\n")
 
 
 def test_control_characters_of_model_and_tools(manus: Program, server: ScriptedServer) -> None:

@@ -126,20 +126,6 @@ def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
     assert "was not executed again" in str(messages[4]["content"])
 
 
-def test_killed_in_the_first_thought(manus: Program, server: ScriptedServer) -> None:
-    server.script(hang())
-    with manus.start("run", "--profile", "swe", "--workspace", "place", "--thread", "t", "go") as p:
-        server.wait_for(1)
-        p.kill()
-        p.end()
-    server.script(text("Gone on."))
-    resumed = manus("resume", "t", "--json")
-    assert (resumed.code, resumed.json["output"]) == (0, "Gone on.")
-    # with the profile and the place that it was begun with
-    assert server.requests[1].messages == server.requests[0].messages
-    assert str(manus.home / "place") in str(server.requests[1].messages[0]["content"])
-
-
 def test_two_processes_on_one_thread(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command=SLOW))
     with manus.start("run", "--thread", "t", "work") as process:
@@ -174,37 +160,6 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
     assert (answered.code, answered.out) == (0, "Blue it is.\n")
     assert server.requests[1].messages[-2]["content"] == "blue"
     assert len(server.requests) == 2
-
-
-def test_two_questions_are_answered_apart(manus: Program, server: ScriptedServer) -> None:
-    server.script(
-        calls(
-            call("ask_human", inquire="First?"),
-            call("bash", command="echo ran >> runs"),
-            call("ask_human", inquire="Second?"),
-        ),
-        text("Thanks."),
-    )
-    asked = manus("run", "--quiet", "--thread", "t", "ask me")
-    assert set(asked.out.splitlines()) == {"First?", "Second?"}
-    second = next(line for line in asked.err.splitlines() if "=TEXT" in line).split()[-1][:8]
-    assert asked.err.startswith("Answer with:\n  manus resume t --answer ")
-    first_answered = manus("resume", "t", "--answer", f"{second}=to the first listed")
-    assert first_answered.code == 1
-    assert len(first_answered.out.splitlines()) == 1
-    done = manus("resume", "t", "--answer", "the other")
-    assert (done.code, done.out) == (0, "Thanks.\n")
-    assert (manus.workspace / "runs").read_text() == "ran\n"
-    answers = [m["content"] for m in server.requests[1].messages if m["role"] == "tool"]
-    assert {answers[0], answers[2]} == {"to the first listed", "the other"}
-
-
-def test_nothing_to_resume(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Done."))
-    assert manus("run", "--thread", "t", "do").code == 0
-    result = manus("resume", "--json", "t")
-    assert (result.code, result.json["output"]) == (0, "Done.")
-    assert result.err.startswith("There is nothing to resume: the thread t has ended.\n")
 
 
 def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:

@@ -1,7 +1,6 @@
 """The program on a terminal: what is asked, what is streamed, and what must not get through."""
 
 import re
-import threading
 
 import pytest
 from rich.cells import cell_len
@@ -34,19 +33,6 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
         assert terminal.left_over() == ""
     [answer] = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
     assert answer == pasted
-
-
-def test_what_is_typed_while_it_works_is_not_left_for_the_shell(
-    manus: Program, server: ScriptedServer
-) -> None:
-    go_on = threading.Event()
-    server.script(hang(go_on, reply=text("Done at last."), after_chunks=1))
-    with manus.terminal("run", "work") as terminal:
-        terminal.expect("Step 1/20")
-        terminal.type("rm -rf important\n")
-        go_on.set()
-        assert terminal.wait() == 0
-        assert terminal.left_over() == ""
 
 
 def test_a_question_is_asked_and_the_run_goes_on(manus: Program, server: ScriptedServer) -> None:
@@ -95,15 +81,6 @@ def test_ctrl_c_at_a_question_leaves_it_open(manus: Program, server: ScriptedSer
         assert terminal.wait() == 130
     assert "Answer with: manus resume t --answer TEXT" in terminal.text
     assert "Traceback" not in terminal.text
-
-
-def test_the_thought_is_shown_as_it_comes(manus: Program, server: ScriptedServer) -> None:
-    server.script(hang(reply=text("Thinking aloud about it all"), after_chunks=4))
-    with manus.terminal("run", "think") as terminal:
-        terminal.expect("  Thinking")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
-    assert "aloud about it all" not in terminal.text
 
 
 def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
@@ -227,10 +204,3 @@ def test_messages_are_broken_between_words(bare: Program) -> None:
         "mean run?); `manus --help` shows how it",
         "is used.",
     ]
-
-
-def test_where_a_finished_run_can_be_looked_at(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Done."))
-    with manus.terminal("run", "--thread", "a b", "x") as terminal:
-        assert terminal.wait() == 0
-    assert terminal.text.splitlines()[-1] == "Look at it: manus report 'a b'"

@@ -86,19 +86,6 @@ def test_no_model(bare: Program) -> None:
     assert not bare.workspace.exists()
 
 
-def test_an_unknown_profile_lists_those_there_are(manus: Program) -> None:
-    result = manus("run", "hello", "--profile", "poet")
-    assert result.code == 2
-    assert "There is no profile `poet`; known are: manus" in _sentence(result)
-
-
-def test_a_file_of_settings_that_does_not_fit(bare: Program) -> None:
-    (bare.home / "manus.toml").write_text("speed = 3\n")
-    assert "manus.toml sets `speed`, which is not a setting" in _sentence(bare("threads"))
-    (bare.home / "manus.toml").write_text("speed = \n")
-    assert "manus.toml" in _sentence(bare("threads"))
-
-
 def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = manus("run", "hi", "--workspace", "file/below")

@@ -40,11 +40,6 @@ def test_help_as_a_command(bare: Program, typed: str) -> None:
     assert result.out == bare(*typed.split()[1:], "--help").out
 
 
-def test_a_request_may_be_any_words(bare: Program) -> None:
-    result = bare("run", "help", "runn")
-    assert "No model is configured" in result.err
-
-
 def test_what_to_type_is_found_by_the_shell(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

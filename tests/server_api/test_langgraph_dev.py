@@ -121,16 +121,6 @@ def next_call(pieces: list[Any]) -> int:
     return [place for place, piece in enumerate(pieces) if piece["name"]][1]
 
 
-async def test_the_newer_protocol_streams_too(studio: Studio, model: ScriptedServer) -> None:
-    model.script(call("python_execute", code="print(6 * 7)"), END)
-    async with studio.client.threads.stream(assistant_id="agent") as thread:
-        await thread.run.start(input={"request": "Multiply."})
-        output = await thread.output
-    assert output["stop_reason"] == "terminated", output["output"]
-    assert ("tool", "42\n[exit code 0]") in said(output)
-    model.verify()
-
-
 async def test_a_question_is_answered_later(studio: Studio) -> None:
     thread = await studio.thread()
     waiting = await studio.run(thread, SHELL, QUESTION)
@@ -251,25 +241,6 @@ async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[
     )
     assert [kind for kind, _ in said(ended)] == left
     assert not is_there(shell)
-
-
-async def test_a_flow_whose_plan_is_approved(studio: Studio) -> None:
-    thread = await studio.thread()
-    plan = call("planning", command="create", plan_id="p", title="Trip", steps=["Pack", "Go"])
-    waiting = await studio.run(
-        thread, plan, graph="flow", context=studio.context(approve_plan=True)
-    )
-    assert len(waiting["__interrupt__"]) == 1
-    ended = await studio.run(
-        thread,
-        calls(call("terminate", status="success", answer="Done."), text="Packed."),
-        calls(call("terminate", status="success", answer="Done."), text="Gone."),
-        text("You are there."),
-        graph="flow",
-        command={"resume": "approve"},
-    )
-    assert ended["output"] == "You are there."
-    assert [step["status"] for step in ended["plan"]["steps"]] == ["completed", "completed"]
 
 
 async def test_without_any_setting(server: ScriptedServer, tmp_path: Path, clone: Path) -> None:
