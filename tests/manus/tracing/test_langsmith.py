@@ -66,7 +66,8 @@ def test_its_runs_are_those_of_the_graph(
     """In a new interpreter, where packages are loaded as a user has them."""
     server.script(call("bash", command="echo one"), text("Done."))
     settings = {**switched_on(langsmith.url), "MANUS_TRACING_WAIT": "60"}
-    result = manus.cold("run", "--thread", "a thread", "Do it.", **settings)
+    manus.environment |= settings
+    result = manus.cold("run", "--thread", "a thread", "Do it.")
     assert (result.code, result.out) == (0, "Done.\n")
     assert UNSENT not in result.err
     assert {key for _, key, _ in langsmith.posts} == {"secret"}
