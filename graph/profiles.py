@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from manus.nodes.turn.browser_context import BROWSER_ALWAYS
-from manus.nodes.turn.own_plan import KEEPS_PLAN
+from manus.nodes.turn.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import data as data_prompts

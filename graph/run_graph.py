@@ -24,7 +24,6 @@ from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
-from manus.nodes.turn.side_calls import offer_model
 from manus.state.agent import AgentInput, AgentState
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
@@ -171,7 +170,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 share_of=config.get("configurable", {}).get(SHARE),
                 waited=waited,
             )
-            offer_model(turn.running)
             yield turn.running
         finally:
             # until all is closed, the next run on the thread has to wait

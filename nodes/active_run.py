@@ -11,7 +11,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Interrupt
 
 from manus.models.budget import RunBudget
 from manus.models.client import ModelClient
@@ -19,6 +22,8 @@ from manus.models.prices import check_prices
 from manus.models.recording import Recorder
 from manus.state.budget import Budget
 from manus.state.context import Context
+from manus.state.errors import ModelUnavailableError
+from manus.state.messages import text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.profile import Profile
 from manus.state.settings import VISION, Settings, load_settings
@@ -55,6 +60,12 @@ class Running:
         root = self.session.workspace.root
         price_of = self.settings.price_of
         self.client = ModelClient(self.model_settings, price_of, root, self.budget, self.recorder)
+        self.session.complete = self._complete
+
+    async def _complete(self, role: str, messages: list[BaseMessage]) -> str:
+        """Ask a model for a tool; what that uses is counted with the tool's call."""
+        reply = await self.client.complete(role, messages, quiet=True)
+        return text_of(reply.message)
 
     @property
     def max_steps(self) -> int:
@@ -101,6 +112,19 @@ def running_of(config: RunnableConfig) -> Running:
     """The run that a node belongs to."""
     alive: Alive = config["configurable"][KEY]
     return alive.run
+
+
+def waits_for_model(
+    error: ModelUnavailableError, running: Running, config: RunnableConfig
+) -> GraphInterrupt:
+    """The interrupt that leaves the node to be run again, whatever it is resumed with.
+
+    It is made by hand: `interrupt()` would take the answers of earlier resumes for its own.
+    """
+    running.session.waiting = True
+    question = f"{error} Nothing is lost: resume the run to try again."
+    namespace = str(config["configurable"].get("checkpoint_ns", ""))
+    return GraphInterrupt([Interrupt.from_ns({"kind": "model", "question": question}, namespace)])
 
 
 def parent_of(config: RunnableConfig) -> Running | None:

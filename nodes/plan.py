@@ -11,11 +11,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from manus.models.recording import ephemeral
-from manus.nodes.active_run import Running, running_of
+from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread, with_executors
 from manus.nodes.planning.summary import without_model
-from manus.nodes.turn.model_away import waits_for_model
 from manus.nodes.turn.usage_recorder import Meter, metered
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason, no_usage
@@ -70,7 +69,7 @@ async def _make(
     running.budget.sync(no_usage(), meter.lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
-    state, shorter = await compact_thread(state, running, executors, emit)
+    state, shorter = await compact_thread(state, running, executors)
     begun = {**_begin(state, running, executors), "plans": earlier, **shorter}
     title, taken = _title(state), [*state.get("plans", {}), *earlier]
 

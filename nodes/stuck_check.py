@@ -13,10 +13,11 @@ from langgraph.types import Overwrite, interrupt
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
-from manus.nodes.turn.results import output_of, results_of
 from manus.nodes.turn.stop_conditions import (
     Facts,
     ending_of,
+    output_of,
+    results_of,
     status_after,
 )
 from manus.nodes.turn.usage_recorder import by_tools

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from manus.models.reply import Reply
-from manus.nodes.active_run import Running, running_of
-from manus.nodes.turn.browser_context import look
-from manus.nodes.turn.final_answer import last_call, nearly_used_up
+from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.turn.history_repair import mend, replacing
-from manus.nodes.turn.model_away import waits_for_model
 from manus.nodes.turn.model_turn import ModelTurn
-from manus.nodes.turn.own_plan import plan_notes
+from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.reply import prepared
-from manus.nodes.turn.request import notes_for
-from manus.nodes.turn.run_start import begin_step
 from manus.nodes.turn.usage_recorder import Meter, metered
-from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Run, Usage
-from manus.state.context import Context, ToolChoice
+from manus.state.agent import AgentState, Run, StopReason, Usage, no_usage
+from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import calls_of, has_calls, text_of
+from manus.state.messages import calls_of, has_calls, last_request, text_of
 from manus.state.usage import by_step, spent_so_far, with_spending
 from manus.tools.load_mcp_tools import load_mcp_tools
 
@@ -44,25 +38,21 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         running.budget.sync(begun["usage"], meter.lines)
         _tell_beginning(run, begun["usage"], tell)
         mended = mend(stored, running.session.journal.answer_to)
-        turn = ModelTurn(running, mended or stored, run, tell, state)
-        plan_note, update = plan_notes(state, running.profile)
-        choice, budget_note = closing_choice(running, run, turn.history)
-        page, images = await look(running, turn.history)
-        told = notes_for(run, begun.get("loop", state.get("loop")), running.context.tool_choice)
+        turn = ModelTurn(running, mended or stored, run, state)
+        notes = await notes_for(state, running, run, turn.history)
         try:
-            reply = await turn.ask([*page, *plan_note, *budget_note, *told], choice, images)
+            reply = await turn.ask(notes)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
-            update = _ended(error, turn)
-            update |= _accounted(begun, running, meter)
+            update = _ended(error, turn) | _accounted(begun, running, meter)
             spent = state.get("spent", []) if "spent" not in begun else []
             update["usage"]["steps"] = by_step([*spent, *meter.lines])
         else:
-            message = prepared(reply.message, turn.history, run, choice)
+            message = prepared(reply.message, turn.history, run, notes.choice)
             turn.writes.append(message)
-            update |= {"status": "executing" if has_calls(message) else "thinking"}
-            update |= _accounted(begun, running, meter)
+            update = {**notes.update, **_accounted(begun, running, meter)}
+            update["status"] = "executing" if has_calls(message) else "thinking"
             tell(_thought(run, message, reply, update["usage"]))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
@@ -71,20 +61,42 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     return {**begun, **update, **turn.update, "messages": written}
 
 
-def closing_choice(
-    running: Running, run: Run, history: Sequence[AnyMessage]
-) -> tuple[ToolChoice, list[str]]:
-    """The tool choice of this step, and a note on the budget.
+def begin_step(state: AgentState, running: Running) -> AgentState:
+    """The channels of the step that begins: of a new run if there is a new request."""
+    request = last_request(state.get("messages", []))
+    before = state.get("run")
+    run = Run(
+        id=uuid.uuid4().hex[:12],
+        request_id=str(request.id) if request is not None else "",
+        step=1,
+        max_steps=running.max_steps,
+        workspace=str(running.session.workspace.root),
+        profile=running.profile.name,
+    )
+    if before is not None and goes_on(before, request, state.get("stop_reason")):
+        # what a caller may choose anew whenever a run goes on: the model is told what holds now
+        chosen: Any = {name: run[name] for name in ("max_steps", "workspace", "profile")}
+        going_on: Run = {**before, **chosen, "step": before["step"] + 1}
+        return {"run": going_on, "usage": state["usage"].copy()}
+    begun: AgentState = {
+        "run": run,
+        "usage": no_usage(),
+        "loop": None,
+        "stop_reason": None,
+        "success": None,
+        "output": "",
+        "results": [],
+    }
+    for name in ("earlier", "spent", "trail"):
+        if state.get(name):
+            begun[name] = Overwrite([])  # type: ignore[typeddict-item]
+    return begun
 
-    The last call that a budget allows is noted in the run, and has no tools.
-    """
-    budget, usage = running.budget.limits, running.budget.used
-    if over := last_call(budget, usage, history):
-        run["closing"] = over
-        return "none", [prompts.last_call(over)]
-    nearly = nearly_used_up(budget, usage)
-    note = [prompts.budget_nearly_used_up(nearly)] if nearly else []
-    return running.context.tool_choice, note
+
+def goes_on(run: Run, request: HumanMessage | None, stop_reason: StopReason | None) -> bool:
+    """Whether the run is still the one of the newest request, and has not ended."""
+    own = (run["request_id"], run.get("guidance_id"))
+    return stop_reason is None and request is not None and request.id in own
 
 
 def _accounted(begun: AgentState, running: Running, meter: Meter) -> Update:

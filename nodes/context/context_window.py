@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 from manus.models.model_names import DEFAULT_MODEL
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_text, estimate_tools
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import Compacted, compact, limit_of
-from manus.nodes.context.truncation import fit
 from manus.state.agent import Compaction
 from manus.state.errors import ContextOverflowError
 
@@ -107,43 +104,6 @@ def next_size(
             return counted + window.count(new)
         new.append(message)
     return window.fixed + window.count(new)
-
-
-async def fit_history(
-    running: Running,
-    history: Sequence[AnyMessage],
-    compaction: Compaction | None,
-    request_id: str,
-    window: ContextWindow,
-    tell: Any,
-    *,
-    tight: bool = False,
-    can_recall: bool = True,
-) -> tuple[list[AnyMessage], Compacted | None]:
-    """The history as a request has it, and what came of making it shorter, if it had to be.
-
-    Messages that are too large by themselves are truncated. Where the next request would be too
-    large all the same, older turns are replaced by notes. `tight`: only what must stay is left.
-    """
-    workspace = running.session.workspace
-    shown = await fit(history, window.room, workspace)
-    limit = limit_of(running, compaction, window)
-    if not tight and next_size(shown, compaction, window) < limit:
-        return shown, None
-    made = await compact(
-        running,
-        history,
-        shown,
-        compaction,
-        request_id,
-        window,
-        tell,
-        tight=tight,
-        can_recall=can_recall,
-    )
-    if made is None:
-        return shown, None
-    return await fit(made.history, window.room, workspace), made
 
 
 def too_large(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.config import get_stream_writer
 
 from manus.models.tokens import estimate_request, estimate_text
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import turns_of, who, whole_text
-from manus.nodes.turn.results import step_line
+from manus.nodes.context.turns import turns_of, who, whole_text
+from manus.nodes.turn.stop_conditions import step_line
 from manus.prompts import compaction as prompts
 from manus.state.errors import ContextOverflowError, ManusError
 from manus.state.messages import text_of
@@ -38,7 +38,6 @@ _RANGE = 1_000
 
 async def take_notes(
     running: Running,
-    tell: Any,
     before: list[str],
     evicted: Sequence[AnyMessage],
     first: int,
@@ -54,7 +53,7 @@ async def take_notes(
         end = _end_of_chunk(evicted, begin, most)
         part = {first + n: evicted[n] for n in range(begin, end)}
         try:
-            written = await _written(running, tell, lines, part)
+            written = await _written(running, lines, part)
         except ContextOverflowError:
             if most > _LEAST_CHUNK:
                 most = max(_LEAST_CHUNK, most / 2)
@@ -67,9 +66,7 @@ async def take_notes(
     return _newest(lines, room)
 
 
-async def _written(
-    running: Running, tell: Any, lines: list[str], part: Mapping[int, AnyMessage]
-) -> list[str]:
+async def _written(running: Running, lines: list[str], part: Mapping[int, AnyMessage]) -> list[str]:
     """The notes as the model writes them anew; none if it fails.
 
     Raises:
@@ -83,6 +80,7 @@ async def _written(
         HumanMessage(question),
     ]
     try:
+        tell = get_stream_writer()
         reply = await running.client.complete(ROLE, request, tell=tell, quiet=True)
     except ContextOverflowError as error:
         running.client.learn_window(ROLE, error, estimate_request(request))

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from manus.models.tokens import estimate_message, estimate_text
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import turns_of
+from manus.nodes.context.turns import turns_of
 from manus.state.messages import calls_of, text_of
 from manus.state.sanitize import sanitize
 from manus.tools.truncation import truncate, truncate_argument

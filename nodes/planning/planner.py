@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from manus.models.recording import ephemeral
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import as_shown
-from manus.nodes.context.context_window import context_window, fit_history
+from manus.nodes.context.compaction import fit_history
+from manus.nodes.context.context_window import context_window
 from manus.nodes.context.truncation import fit_question
+from manus.nodes.context.turns import as_shown
 from manus.nodes.turn.calls import explain_malformed
 from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
@@ -82,7 +83,7 @@ async def ask_planner(
 
 
 async def compact_thread(
-    state: FlowState, running: Running, executors: Executors, emit: Any
+    state: FlowState, running: Running, executors: Executors
 ) -> tuple[FlowState, dict[str, Any]]:
     """The state with a history that the planner's window has room for, and what makes it so."""
     history = state.get("messages", [])
@@ -90,7 +91,7 @@ async def compact_thread(
     request_id = str(request.id) if request is not None else ""
     window = context_window(running, ROLE, _system(executors))
     _, made = await fit_history(
-        running, history, state.get("compaction"), request_id, window, emit, can_recall=False
+        running, history, state.get("compaction"), request_id, window, can_recall=False
     )
     if made is None:
         return state, {}

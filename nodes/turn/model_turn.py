@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langgraph.config import get_stream_writer
 
 from manus.models.recording import ephemeral
 from manus.models.replies import no_answer
 from manus.models.reply import Reply
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import offer_recall
-from manus.nodes.context.context_window import (
-    ContextWindow,
-    context_window,
-    fit_history,
-    next_size,
-    too_large,
-)
+from manus.nodes.context.compaction import Compacted, fit_history, offer_recall
+from manus.nodes.context.context_window import context_window, next_size, too_large
+from manus.nodes.turn.notes import Notes
 from manus.nodes.turn.request import has_images, to_request
-from manus.nodes.turn.results import results_of
+from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import has_calls, since
-from manus.tools.result import Image
 
 REQUIRED_TRIES = 3
 
@@ -44,58 +38,46 @@ class ModelTurn:
     """
 
     def __init__(
-        self,
-        running: Running,
-        history: Sequence[AnyMessage],
-        run: Run,
-        tell: Any,
-        state: AgentState,
+        self, running: Running, history: Sequence[AnyMessage], run: Run, state: AgentState
     ) -> None:
         self.history = list(history)
         self.writes: list[Any] = []
         self.update: dict[str, Any] = {}
         self._running = running
         self._run = run
-        self._tell = tell
         self._system = prompts.system_prompt(running.profile.system_prompt, run["workspace"])
         self._role = running.profile.role
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
 
-    async def ask(
-        self, notes: Sequence[str], choice: ToolChoice, images: Sequence[Image] = ()
-    ) -> Reply:
+    async def ask(self, notes: Notes) -> Reply:
         """The model's reply. A request that is too large is made shorter and sent once more.
-
-        `notes` and `images` are what is true only now.
 
         Raises:
             ModelError: there is none to go on with.
         """
         running = self._running
-        self._role = running.role_for(pictures=bool(images) or _is_pictured(self.history))
+        self._role = running.role_for(pictures=bool(notes.images) or _is_pictured(self.history))
         if self._compaction is not None:
             await offer_recall(running, self._compaction)
-        request = await self._fitting(notes, images)
+        request = await self._fitting(notes)
         try:
-            return await self._ask(request, choice)
+            return await self._ask(request, notes.choice)
         except ContextOverflowError as error:
             refused = error
         size = estimate_request(request, running.catalog.schemas())
         running.client.learn_window(self._role, refused, size)
-        shorter = await self._fitting(notes, images, refused)
+        shorter = await self._fitting(notes, refused)
         try:
             if estimate_request(shorter) >= estimate_request(request):
                 raise refused
-            return await self._ask(shorter, choice)
+            return await self._ask(shorter, notes.choice)
         except ContextOverflowError as error:
-            raise too_large(error, self._window(), shorter) from None
+            window = context_window(running, self._role, self._system)
+            raise too_large(error, window, shorter) from None
 
     async def _fitting(
-        self,
-        notes: Sequence[str],
-        images: Sequence[Image],
-        refused: ContextOverflowError | None = None,
+        self, notes: Notes, refused: ContextOverflowError | None = None
     ) -> list[BaseMessage]:
         """The request, with a history as short as the window needs it.
 
@@ -104,47 +86,36 @@ class ModelTurn:
         Raises:
             ContextOverflowError: it would not fit all the same.
         """
-        window = self._window()
+        running = self._running
+        window = context_window(running, self._role, self._system)
         if window.is_too_small(window.fixed) or (refused and window.fixed >= window.size):
             raise too_large(refused, window, [])
-        shown = await self._fit_history(window, tight=refused is not None)
-        if refused is None and self._is_too_large(shown, window):
-            shown = await self._fit_history(window, tight=True)
-        request = to_request(
-            shown,
-            self._running.profile,
-            self._system,
-            notes,
-            vision=self._running.model_settings(self._role).vision,
-            images=[image.as_block() for image in images],
+        shown, made = await fit_history(
+            running,
+            self.history,
+            self._compaction,
+            self._run["request_id"],
+            window,
+            tight=refused is not None,
         )
-        if refused is None and self._is_too_large(shown, window):
+        if made is not None:
+            await self._compacted(made)
+        vision = running.model_settings(self._role).vision
+        request = to_request(shown, running.profile, self._system, notes, vision=vision)
+        if refused is None and window.is_too_small(next_size(shown, self._compaction, window)):
             raise too_large(None, window, request)
         return request
 
-    def _window(self) -> ContextWindow:
-        return context_window(self._running, self._role, self._system)
-
-    def _is_too_large(self, shown: Sequence[AnyMessage], window: ContextWindow) -> bool:
-        return window.is_too_small(next_size(shown, self._compaction, window))
-
-    async def _fit_history(self, window: ContextWindow, *, tight: bool) -> list[AnyMessage]:
-        """The history as the request has it; what was taken out of it is noted."""
-        running, request_id = self._running, self._run["request_id"]
+    async def _compacted(self, made: Compacted) -> None:
+        """Go on with the shorter history, and note what was taken out."""
         own, lines = {id(message) for message in self.own()}, self._lines()
-        shown, made = await fit_history(
-            running, self.history, self._compaction, request_id, window, self._tell, tight=tight
-        )
-        if made is None:
-            return shown
         gone = [message for message in made.evicted if id(message) in own]
         if more := results_of(gone, len(lines) + 1):
             self.update["earlier"] = [*self.update.get("earlier", []), *more]
         self.history, self._compaction = made.history, made.compaction
         self.writes += made.writes
         self.update["compaction"] = made.compaction
-        await offer_recall(running, made.compaction)
-        return shown
+        await offer_recall(self._running, made.compaction)
 
     def _lines(self) -> list[str]:
         """One line for each step of the run that is no longer in the history."""
@@ -177,21 +148,18 @@ class ModelTurn:
         Raises:
             ModelReplyError: the second one is no answer either.
         """
-        tools = None if choice == "none" else self._running.catalog.schemas()
-        ask = partial(
-            self._running.client.complete,
-            self._role,
-            tools=tools,
-            tool_choice=choice,
-            tell=self._tell,
-        )
-        reply = await ask(request)
-        if no_answer(reply.message) is None:
-            return reply
-        reply = await ask([*request, ephemeral(prompts.SHORTER)])
-        if (why := no_answer(reply.message)) is None:
-            return reply
-        raise ModelReplyError(prompts.NO_ANSWER[why])
+        why = None
+        for asked in (request, [*request, ephemeral(prompts.SHORTER)]):
+            reply = await self._running.client.complete(
+                self._role,
+                asked,
+                tools=None if choice == "none" else self._running.catalog.schemas(),
+                tool_choice=choice,
+                tell=get_stream_writer(),
+            )
+            if (why := no_answer(reply.message)) is None:
+                return reply
+        raise ModelReplyError(prompts.NO_ANSWER[str(why)])
 
 
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import HumanMessage
 
-from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.server import Request, fail, mentions, text, tokens

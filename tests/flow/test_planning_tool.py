@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from manus.nodes.turn.own_plan import KEEPS_PLAN
+from manus.nodes.turn.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
 from manus.state.profile import Profile

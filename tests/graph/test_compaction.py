@@ -7,7 +7,7 @@ import itertools
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.turns import is_summary
 from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.tools.archive import Archive
 from tests.helpers.agent import ScriptedAgent, assert_paired

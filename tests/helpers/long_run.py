@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from manus.graph.outcome import Outcome
-from manus.nodes.context.compaction import is_summary
+from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.state.messages import text_of
 from manus.state.profile import Profile

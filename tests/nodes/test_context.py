@@ -17,9 +17,10 @@ from langchain_core.messages import (
 )
 
 from manus.models.tokens import estimate_message
-from manus.nodes.context.compaction import SUMMARY, cut_of, turns_of, writes_of
+from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
 from manus.nodes.context.summarizer import checked
 from manus.nodes.context.truncation import SHORTENED, fit
+from manus.nodes.context.turns import SUMMARY, turns_of
 from manus.state.messages import append_messages, unanswered
 from manus.tools.workspace import Workspace
 
@@ -108,40 +109,35 @@ class TestCompaction:
     )
 
     def test_turns_go_whole_and_the_oldest_first(self) -> None:
-        cut = cut_of(self.HISTORY, [10.0] * 13, 70)
-        assert cut is not None
-        assert [m.id for m in cut.evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
+        evicted = evicted_of(self.HISTORY, [10.0] * 13, 70)
+        assert [m.id for m in evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
 
     def test_the_newest_turns_and_the_request_stay(self) -> None:
-        cut = cut_of(self.HISTORY, [10.0] * 13, 0, 3)
-        assert cut is not None
-        left = [m.id for m in self.HISTORY if m not in cut.evicted]
+        evicted = evicted_of(self.HISTORY, [10.0] * 13, 0, 3)
+        left = [m.id for m in self.HISTORY if m not in evicted]
         assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"]
-        assert cut_of(self.HISTORY, [10.0] * 13, 1_000) is None
+        assert evicted_of(self.HISTORY, [10.0] * 13, 1_000) == []
 
     def test_a_turn_with_an_open_call_stays(self) -> None:
         first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
-        history: list[AnyMessage] = [first, asks(0), second, asks(1)]
-        assert cut_of(history, [10.0] * 4, 0, 0) is None
+        assert evicted_of([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == []
 
     def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
-        assert cut_of(history, [10.0] * 4, 10, most=100, own=3) is None
-        cut = cut_of(history, [10.0] * 4, 20, most=30, own=3)
-        assert cut is not None
-        assert [m.id for m in cut.evicted] == ["0", "1"]
+        assert evicted_of(history, [10.0] * 4, 10, most=100, own=3) == []
+        evicted = evicted_of(history, [10.0] * 4, 20, most=30, own=3)
+        assert [m.id for m in evicted] == ["0", "1"]
 
     def test_the_summary_takes_the_place_of_the_first_and_of_the_one_before(self) -> None:
-        cut = cut_of(self.HISTORY, [10.0] * 13, 50)
-        assert cut is not None
-        once = append_messages(list(self.HISTORY), [writes_of(cut, "Notes.\n- one [#1]")])
+        history, evicted = list(self.HISTORY), evicted_of(self.HISTORY, [10.0] * 13, 50)
+        once, writes = with_notes(history, evicted, "Notes.\n- one [#1]")
+        assert append_messages(history, [writes]) == once
         assert isinstance(once[1], SystemMessage)
         assert SUMMARY in once[1].additional_kwargs
         assert unanswered(once) == []
-        again = cut_of(once, [10.0] * len(once), 0, 1)
-        assert again is not None
-        assert again.notes == ["- one [#1]"]
-        writes = writes_of(again, "Notes.")
+        assert notes_in(once) == ["- one [#1]"]
+        again, writes = with_notes(once, evicted_of(once, [10.0] * len(once), 0, 1), "Notes.")
+        assert append_messages(once, [writes]) == again
         assert writes[0].id == once[1].id
         assert all(isinstance(write, RemoveMessage) for write in writes[1:])
 

@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from syrupy.assertion import SnapshotAssertion
 
-from manus.nodes.turn.request import IMAGE_LEFT_OUT, notes_for, to_request
+from manus.nodes.turn.notes import Notes, step_notes
+from manus.nodes.turn.request import IMAGE_LEFT_OUT, to_request
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run
 from manus.tools.result import Image, Observation
@@ -18,6 +19,7 @@ from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Request, Scripted, call, calls, text
 
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
+NOTHING = Notes([], (), "auto")
 SEEN = Observation("A page.", (Image("aGk="),)).content()
 HISTORY: list[AnyMessage] = [
     HumanMessage("Do it.", id="u"),
@@ -33,7 +35,7 @@ def loop(measure: Any) -> Loop:
 
 def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
     system, *history, last = to_request(
-        HISTORY, TESTER, "You work in /somewhere.", ["A note.", "Another."]
+        HISTORY, TESTER, "You work in /somewhere.", Notes(["A note.", "Another."], (), "auto")
     )
     assert isinstance(system, SystemMessage)
     assert system.text == "You work in /somewhere."
@@ -43,12 +45,12 @@ def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
 
 
 def test_a_history_goes_in_as_it_is() -> None:
-    request = to_request(HISTORY, TESTER, "You work in /somewhere.", [])
+    request = to_request(HISTORY, TESTER, "You work in /somewhere.", NOTHING)
     assert all(a is b for a, b in zip(request[1:-1], HISTORY, strict=True))
 
 
 def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
-    request = to_request(HISTORY, TESTER, "You work in /somewhere.", [], vision=False)
+    request = to_request(HISTORY, TESTER, "You work in /somewhere.", NOTHING, vision=False)
     assert request[1:3] == HISTORY[:2]
     assert request[3].content == [
         {"type": "text", "text": "A page."},
@@ -62,18 +64,18 @@ def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
 )
 def test_the_steps_left_are_said_when_they_are_few(step: int, left: int | None) -> None:
     expected = [] if left is None else [prompts.steps_left(left)]
-    assert notes_for({**RUN, "step": step}, None) == expected
+    assert step_notes({**RUN, "step": step}, None) == expected
 
 
 @pytest.mark.parametrize(("measure", "hinted"), [("hint", True), ("refuse", False), ("ask", False)])
 def test_the_hint_is_given_once(measure: str, hinted: bool) -> None:
-    said = "".join(notes_for({**RUN, "step": 4}, loop(measure)))
+    said = "".join(step_notes({**RUN, "step": 4}, loop(measure)))
     assert ("`look` came 3 times." in said) is hinted
 
 
 def test_a_model_without_tools_is_told_so() -> None:
-    assert notes_for(RUN, None, "none") == [prompts.NO_TOOLS_NOW]
-    assert notes_for(RUN, None, "required") == []
+    assert step_notes(RUN, None, "none") == [prompts.NO_TOOLS_NOW]
+    assert step_notes(RUN, None, "required") == []
 
 
 def shown(request: Request, workspace: str) -> Any:

@@ -13,11 +13,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from manus.nodes.think import goes_on
 from manus.nodes.turn.history_repair import mend, replacing
 from manus.nodes.turn.reply import prepared
-from manus.nodes.turn.results import output_of, results_of
-from manus.nodes.turn.run_start import goes_on
-from manus.nodes.turn.stop_conditions import Facts
+from manus.nodes.turn.stop_conditions import Facts, output_of, results_of
 from manus.prompts import agent as prompts
 from manus.state.agent import Run, StopReason
 from manus.state.messages import MALFORMED_AT, append_messages, unanswered

@@ -1,0 +1,73 @@
+"""The turns of a history: an assistant message with the tool messages that answer it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from manus.state.messages import call_ids, calls_of, text_of
+
+SUMMARY = "summary"
+"""In a system message's `additional_kwargs`: it holds the notes of what was taken out."""
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Whether a message holds the notes of what was taken out."""
+    return isinstance(message, SystemMessage) and SUMMARY in message.additional_kwargs
+
+
+def as_shown(message: AnyMessage) -> AnyMessage:
+    """A message as the model sees it: notes come as a message of the user.
+
+    Servers refuse a system message that is not the first one; in the history it is one, since it
+    is no request.
+    """
+    return HumanMessage(message.content, id=message.id) if is_summary(message) else message
+
+
+def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
+    """The turns of a history, each as the places of its first message and behind its last."""
+    turns: list[tuple[int, int]] = []
+    for place, message in enumerate(history):
+        if isinstance(message, AIMessage):
+            turns.append((place, place + 1))
+        elif isinstance(message, ToolMessage) and turns and turns[-1][1] == place:
+            turns[-1] = (turns[-1][0], place + 1)
+    return turns
+
+
+def is_open(turn: Sequence[AnyMessage]) -> bool:
+    """Whether a turn has a call without an answer."""
+    answered = {m.tool_call_id for m in turn if isinstance(m, ToolMessage)}
+    first = turn[0]
+    return isinstance(first, AIMessage) and not answered.issuperset(call_ids(first))
+
+
+def who(message: AnyMessage) -> str:
+    """Who said a message: the agent, the user, or a tool by its name."""
+    if isinstance(message, ToolMessage):
+        return message.name or "tool"
+    return "agent" if isinstance(message, AIMessage) else "user"
+
+
+def whole_text(message: AnyMessage) -> str:
+    """All that a message says in words, calls included; a line for each image."""
+    parts = [text_of(message)]
+    if isinstance(message, AIMessage):
+        for call in calls_of(message):
+            args = call["args"]
+            shown = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+            parts.append(f"{call['name']} {shown}")
+    if isinstance(message.content, list):
+        kinds = (b.get("type") for b in message.content if isinstance(b, dict))
+        parts += ["[an image]" for kind in kinds if kind in ("image", "image_url")]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,159 @@
+"""What the model is told that is true only at this step: page, plan, budget, loop, steps left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from manus.nodes.active_run import Running
+from manus.nodes.context.context_window import counted_at
+from manus.prompts import agent as prompts
+from manus.prompts import browser as browser_prompts
+from manus.prompts import flow as plan_prompts
+from manus.state.agent import AgentState, Loop, Run, Usage
+from manus.state.budget import Budget, limits_of, shown_amount, shown_limit
+from manus.state.context import ToolChoice
+from manus.state.messages import calls_of, last_assistant
+from manus.state.plan import as_text
+from manus.state.plan_changes import start_first
+from manus.state.profile import Profile
+from manus.state.usage import tokens_of
+from manus.tools.result import Image
+
+BROWSER_ALWAYS = "looks_at_browser"
+"""In a profile's `extras`: the page is shown before each step, not only around browser calls."""
+KEEPS_PLAN = "keeps_plan"
+"""There, too: it works by a plan of its own, whose first unfinished step is at work."""
+FEW_STEPS = 3
+WARN_AT = 0.8
+_FEWEST_CALLS = 4
+"""A budget of fewer model calls is spent on work: it has no call to spare for a last word."""
+_TIME = 0.9
+_TOOL = "browser_use"
+_BROWSER = "browser"
+_RECENT = 3
+"""Messages among which a browser call means that the browser is in use."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is told at a step, in this order, and what follows from it."""
+
+    texts: list[str]
+    images: tuple[Image, ...]
+    choice: ToolChoice
+    """`none` for the last call that a budget allows."""
+    update: dict[str, Any] = field(default_factory=dict)
+    """What changes in the state."""
+
+
+async def notes_for(
+    state: AgentState, running: Running, run: Run, history: Sequence[AnyMessage]
+) -> Notes:
+    """What this step is told. The last call that a budget allows is noted in the run."""
+    page, images = await _page(running, history)
+    plan, update = plan_notes(state, running.profile)
+    budget, used = running.budget.limits, running.budget.used
+    choice, told = running.context.tool_choice, []
+    if over := last_call(budget, used, history):
+        run["closing"], choice = over, "none"
+        told = [prompts.last_call(over)]
+    elif nearly := _nearly_used_up(budget, used):
+        told = [prompts.budget_nearly_used_up(nearly)]
+    loop = state.get("loop") if run["step"] > 1 else None
+    steps = step_notes(run, loop, running.context.tool_choice)
+    return Notes([*page, *plan, *told, *steps], images, choice, update)
+
+
+def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
+    """The hint after a loop, the steps left when they are few."""
+    notes = [prompts.NO_TOOLS_NOW] if tool_choice == "none" else []
+    if loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1:
+        hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
+        notes.append(hint(loop["what"]))
+    left = max(1, run["max_steps"] - run["step"] + 1)
+    if left <= FEW_STEPS:
+        notes.append(prompts.steps_left(left))
+    return notes
+
+
+async def _page(
+    running: Running, history: Sequence[AnyMessage]
+) -> tuple[list[str], tuple[Image, ...]]:
+    """The browser's page, with a picture where the model sees images; nothing if not in use."""
+    running.session.page_is_prompted = True
+    always = bool(running.profile.extras.get(BROWSER_ALWAYS))
+    used = any(map(_is_browser, islice(reversed(history), _RECENT)))
+    if not (always or used) or running.catalog.find(_TOOL) is None:
+        return [], ()
+    if running.session.peek(_BROWSER) is None:
+        return [browser_prompts.BROWSER_GONE if used else browser_prompts.NO_PAGE], ()
+    # it was imported when the browser was opened
+    from manus.tools.browser.state import browser_state
+
+    state = await browser_state(running.session, screenshot=running.sees)
+    if state is None:
+        return [browser_prompts.NO_PAGE], ()
+    return [state.text], (state.screenshot,) if state.screenshot is not None else ()
+
+
+def _is_browser(message: AnyMessage) -> bool:
+    if isinstance(message, ToolMessage):
+        return str(message.name).lower() == _TOOL
+    return isinstance(message, AIMessage) and any(
+        str(call["name"]).lower() == _TOOL for call in calls_of(message)
+    )
+
+
+def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str, Any]]:
+    """The plan that an agent keeps with the `planning` tool, and what changes in the state.
+
+    A profile that works by one has its first unfinished step marked as in progress.
+    """
+    keeps = bool(profile.extras.get(KEEPS_PLAN))
+    plan = state.get("plans", {}).get(state.get("active_plan") or "")
+    if plan is None:
+        return ([plan_prompts.NO_PLAN_YET] if keeps else []), {}
+    started = start_first(plan) if keeps else plan
+    update = {} if started is plan else {"plans": {plan["id"]: started}}
+    return [plan_prompts.own_plan(as_text(started))], update
+
+
+def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> str | None:
+    """The budget, in words, that has room for one more call and not for two; None if all have."""
+    for name, used, limit in limits_of(budget, usage):
+        if limit is None:
+            continue
+        left, shown = limit - used, shown_limit(name, used, limit)
+        each = _like_the_last(usage, history).get(name, 0.0)
+        if 0 < left < 2 * each:
+            return f"{shown}; each call takes about {shown_amount(name, each)}"
+        if name == "seconds" and used >= _TIME * limit:
+            return f"{shown}; the rest is for the answer"
+        if name == "tool calls" and left <= 0:
+            return shown
+        if name == "model calls" and left == 1 and limit >= _FEWEST_CALLS:
+            return f"{shown}; the last one is for the answer"
+    return None
+
+
+def _like_the_last(usage: Usage, history: Sequence[AnyMessage]) -> dict[str, float]:
+    """Tokens and money of a call like the last one; nothing before there was one."""
+    newest, used = last_assistant(history), tokens_of(usage)
+    if newest is None or not used:
+        return {}
+    tokens = counted_at(newest) or 0
+    return {"tokens": tokens, "cost": usage.get("cost", 0.0) * tokens / used}
+
+
+def _nearly_used_up(budget: Budget, usage: Usage) -> list[str]:
+    """The budgets, in words, of which four fifths are used."""
+    return [
+        shown_limit(name, used, limit)
+        for name, used, limit in limits_of(budget, usage)
+        if limit is not None and limit > 0 and used >= WARN_AT * limit
+    ]
