@@ -32,6 +32,10 @@ OF_A_MODEL = ("model", "base_url", "api_key", "api_version", "max_tokens", "temp
 """Of `[llm]` and each `[llm.NAME]`; the names are the same."""
 _OF_A_SERVER = ("command", "args", "env", "url", "headers")
 _TRANSPORTS = {"sse": "sse", "http": "http", "streamable-http": "http", "streamable_http": "http"}
+_BEDROCK = ("model", "max_tokens", "temperature")
+"""What a model there takes; key and region come from the AWS configuration."""
+_PROVIDERS = {"azure": "azure", "aws": "bedrock"}
+"""Where OpenManus speaks another protocol than OpenAI's, by its `api_type`."""
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
 _PLACEHOLDER = re.compile(r"your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
@@ -153,7 +157,8 @@ def _take_model(
 ) -> None:
     """One section: its own settings, which OpenManus fills up with those of `[llm]`."""
     values = dict(own)
-    provider = "azure" if all_of.get("api_type") == "azure" else "openai"
+    provider = _PROVIDERS.get(str(all_of.get("api_type") or "").lower(), "openai")
+    known = _BEDROCK if provider == "bedrock" else OF_A_MODEL
     deployment = _DEPLOYMENT.fullmatch(str(all_of.get("base_url") or "").strip())
     if "model" in own:
         model = str(all_of["model"])
@@ -167,7 +172,7 @@ def _take_model(
         theirs = f"{section}.{name}"
         if theirs in TABLE:
             done.take(theirs, tuple(TABLE[theirs].split(".")), value)
-        elif name in OF_A_MODEL and (name != "api_version" or provider == "azure"):
+        elif name in known and (name != "api_version" or provider == "azure"):
             done.take(theirs, (*place, name), value)
         elif name != "api_type":
             done.left.append((theirs, "there is no such setting here"))
