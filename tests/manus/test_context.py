@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from manus.prompts import compaction as prompts
-from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
@@ -66,17 +65,3 @@ def test_a_thread_is_deleted_with_its_journal_and_archive(
     assert manus("threads", "--delete", "a:b").code == 0
     assert _records(manus) == set()
     assert (manus.workspace / "mine.txt").read_text() == "stays"
-
-
-def test_the_steps_of_a_plan_are_deleted_with_their_thread(
-    manus: Program, server: ScriptedServer
-) -> None:
-    server.when(is_planner, makes("alpha", "beta"))
-    for step in ("alpha", "beta"):
-        work = calls(call("bash", command=f"echo {step}"))
-        server.when(is_step(step), work, succeeds("Done."))
-    server.when(is_summary, text("All is done."))
-    assert manus("flow", "--thread", "plan", "Do it.").code == 0
-    assert len(_records(manus)) >= 2
-    assert manus("threads", "--delete", "plan").code == 0
-    assert _records(manus) == set()

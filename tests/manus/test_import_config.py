@@ -11,7 +11,6 @@ import pytest
 from manus.import_config import Translation, translate
 from manus.state.settings import Settings, load_settings
 from tests.manus.program import Program
-from tests.server import ScriptedServer, text
 
 _CONFIG = """\
 [llm]
@@ -175,18 +174,6 @@ def test_a_broken_file_is_one_sentence(
     assert not (openmanus.home / "manus.toml").exists()
 
 
-def test_a_run_with_it(bare: Program, server: ScriptedServer) -> None:
-    (bare.home / "config.toml").write_text(
-        f'[llm]\nmodel = "scripted"\nbase_url = "{server.base_url}"\napi_key = "k-1"\n'
-        "max_tokens = 77\n"
-    )
-    assert bare("import-config").code == 0
-    server.script(text("Hello."))
-    assert bare("run", "--quiet", "Say hello.").out == "Hello.\n"
-    assert server.requests[-1].headers["authorization"] == "Bearer k-1"
-    assert 77 in (server.requests[-1].body.get(n) for n in ("max_tokens", "max_completion_tokens"))
-
-
 def ours(config: str) -> Translation:
     done = translate(tomllib.loads(config), {})
     Settings.model_validate(done.values)
@@ -211,10 +198,3 @@ def test_azure_has_its_deployment_in_the_address() -> None:
 def test_a_placeholder_is_not_a_key(value: str) -> None:
     done = ours(f'[llm]\nmodel = "m"\napi_key = "{value}"')
     assert done.values == {"model": "m"}
-
-
-def test_odd_servers_do_not_stop_the_others() -> None:
-    servers = {"a": 3, "b": {}, "c": {"command": "x", "odd": 1}, "d.e": None}
-    done = translate({}, servers)
-    assert done.values == {"mcp": {"c": {"command": "x"}}}
-    assert len(done.left) == 3

@@ -178,20 +178,6 @@ def test_settings_from_files(bare: Program, server: ScriptedServer) -> None:
     assert (bare.home / "from-toml").is_dir()
 
 
-def test_control_characters_of_model_and_tools(manus: Program, server: ScriptedServer) -> None:
-    server.script(
-        calls(
-            call("bash", command="printf '\\033]0;t\\007\\033[2Jx'"), text="\x1b[31m[bold]a[/bold]"
-        ),
-        text("\x1b]0;owned\x07\x9b2Jclean [red]text[/red]"),
-    )
-    result = manus("run", "hello")
-    assert result.out == "clean [red]text[/red]\n"
-    assert "\x1b" not in result.err
-    assert "\x07" not in result.err
-    assert "  thought [bold]a[/bold]\n" in result.err
-
-
 def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
     manus: Program, server: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.manus.program import Program, Result, is_alive, wait_for_file
+from tests.manus.program import Program, is_alive, wait_for_file
 from tests.server import ScriptedServer, call, calls, fail, hang, text, tokens
 
 # A command that says who it is, and then takes longer than any test.
@@ -225,21 +225,3 @@ def test_the_output_can_go_to_a_reader_that_leaves(
     assert "Traceback" not in result.err
     assert "BrokenPipe" not in result.err
     assert "unexpected" not in result.err
-
-
-def test_a_reader_of_the_progress_that_leaves_does_not_end_the_run(
-    manus: Program, server: ScriptedServer, left_pipe: int
-) -> None:
-    server.script(call("bash", command="echo made > a"), text("Done."))
-    with manus.start("run", "work", err=left_pipe) as process:
-        assert process.end() == Result(0, "Done.\n", "")
-    assert (manus.workspace / "a").exists()
-
-
-def test_a_new_request_instead_of_an_answer(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("ask_human", inquire="Which colour?"), text("Never mind the colour."))
-    assert manus("run", "--thread", "t", "paint it").code == 1
-    result = manus("run", "--thread", "t", "forget it")
-    assert (result.code, result.out) == (0, "Never mind the colour.\n")
-    assert "waiting" not in manus("threads").out
-    assert manus("resume", "t", "--answer", "blue").code == 2

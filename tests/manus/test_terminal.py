@@ -73,16 +73,6 @@ def test_a_question_can_be_left_open_and_answered_later(
     assert len(server.requests) == 2
 
 
-def test_ctrl_c_at_a_question_leaves_it_open(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("ask_human", inquire="Which colour?"))
-    with manus.terminal("run", "--thread", "t", "paint it") as terminal:
-        terminal.expect("later): ")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
-    assert "Answer with: manus resume t --answer TEXT" in terminal.text
-    assert "Traceback" not in terminal.text
-
-
 def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
     server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
     with manus.terminal("run", "say hi") as terminal:
@@ -193,14 +183,4 @@ def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedSe
         "19",
         "20",
         "no such test",
-    ]
-
-
-def test_messages_are_broken_between_words(bare: Program) -> None:
-    with bare.terminal("runn", columns=40) as terminal:
-        assert terminal.wait() == 2
-    assert terminal.text.splitlines() == [
-        "manus: No such command 'runn' (did you",
-        "mean run?); `manus --help` shows how it",
-        "is used.",
     ]

@@ -9,10 +9,9 @@ from manus.checkpoint import open_checkpointer
 from manus.state.context import Context
 from manus.state.settings import Settings
 from manus.threads import age
-from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.manus.program import Program
-from tests.server import ScriptedServer, call, calls, fail, mentions, text
+from tests.server import ScriptedServer, call, calls, fail, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -52,31 +51,17 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert [thread["thread_id"] for thread in data] == ["third", "second"]
     assert data[1]["request"] == "Count to thirty"
     assert data[1]["workspace"] == str(manus.workspace)
-    _check_shown(manus)
+    shown = manus("show", "second").out.splitlines()
+    assert shown[0] == f"Thread second, no success, files in {manus.workspace}"
+    assert {"user: Count to thirty", "agent: I count.", "  call  bash: seq 1 30"} <= set(shown)
+    assert "    30" not in shown
+    assert "    30" in manus("show", "--full", "second").out.splitlines()
+    assert "\x1b" not in manus("show", "first").out
+    roles = [message["role"] for message in manus("show", "--json", "second").json["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool"]
     assert manus("threads", "--delete", "first", "--delete", "third").code == 0
     assert [t["thread_id"] for t in manus("threads", "--json").json] == ["second"]
     assert manus("show", "first").code == 2
-
-
-def _check_shown(manus: Program) -> None:
-    shown = manus("show", "second")
-    assert shown.code == 0
-    lines = shown.out.splitlines()
-    assert lines[0] == f"Thread second, no success, files in {manus.workspace}"
-    assert "user: Count to thirty" in lines
-    assert "agent: I count." in lines
-    assert "  call  bash: seq 1 30" in lines
-    assert "  result: 1" in lines
-    assert "    (… 20 more lines; --full shows them)" in lines
-    assert lines[-1] == "Finished without success."
-    assert "    30" in manus("show", "--full", "second").out.splitlines()
-    assert "\x1b" not in manus("show", "first").out
-    data = manus("show", "--json", "second").json
-    assert (data["thread_id"], data["success"]) == ("second", False)
-    roles = [message["role"] for message in data["messages"]]
-    assert roles == ["user", "assistant", "tool", "assistant", "tool"]
-    assert data["messages"][1]["calls"][0]["args"] == {"command": "seq 1 30"}
-    assert data["messages"][2]["text"].startswith("1\n2\n")
 
 
 async def run_in_python(program: Program, server: ScriptedServer) -> None:
@@ -95,23 +80,6 @@ async def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedS
     assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
     assert thread["workspace"] == str(bare.home / "place")
     assert "user: Say hello" in bare("show", "mine").out
-
-
-async def test_a_plan_stays_when_an_agent_goes_on(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha"))
-    server.when(is_step("alpha"), calls(call("bash", command="echo 42")), succeeds("It is 42."))
-    server.when(is_summary, text("All is done."))
-    assert manus("flow", "--thread", "mine", "Do it.").code == 0
-    server.when(mentions("Say hello"), text("Hello."))
-    await run_in_python(manus, server)
-    shown = manus("show", "mine").out
-    parts = ["user: Do it.", "0. [✓] alpha", "bash: echo 42", "user: Say hello", "agent: Hello."]
-    places = [shown.find(part) for part in parts]
-    assert -1 not in places
-    assert places == sorted(places)
-    data = manus("show", "--json", "mine").json
-    assert [step["text"] for step in data["plan"]["steps"]] == ["alpha"]
-    assert list(data["steps"]) == ["0"]
 
 
 def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:

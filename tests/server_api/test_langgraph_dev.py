@@ -139,38 +139,6 @@ async def test_a_question_is_answered_later(studio: Studio) -> None:
     assert not is_there(shell)
 
 
-async def test_history_edit_and_fork(studio: Studio) -> None:
-    thread = await studio.thread()
-    await studio.run(thread, call("bash", command="echo one"), text("It was one."))
-    history: Any = await studio.client.threads.get_history(thread, limit=20)
-    asked = ["__start__", "think", "act", "stuck_check", "think", "stuck_check"]
-    assert [s["next"] for s in reversed(history)] == [*([n] for n in asked), []]
-    before_act = next(s for s in history if s["next"] == ["act"])
-
-    [message] = [m for m in before_act["values"]["messages"] if m["type"] == "ai"]
-    [made] = message["tool_calls"]
-    edited = {**message, "tool_calls": [{**made, "args": {"command": "echo two"}}]}
-    fork = await studio.client.threads.update_state(
-        thread, {"messages": [edited]}, as_node="think", checkpoint=before_act["checkpoint"]
-    )
-    ended = await studio.run(
-        thread, text("It was two."), input=None, checkpoint_id=fork["checkpoint"]["checkpoint_id"]
-    )
-    assert said(ended)[2:] == [("tool", "two\n[exit code 0]"), ("ai", "It was two.")]
-    # the request of the fork holds the edit, and nothing of the run that it leaves
-    assert "It was one." not in studio.server.requests[-1].text
-    old: Any = await studio.client.threads.get_state(thread, checkpoint=history[0]["checkpoint"])
-    assert said(old["values"])[-1] == ("ai", "It was one.")
-
-
-async def test_without_context(studio: Studio, model: ScriptedServer, clone: Path) -> None:
-    model.script(call("bash", command="echo hi > without.txt"), END)
-    ended: Any = await studio.client.runs.wait(None, "agent", input={"request": "Write."})
-    assert ended["stop_reason"] == "terminated"
-    assert (clone / "workspace" / "without.txt").read_text() == "hi\n"
-    model.verify()
-
-
 @pytest.mark.parametrize(
     ("context", "given", "problem"),
     [

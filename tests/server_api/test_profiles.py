@@ -21,26 +21,6 @@ PLANNING = call("planning", command="create", plan_id="p", title="Trip", steps=[
 COUNT = call("python_execute", code="print(sum(range(5)))")
 
 
-@pytest.mark.parametrize("graph", ["planner", "data_analysis"])
-async def test_a_request_is_one_text_box(studio: Studio, graph: str) -> None:
-    schemas: Any = await studio.client.assistants.get_schemas(await studio.assistant(graph))
-    given = schemas["input_schema"]
-    assert list(given["properties"]) == ["request", "messages"]
-    assert given["properties"]["request"] == {
-        "title": "Request",
-        "type": "string",
-        "description": "What to do, in words",
-    }
-    assert "required" not in given
-    chosen = schemas["context_schema"]
-    fields = [*chosen["properties"].values(), *chosen["$defs"]["Budget"]["properties"].values()]
-    for described in [given, *given["properties"].values(), chosen, *fields]:
-        assert described["description"]
-    assert "required" not in chosen
-    names = [*given["properties"], *chosen["properties"]]
-    assert not [name for name in names if name.startswith("_")]
-
-
 @pytest.mark.parametrize(
     ("graph", "turn", "observed"),
     [
