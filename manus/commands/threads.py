@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from manus.state.settings import Settings
     from manus.threads import Thread
 
-_WIDE = 10_000
-"""Columns of the table where nobody looks at it."""
-
 
 @click.command()
 @click.option("--limit", metavar="N", type=COUNT, default=20, help="How many (20).")
@@ -78,25 +75,24 @@ async def _look_up(store: Store, found: str) -> Thread | None:
 
 def _print_table(threads: list[Thread]) -> None:
     """One line a thread; as wide as the terminal, and whole where there is none."""
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len, set_cell_size
 
     from manus.screen import console_of
-    from manus.text import clean, flat
+    from manus.text import clean, fit, flat
     from manus.threads import age
 
     now = datetime.now(UTC)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
-    for head in ("THREAD", "STATUS", "STEPS", "AGE", "REQUEST"):
-        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == "REQUEST" else "fold")
+    rows: list[tuple[str, ...]] = [("THREAD", "STATUS", "STEPS", "AGE", "REQUEST")]
     for t in threads:
-        row = (t.thread_id, t.status, str(t.steps), age(t.updated, now), flat(t.request))
-        table.add_row(*(Text(clean(cell)) for cell in row))
-    console = console_of(sys.stdout)
-    if not sys.stdout.isatty():
-        console.width = _WIDE
-    for line in console.render_lines(table, pad=False):
-        sys.stdout.write("".join(segment.text for segment in line).rstrip() + "\n")
+        cells = (t.thread_id, t.status, str(t.steps), age(t.updated, now), flat(t.request))
+        rows.append(tuple(map(clean, cells)))
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
+        line = "  ".join(padded).rstrip()
+        if sys.stdout.isatty():
+            line = fit(line, console_of(sys.stdout).width)
+        sys.stdout.write(f"{line}\n")
 
 
 async def _delete(settings: Settings, ids: Sequence[str]) -> int:
