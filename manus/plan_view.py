@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from manus.flow_usage import FlowUsage
 from manus.formatting import gist, in_words
 from manus.screen import Screen
 from manus.state.plan import Plan, as_text
@@ -24,7 +23,12 @@ class PlanView:
     def __init__(self, screen: Screen, currency: str = "$") -> None:
         self._screen = screen
         self._currency = currency
-        self._spending = FlowUsage()
+        self._used_before: dict[str, Any] = {}
+        """By the planner, and by the steps as far as that sum has them."""
+        self._earlier: dict[int, dict[str, Any]] = {}
+        """By step: what was used for it before its executor began."""
+        self._used: dict[int, dict[str, Any]] = {}
+        """By step: what was used for it in all."""
         self._plan: Plan | None = None
         self._began: dict[int, float] = {}
         self._actions: dict[int, str] = {}
@@ -37,13 +41,15 @@ class PlanView:
     def know(self, plan: Plan | None, usage: Any = None) -> None:
         """The plan as it stood before this process went on with it; nothing is shown."""
         self._plan = plan or None
-        self._spending.begin(plan, usage)
+        results = [step.get("result") or {} for step in plan["steps"]] if plan else []
+        self._used = {i: dict(r["usage"]) for i, r in enumerate(results) if r.get("usage")}
+        self._earlier = {}
+        self._used_before = _sum(usage or {}, *self._used.values(), sign=-1)
 
     def on_plan(self, event: dict[str, Any]) -> None:
         """There is a plan, or another one than before."""
         plan: Plan = event["plan"]
-        self._plan = plan
-        self._spending.begin(plan, event.get("spent"))
+        self.know(plan, event.get("spent"))
         if self.is_drawn:
             self._screen.pin(self._lines)
         else:
@@ -58,7 +64,9 @@ class PlanView:
         if status == "in_progress":
             self._began[index] = now
             self._actions.pop(index, None)
-        self._spending.on_step(index, status, event.get("spent"))
+        if (used := event.get("spent")) is not None:
+            self._used[index] = used
+            self._earlier[index] = used
         if self._plan is not None and index < len(self._plan["steps"]):
             changed: Any = {"step": index, "status": status, "notes": event["notes"]}
             self._plan = changed_step(self._plan, changed)
@@ -70,7 +78,8 @@ class PlanView:
     def on_action(self, event: dict[str, Any]) -> None:
         """The executor of a step has done something; only seen where the plan is redrawn."""
         inner, index = event["event"], event["step"]
-        self._spending.on_action(index, inner.get("spent"))
+        if (used := inner.get("spent")) is not None:
+            self._used[index] = _sum(self._earlier.get(index, {}), used)
         if inner["type"] == "call":
             said = f"{inner['name']}: {main_argument(inner['args'])}"
         elif inner["type"] == "observation":
@@ -91,7 +100,7 @@ class PlanView:
         if event["status"] == "in_progress":
             return f"begun by {event['executor']}: {text}"
         why = f": {flat(event['notes'])}" if event["notes"] else f": {text}"
-        spent = in_words(self._spending.of_step(event["step"]), self._currency)
+        spent = in_words(self._used.get(event["step"], {}), self._currency)
         took = ", ".join(part for part in (f"{seconds:.1f} s", spent) if part)
         return f"{event['status']}, {took}{why}"
 
@@ -104,12 +113,12 @@ class PlanView:
             return []
         text = as_text(self._plan).splitlines()
         head, rest = text[:_HEAD], iter(text[_HEAD:])
-        if spent := in_words(self._spending.total, self._currency):
+        if spent := in_words(_sum(self._used_before, *self._used.values()), self._currency):
             head[3] = f"{head[3]}, {spent}"
         lines: list[str] = []
         at_work = 0
         for index, step in enumerate(self._plan["steps"]):
-            lines.append(self._with_spent(next(rest), self._spending.of_step(index)))
+            lines.append(self._with_spent(next(rest), self._used.get(index, {})))
             if step["notes"]:
                 lines.append(next(rest))
             if step["status"] == "in_progress":
@@ -128,3 +137,12 @@ class PlanView:
         if not spent:
             return line
         return f"{fit(flat(line), self._screen.width - len(spent) - 3)} ({spent})"
+
+
+def _sum(one: dict[str, Any], *others: dict[str, Any], sign: int = 1) -> dict[str, Any]:
+    total: dict[str, Any] = {}
+    for used, times in [(one, 1), *((other, sign) for other in others)]:
+        for name in ("input_tokens", "output_tokens", "cost"):
+            if name in used:
+                total[name] = total.get(name, 0) + times * used[name]
+    return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.compare import compare, where_they_part
@@ -49,30 +50,18 @@ def test_a_step_is_a_thought_with_its_calls_and_what_came_of_them() -> None:
     assert (last.number, last.thought, last.calls, last.tokens) == (2, "Done.", [], None)
 
 
-def test_only_the_newest_run_counts() -> None:
-    values = state(*shell("old", "x"))
+def test_only_the_newest_run_counts_and_its_steps_keep_their_numbers() -> None:
+    values = state(*shell("old", "x"), earlier=["Step 1: …", "Step 2: …"])
     values["messages"] += [HumanMessage("More.", id="r2"), *shell("new", "y")]
     values["run"]["request_id"] = "r2"
-    assert [step.calls[0].args["command"] for step in steps_of(values)] == ["new"]
-
-
-def test_steps_that_left_a_long_history_keep_their_numbers() -> None:
-    values = state(*shell("third", "x"), earlier=["Step 1: …", "Step 2: …"])
-    assert [step.number for step in steps_of(values)] == [3]
+    [step] = steps_of(values)
+    assert (step.number, step.calls[0].args["command"]) == (3, "new")
 
 
 def test_the_place_of_the_workspace_does_not_count() -> None:
     one = state(*shell("ls /one/x", "/one/x/a"), workspace="/one")
     two = state(*shell("ls /two/x", "/two/x/a"), workspace="/two")
-    found = compare(one, two)
-    assert [row.sameness for row in found.rows] == ["same"]
-
-
-def test_the_same_call_with_another_result() -> None:
-    found = compare(state(*shell("ls", "a")), state(*shell("ls", "b")))
-    assert [row.sameness for row in found.rows] == ["result"]
-    assert found.parted is None
-    assert "step 1" in where_they_part(found)
+    assert [row.sameness for row in compare(one, two).rows] == ["same"]
 
 
 def test_one_step_more_does_not_put_the_rest_out_of_line() -> None:
@@ -85,13 +74,21 @@ def test_one_step_more_does_not_put_the_rest_out_of_line() -> None:
     assert [row.sameness for row in back.rows] == ["same", "left", "same", "calls"]
 
 
-def test_other_calls_and_other_answers() -> None:
-    found = compare(state(*shell("a", "")), state(*shell("b", "")))
-    assert found.parted is not None
-    assert "step 1" in where_they_part(found)
-    assert compare(state(said("Yes.")), state(said("No."))).parted is not None
-    assert compare(state(said("Yes.")), state(said("Yes."))).parted is None
-    assert compare({}, {}).rows == ()
+@pytest.mark.parametrize(
+    ("one", "two", "sameness", "said"),
+    [
+        (shell("ls", "a"), shell("ls", "b"), ["result"], "step 1"),
+        (shell("a", ""), shell("b", ""), ["calls"], "step 1"),
+        ((said("Yes."),), (said("No."),), ["calls"], "step 1"),
+        ((said("Yes."),), (said("Yes."),), ["same"], "the same"),
+        ((), (), [], "the same"),
+    ],
+)
+def test_where_two_runs_part(one: Any, two: Any, sameness: list[str], said: str) -> None:
+    found = compare(state(*one), state(*two))
+    assert [row.sameness for row in found.rows] == sameness
+    assert (found.parted is None) == (sameness != ["calls"])
+    assert said in where_they_part(found)
 
 
 def test_figures() -> None:

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from manus.flow_usage import FlowUsage
-from manus.formatting import in_words
 from manus.plan_view import PlanView
 from manus.screen import Screen
 from manus.state.plan import StepResult
@@ -38,31 +36,18 @@ def used(count: int, cost: float | None = None) -> dict[str, Any]:
     return spent if cost is None else {**spent, "cost": cost}
 
 
-class TestFlowUsage:
-    def test_steps_side_by_side_add_up(self) -> None:
-        spending = FlowUsage()
-        spending.begin(plan_of("a", "b"), used(100, 0.1))
-        spending.on_step(0, "in_progress", used(0))
-        spending.on_step(1, "in_progress", used(0))
-        spending.on_action(0, used(10, 0.01))
-        spending.on_action(1, used(20, 0.02))
-        spending.on_action(0, used(30, 0.03))
-        assert in_words(spending.total, "$") == "150 tokens, $0.1500"
-        assert in_words(spending.of_step(0), "$") == "30 tokens, $0.0300"
-
-    def test_a_step_that_is_worked_on_again_adds_to_what_it_had(self) -> None:
-        plan = plan_of("a")
-        result = StepResult(text="", files=[], tokens=50, usage=used(50))  # type: ignore[typeddict-item]
-        plan["steps"][0]["result"] = result
-        spending = FlowUsage()
-        spending.begin(plan, used(150))
-        assert in_words(spending.total, "$") == "150 tokens"
-        spending.on_step(0, "in_progress", used(50))
-        spending.on_action(0, used(7))
-        assert in_words(spending.of_step(0), "$") == "57 tokens"
-        assert in_words(spending.total, "$") == "157 tokens"
-        spending.on_step(0, "completed", used(57))
-        assert in_words(spending.total, "$") == "157 tokens"
+def test_a_step_that_is_worked_on_again_adds_to_what_it_had() -> None:
+    stream = io.StringIO()
+    view = PlanView(Screen(stream))
+    plan = plan_of("a")
+    earlier: Any = {**used(50), "cached_tokens": 0}
+    plan["steps"][0]["result"] = StepResult(text="", files=[], tokens=50, usage=earlier)
+    view.know(plan, used(150))
+    event = {"step": 0, "notes": "", "executor": "manus"}
+    view.on_step({**event, "status": "in_progress", "spent": used(50)})
+    view.on_action({"step": 0, "event": {"type": "thought", "text": "Hm.", "spent": used(7)}})
+    view.on_step({**event, "status": "completed"})
+    assert "57 tokens" in stream.getvalue().splitlines()[-1]
 
 
 def test_the_plan_shows_it_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

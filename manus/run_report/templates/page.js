@@ -11,21 +11,6 @@
   root.classList.add("scripted");
   byId("tools").hidden = false;
 
-  // light and dark; a browser may refuse to keep anything for a page that is a file
-  const key = "manus-theme";
-  const isDark = () => getComputedStyle(root).colorScheme === "dark"
-    || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  const setTheme = (theme) => {
-    if (theme === "light" || theme === "dark") root.dataset.theme = theme;
-    byId("theme").textContent = isDark() ? "Light" : "Dark";
-  };
-  const turnTheme = () => {
-    setTheme(isDark() ? "light" : "dark");
-    try { localStorage.setItem(key, root.dataset.theme); } catch { /* not kept */ }
-  };
-  try { setTheme(localStorage.getItem(key)); } catch { setTheme(null); }
-  byId("theme").addEventListener("click", turnTheme);
-
   // folding
   const unfold = byId("unfold");
   const turnAll = () => {
@@ -93,7 +78,7 @@
   follow();
 
   const keys = {
-    j: () => move(1), k: () => move(-1), e: turnAll, x: turnFailed, t: turnTheme,
+    j: () => move(1), k: () => move(-1), e: turnAll, x: turnFailed,
     "/": () => { field.focus(); field.select(); },
   };
   addEventListener("keydown", (event) => {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -24,6 +23,18 @@ EVIL = (
     "[x](javascript:window.pwned=1) ![p](http://127.0.0.1:9/x.png) 旅行 \x1b[31mred"
 )
 
+DRAW = """
+import struct, zlib
+
+def part(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+head = part(b"IHDR", struct.pack(">IIBBBBB", 4, 1, 8, 0, 0, 0, 0))
+body = part(b"IDAT", zlib.compress(bytes(5))) + part(b"IEND", b"")
+open("chart.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + head + body)
+open("fake.png", "w").write("<svg onload=alert(1)>")
+"""
+
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def hostile(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
@@ -39,7 +50,7 @@ async def hostile(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) ->
                 Call("nothing", "{broken" + EVIL),
                 text=f"# First\n\n{EVIL}",
             ),
-            calls(call("bash", command="seq 1 400"), text="Second."),
+            calls(call("python_execute", code=DRAW), text="Second."),
             text(f"**The end.** {EVIL}"),
         )
         for request in ("An earlier request.", EVIL):
@@ -64,10 +75,14 @@ async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) ->
     assert (seen.requests, seen.complaints) == ([], [])
     assert await page.evaluate("window.pwned") is None
     assert (await page.title()).startswith("<script>window.pwned=1</script>")
-    assert await page.locator("img").count() == 0
+    pictures = page.locator("img")  # the one that the run drew, and none that it only named so
+    assert await pictures.evaluate_all("all => all.map(one => one.naturalWidth)") == [4]
     links = await page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
     assert "旅行" in (await seen.texts("#r2 .request"))[0]
+    for width in (1280, 390):
+        await page.set_viewport_size({"width": width, "height": 800})
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 async def test_the_filter(hostile: str, view: View) -> None:
@@ -108,23 +123,12 @@ async def test_from_step_to_step(hostile: str, view: View) -> None:
     assert "An earlier answer." in await linked.page.locator("#r1-s1").inner_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_light_and_dark(hostile: str, view: View, scheme: str) -> None:
-    seen = await view(hostile, color_scheme=scheme)
-    page = seen.page
-
-    async def is_dark() -> bool:
-        colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) < 3 * 128
-
-    assert await is_dark() == (scheme == "dark")
-    await page.keyboard.press("t")
-    assert await is_dark() == (scheme == "light")
-    await page.reload()
-    assert await is_dark() == (scheme == "light")
-    image = await page.screenshot()
-    assert image.startswith(b"\x89PNG")
-    assert seen.complaints == []
+async def test_light_and_dark(hostile: str, view: View) -> None:
+    for scheme in ("light", "dark"):
+        seen = await view(hostile, color_scheme=scheme)
+        colour = await seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        light = sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
+        assert (light > 3 * 128) == (scheme == "light")
 
 
 async def test_without_its_script(hostile: str, view: View) -> None:
@@ -154,42 +158,4 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     assert "It is closed." in await page.locator("#r1-work").inner_text()
     await page.locator(".timeline a", has_text="alpha").first.click()
     assert await page.locator("article.planstep:target").count() == 1
-    assert (seen.requests, seen.complaints) == ([], [])
-
-
-@pytest.mark.parametrize("width", [390, 1440])
-async def test_nothing_is_wider_than_the_page(hostile: str, view: View, width: int) -> None:
-    seen = await view(hostile)
-    page = seen.page
-    await page.set_viewport_size({"width": width, "height": 800})
-    await page.keyboard.press("e")
-    assert await page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-async def test_pictures_are_in_the_page(
-    manus: Program, server: ScriptedServer, view: View, tmp_path: Path
-) -> None:
-    png = (
-        "import struct, zlib\n"
-        "def part(kind, data):\n"
-        "    crc = struct.pack('>I', zlib.crc32(kind + data))\n"
-        "    return struct.pack('>I', len(data)) + kind + data + crc\n"
-        "raw = (b'\\x00' + b'\\x10\\x60\\xa0' * 40) * 30\n"
-        "head = struct.pack('>IIBBBBB', 40, 30, 8, 2, 0, 0, 0)\n"
-        "body = part(b'IHDR', head) + part(b'IDAT', zlib.compress(raw)) + part(b'IEND', b'')\n"
-        "open('chart.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + body)\n"
-        "open('fake.png', 'w').write('<svg onload=alert(1)>')\n"
-    )
-    server.script(
-        calls(call("python_execute", code=png)),
-        calls(call("str_replace_editor", command="view", path="chart.png")),
-        text("Drawn."),
-    )
-    done = await asyncio.to_thread(manus, "run", "--thread", "p", "draw")
-    assert done.code == 0, done.err
-    seen = await view(await page_of(manus, "p"))
-    sizes = await seen.page.locator("img").evaluate_all(
-        "all => all.map(one => [one.naturalWidth, one.naturalHeight])"
-    )
-    assert sizes == [[40, 30], [40, 30]]
     assert (seen.requests, seen.complaints) == ([], [])

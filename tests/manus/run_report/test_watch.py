@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import os
 import signal
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
+from manus.state.errors import UsageError
+from manus.watch import PageServer
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import ScriptedServer, call, calls, text
@@ -59,42 +62,31 @@ async def test_it_follows_a_run_of_another_process(
         await expect(page.locator("#live")).to_have_text("no longer live")
 
 
-async def test_nobody_else_can_read_it(manus: Program) -> None:
-    with manus.start("watch", "t") as watcher:
-        address = urlsplit(await asyncio.to_thread(watcher.line))
-        assert address.hostname == "127.0.0.1"
-        assert len(address.path) > 20
+async def test_nobody_else_can_read_it() -> None:
+    server = PageServer()
+    server.show("<!doctype html>")
+    address = urlsplit(server.url)
+    assert address.hostname == "127.0.0.1"
+    assert len(address.path) > 20
 
-        def ask(path: str, host: str | None = None, method: str = "GET") -> tuple[int, str]:
-            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
-            try:
-                connection.request(method, path, headers={"Host": host or address.netloc})
-                answer = connection.getresponse()
-                return answer.status, answer.read().decode()
-            finally:
-                connection.close()
+    def ask(path: str, host: str = address.netloc, method: str = "GET") -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
+        with contextlib.closing(connection):
+            connection.request(method, path, headers={"Host": host})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
 
-        right = await asyncio.to_thread(ask, address.path)
-        assert (right[0], right[1][:15]) == (200, "<!doctype html>")
-        for path in ("/", "/wrong/", "/content", f"{address.path}../", f"{address.path}secret"):
-            status, said = await asyncio.to_thread(ask, path)
-            assert (status, "doctype" in said) == (404, False), path
+    with server.running():
+        assert ask(address.path) == (200, "<!doctype html>")
+        for path in ("/", "/wrong/", f"{address.path}../", f"{address.path}secret"):
+            assert ask(path)[0] == 404
         for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
-            status, said = await asyncio.to_thread(ask, address.path, host)
-            assert (status, "doctype" in said) == (403, False), host
-        assert (await asyncio.to_thread(ask, address.path, None, "POST"))[0] == 501
+            assert ask(address.path, host)[0] == 403
+        assert ask(address.path, method="POST")[0] == 501
 
 
-def not_free() -> socket.socket:
-    taken = socket.create_server(("127.0.0.1", 0))
-    taken.listen()
-    return taken
-
-
-async def test_a_port_that_is_taken(manus: Program) -> None:
-    with not_free() as taken:
+async def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = await asyncio.to_thread(manus, "watch", "t", "--port", str(port))
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"manus: The port {port} cannot be used (")
-    assert done.err.count("\n") == 1
+        with pytest.raises(UsageError, match=str(port)):
+            PageServer(port)
