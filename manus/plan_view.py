@@ -41,7 +41,7 @@ class PlanView:
     def know(self, plan: Plan | None, usage: Any = None) -> None:
         """The plan as it stood before this process went on with it; nothing is shown."""
         self._plan = plan or None
-        results = [step.get("result") or {} for step in plan["steps"]] if plan else []
+        results: list[Any] = [step["result"] or {} for step in plan["steps"]] if plan else []
         self._used = {i: dict(r["usage"]) for i, r in enumerate(results) if r.get("usage")}
         self._earlier = {}
         self._used_before = _sum(usage or {}, *self._used.values(), sign=-1)
