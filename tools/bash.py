@@ -73,7 +73,7 @@ class Bash(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = BashArgs.model_validate(arguments)
+        wanted = BashArgs.model_construct(**arguments)
         if wanted.command is None and not wanted.restart:
             raise ToolError(
                 "`command` is missing; give the command to execute, or `restart`: true."
@@ -85,16 +85,15 @@ class Bash(AgentTool):
         if wanted.command is None:
             return Observation(_RESTARTED)
         outcome = await shell.run(text, wanted.timeout)
-        said = describe(outcome, self.session.workspace, wanted.timeout)
-        if wanted.restart:
-            said = f"{_RESTARTED}\n{said}"
+        said = _describe(outcome, self.session.workspace, wanted.timeout)
+        said = f"{_RESTARTED}\n{said}" if wanted.restart else said
         return Observation(said, is_error=outcome.status != 0)
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace)
 
 
-def describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
+def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
     """The observation of a command: what it printed, and how it ended."""
     parts = [_FRESH] if outcome.fresh else []
     if outcome.output:

@@ -159,7 +159,8 @@ class Journal:
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
         make_private_folder(path.parent)
-        write_atomically(path, b"".join([_HEADER, *map(_line, records)]), 0o600)
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        write_atomically(path, _HEADER + lines.encode("ascii"), 0o600)
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -241,7 +242,7 @@ class Journal:
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is None:
             return
-        line = _line(record)
+        line = json.dumps(record).encode("ascii") + b"\n"
         end = os.fstat(self._file.fileno()).st_size
         try:
             if self._file.write(line) != len(line):
@@ -263,10 +264,6 @@ class Journal:
             if self._file is not None:
                 self._file.close()
                 self._file = None
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record).encode("ascii") + b"\n"
 
 
 def _json_able(update: Mapping[str, Any]) -> dict[str, Any] | None:

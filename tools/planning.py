@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -71,11 +71,6 @@ class PlanningArgs(Arguments):
         description="All steps in order, for create and update: texts, or objects for steps that "
         "do not depend on just the one before them",
     )
-    depends_on: list[list[int] | None] | None = Field(
-        None,
-        description="For create and update, one list for each step: numbers (from 0) of the steps "
-        "it depends on. Left out: each depends on the one before it",
-    )
     step_index: int | None = Field(None, description="Number of the step, from 0, for mark_step")
     step_status: StepStatus | None = Field(None, description="New status, for mark_step")
     step_notes: str | None = Field(None, description="New notes, for mark_step")
@@ -97,18 +92,8 @@ class PlanningArgs(Arguments):
         """The steps that the call asks for; None if it says nothing of steps."""
         if self.steps is None:
             return None
-        others = self.depends_on or [None] * len(self.steps)
-        if len(others) != len(self.steps):
-            raise PlanError(
-                f"`depends_on` has {len(others)} entries for {len(self.steps)} steps; "
-                "give one list for each step, or leave it out."
-            )
-        wanted = []
-        for step, depends_on in zip(self.steps, others, strict=True):
-            said = StepArgs(text=step) if isinstance(step, str) else step
-            before = depends_on if said.depends_on is None else said.depends_on
-            wanted.append(NewStep(text=said.text, executor=said.executor, depends_on=before))
-        return wanted
+        steps = [StepArgs(text=step) if isinstance(step, str) else step for step in self.steps]
+        return [cast(NewStep, step.model_dump()) for step in steps]
 
 
 class Planning(AgentTool):
@@ -217,10 +202,8 @@ def _named(args: PlanningArgs, shelf: Shelf, *, by_id: bool = False) -> Plan:
     """The plan that a call names, or else the active one."""
     plan_id = args.plan_id or (None if by_id else shelf.active)
     known = f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
-    if plan_id is None and by_id:
-        raise PlanError(f"`{args.command}` needs a `plan_id`. {known}")
     if plan_id is None:
-        raise PlanError(f"No plan is active: name one with `plan_id`. {known}")
+        raise PlanError(f"`{args.command}` needs a `plan_id`. {known}")
     if plan_id not in shelf.plans:
         raise PlanError(f"There is no plan `{plan_id}`. {known}")
     return shelf.plans[plan_id]

@@ -60,11 +60,9 @@ class PythonExecute(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = PythonExecuteArgs.model_validate(arguments)
+        wanted = PythonExecuteArgs.model_construct(**arguments)
         if not wanted.code.strip():
             raise ToolError("`code` is empty; give the Python code to execute.")
-        if not sys.executable:
-            raise ToolUnavailableError("Python's own program is not known here; use another tool.")
         workspace = self.session.workspace
         code = program_text("code", wanted.code)
         script = await asyncio.to_thread(_lay_down, code, workspace)
@@ -76,7 +74,7 @@ class PythonExecute(AgentTool):
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = describe(output, finished, wanted.timeout)
+        said = _describe(output, finished, wanted.timeout)
         return Observation(said, is_error=finished.returncode != 0)
 
 
@@ -99,7 +97,7 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
     return path
 
 
-def describe(output: str, finished: Finished, seconds: float) -> str:
+def _describe(output: str, finished: Finished, seconds: float) -> str:
     """The observation of an execution: what it printed, and how it ended."""
     parts = [output.removesuffix("\n")] if output else []
     if finished.returncode is None:

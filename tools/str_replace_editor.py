@@ -18,21 +18,6 @@ _DEFAULT_ROOM = 10_000
 _TITLE = 600
 """Characters of an answer beside the lines it shows."""
 
-# command: (what it must have, what it may have)
-_TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "view": ((), ("view_range",)),
-    "create": (("file_text",), ()),
-    "str_replace": (("old_str",), ("new_str",)),
-    "insert": (("insert_line", "new_str"), ()),
-    "undo_edit": ((), ()),
-}
-_MEANING = {
-    "file_text": "the whole text of the file",
-    "old_str": "the text to replace",
-    "new_str": "the lines to put in",
-    "insert_line": "the number of the line to insert after (0 for the top)",
-}
-
 
 class StrReplaceEditorArgs(Arguments):
     """Arguments of `str_replace_editor`."""
@@ -83,8 +68,7 @@ class StrReplaceEditor(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = StrReplaceEditorArgs.model_validate(arguments)
-        _check(wanted)
+        wanted = StrReplaceEditorArgs.model_construct(**arguments)
         return await asyncio.to_thread(self._carry_out, wanted)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
@@ -111,28 +95,20 @@ class StrReplaceEditor(AgentTool):
 def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
     match wanted.command:
         case "create":
-            return editor.create(wanted.path, wanted.file_text or "")
+            return editor.create(wanted.path, _given(wanted, "file_text"))
         case "str_replace":
-            return editor.replace(wanted.path, wanted.old_str or "", wanted.new_str or "")
+            return editor.replace(wanted.path, _given(wanted, "old_str"), wanted.new_str or "")
         case "insert":
-            return editor.insert(wanted.path, wanted.insert_line or 0, wanted.new_str or "")
+            line: int = _given(wanted, "insert_line")
+            return editor.insert(wanted.path, line, _given(wanted, "new_str"))
         case _:
             return editor.undo(wanted.path)
 
 
-def _check(wanted: StrReplaceEditorArgs) -> None:
-    """Refuse what a command lacks, and what it does not take.
-
-    Raises:
-        ToolError: says which argument of which command.
-    """
-    needed, allowed = _TAKES[wanted.command]
-    given = wanted.model_dump(exclude={"command", "path"}, exclude_none=True)
-    if missing := [name for name in needed if name not in given]:
-        raise ToolError(f"`{wanted.command}` needs `{missing[0]}`, {_MEANING[missing[0]]}.")
-    # some models fill in every argument: an empty one says nothing
-    if foreign := [name for name, value in given.items() if value and name not in needed + allowed]:
-        takes = ", ".join(f"`{name}`" for name in ("path", *needed, *allowed))
-        raise ToolError(
-            f"`{wanted.command}` does not take `{foreign[0]}`; it takes {takes}. Nothing was done."
-        )
+def _given(wanted: StrReplaceEditorArgs, name: str) -> Any:
+    """An argument that the command cannot do without."""
+    value = getattr(wanted, name)
+    if value is None:
+        about = StrReplaceEditorArgs.model_fields[name].description
+        raise ToolError(f"`{wanted.command}` needs `{name}`. {about}.")
+    return value

@@ -84,10 +84,6 @@ async def test_all_commands(desk: Desk) -> None:
         ),
         ({"command": "create", "steps": ["a"]}, "`create` needs a `title`"),
         ({"command": "create", "title": "T", "steps": []}, "at least one step"),
-        (
-            {"command": "create", "title": "T", "steps": ["a"], "depends_on": [[], []]},
-            "2 entries for 1 steps",
-        ),
         ({"command": "get", "plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
         ({"command": "update"}, "`update` needs a `title`, `steps`, or both"),
         ({"command": "set_active"}, "`set_active` needs a `plan_id`. The plans are: trip."),
@@ -222,7 +218,6 @@ def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk:
         "plan_id",
         "title",
         "steps",
-        "depends_on",
         "step_index",
         "step_status",
         "step_notes",

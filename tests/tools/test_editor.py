@@ -284,13 +284,10 @@ async def test_a_write_that_finds_no_room_leaves_all_as_it_was(edit: Edit, root:
         ("str_replace", {}, "`str_replace` needs `old_str`"),
         ("insert", {"new_str": "x"}, "`insert` needs `insert_line`"),
         ("insert", {"insert_line": 1}, "`insert` needs `new_str`"),
-        ("view", {"old_str": "x"}, "`view` does not take `old_str`"),
-        ("undo_edit", {"view_range": [1, 2]}, "does not take `view_range`"),
-        ("create", {"file_text": "x", "new_str": "y"}, "does not take `new_str`"),
         ("delete", {}, '"undo_edit", not the text "delete"'),
     ],
 )
-async def test_what_a_command_lacks_or_does_not_take_is_said(
+async def test_what_a_command_lacks_is_said(
     edit: Edit, root: Path, command: str, given: dict[str, Any], said: str
 ) -> None:
     (root / "f").write_text("a\n")
