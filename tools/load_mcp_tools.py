@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any
 
-from manus.state.errors import SettingsError
 from manus.tools.catalog import Catalog, asks_for_mcp
 from manus.tools.session import Session
 
@@ -17,12 +17,6 @@ NOT_INSTALLED = (
     "MCP servers are configured, but the package for them is missing: install the extra `mcp` "
     "(`make setup EXTRAS=mcp`)."
 )
-_WARNED = "mcp: not installed"
-
-
-class _Nothing:
-    async def close(self) -> None:
-        """There is nothing to be closed."""
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
@@ -33,27 +27,20 @@ async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
     profile = session.profile
     if profile is None or not session.settings.mcp or not any(map(asks_for_mcp, profile.tools)):
         return
-    if session.peek(_WARNED) is not None:
-        return
-    try:
-        # in a thread: the SDK takes a while to be read
-        update = await asyncio.to_thread(_load)
-    except SettingsError as error:
-        log.warning("%s The run goes on without them.", error)
-        await session.obtain(_WARNED, _nothing)
-        return
-    await update(catalog, session)
+    # in a thread: the SDK takes a while to be read
+    update = await asyncio.to_thread(_load)
+    if update is not None:
+        await update(catalog, session)
 
 
-async def _nothing() -> _Nothing:
-    return _Nothing()
-
-
-def _load() -> Callable[[Catalog, Session], Awaitable[Any]]:
+@cache
+def _load() -> Callable[[Catalog, Session], Awaitable[Any]] | None:
+    """What does it; None where the SDK is missing, which is said once."""
     try:
         import mcp  # noqa: F401
     except ImportError:
-        raise SettingsError(NOT_INSTALLED) from None
-    from manus.tools.mcp.servers import update
+        log.warning("%s The run goes on without them.", NOT_INSTALLED)
+        return None
+    from manus.tools.mcp.tools import update
 
     return update

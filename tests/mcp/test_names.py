@@ -5,10 +5,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manus.tools.mcp.names import LONGEST, tool_name
+from manus.tools.mcp.tools import LONGEST, tool_name
 
 
-@given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=20))
+@given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=20, unique=True))
 def test_names_are_unique_and_fit_for_any_provider(pairs: list[tuple[str, str]]) -> None:
     taken: set[str] = set()
     for server, tool in pairs:

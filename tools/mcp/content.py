@@ -16,7 +16,6 @@ from manus.state.files import make_private_folder, write_atomically
 from manus.tools.result import Image, Observation
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
-_NO_WORDS = "The tool failed without saying why."
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What models can see; other pictures are kept as files."""
 
@@ -26,35 +25,32 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
     texts: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        said = await _taken(block, images, workspace)
-        if said:
-            texts.append(said)
+        match block:
+            case types.TextContent(text=text):
+                texts.append(text)
+            case types.ResourceLink(name=name, mimeType=kind, uri=uri):
+                texts.append(f"[resource {name}{f' ({kind})' if kind else ''}: {uri}]")
+            case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
+                texts.append(f"[resource {uri}]\n{text}")
+            case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
+                kind = resource.mimeType or "application/octet-stream"
+                texts += await _taken(resource.blob, kind, images, workspace)
+            case types.ImageContent() | types.AudioContent():
+                texts += await _taken(block.data, block.mimeType, images, workspace)
     if not result.content and result.structuredContent is not None:
         texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
-    text = "\n".join(texts)
+    text = "\n".join(filter(None, texts))
     if result.isError and not text:
-        text = _NO_WORDS
+        text = "The tool failed without saying why."
     return Observation(text, tuple(images), bool(result.isError))
 
 
-async def _taken(block: types.ContentBlock, images: list[Image], workspace: Workspace) -> str:
-    """The text of one part; a picture goes to `images`."""
-    if isinstance(block, types.TextContent):
-        return block.text
-    if isinstance(block, types.ResourceLink):
-        kind = f" ({block.mimeType})" if block.mimeType else ""
-        return f"[resource {block.name}{kind}: {block.uri}]"
-    if isinstance(block, types.EmbeddedResource):
-        resource = block.resource
-        if isinstance(resource, types.TextResourceContents):
-            return f"[resource {resource.uri}]\n{resource.text}"
-        data, kind = resource.blob, resource.mimeType or "application/octet-stream"
-    else:
-        data, kind = block.data, block.mimeType
+async def _taken(data: str, kind: str, images: list[Image], workspace: Workspace) -> list[str]:
+    """What is said of data; a picture goes to `images`."""
     if kind in _PICTURES:
         images.append(Image(data, kind))
-        return ""
-    return await asyncio.to_thread(_keep, data, kind, workspace.root)
+        return []
+    return [await asyncio.to_thread(_keep, data, kind, workspace.root)]
 
 
 def _keep(data: str, kind: str, root: Path) -> str:

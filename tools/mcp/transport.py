@@ -9,11 +9,9 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import anyio
 import httpx
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.sse import sse_client
@@ -30,54 +28,24 @@ _SHOWN = 300
 _IDLE = 86_400.0
 """Seconds that an address may keep silent; each call has its own limit."""
 
-Inbox = MemoryObjectReceiveStream[SessionMessage | Exception]
-Outbox = MemoryObjectSendStream[SessionMessage]
+Streams = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception],
+    MemoryObjectSendStream[SessionMessage],
+    Callable[[], str],
+]
+"""What comes from a server, what goes to it, and what it said besides when it failed, in a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
-    """What comes from a server and what goes to it."""
-
-    read: Inbox
-    write: Outbox
-    last_words: Callable[[], str] = str
-    """What it has said besides its messages, in a line, when it failed."""
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """The server has gone."""
-
-
-@asynccontextmanager
-async def reach(server: McpServer, workspace: Workspace) -> AsyncIterator[Streams]:
+def reach(
+    server: McpServer, workspace: Workspace
+) -> contextlib.AbstractAsyncContextManager[Streams]:
     """A connection for the length of a block; the program that it started has ended afterwards.
 
     Raises:
         ToolUnavailableError: the program cannot be started.
         SettingsError: a variable that the settings refer to is not set.
     """
-    transport = _program(server, workspace) if server.kind == "stdio" else _address(server)
-    async with transport as found:
-        # the SDK does not say that a server has gone: its stream ends, and this one hears it
-        inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        streams = Streams(read, found.write, found.last_words)
-        async with read, anyio.create_task_group() as tasks:
-            tasks.start_soon(_hand_on, found.read, inbox, streams.ended)
-            yield streams
-            tasks.cancel_scope.cancel()
-
-
-async def _hand_on(
-    source: Inbox,
-    target: MemoryObjectSendStream[SessionMessage | Exception],
-    ended: asyncio.Event,
-) -> None:
-    try:
-        async with source, target:
-            async for message in source:
-                await target.send(message)
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        pass  # nobody reads any more
-    finally:
-        ended.set()
+    return _program(server, workspace) if server.kind == "stdio" else _address(server)
 
 
 @asynccontextmanager
@@ -88,21 +56,22 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
     if server.kind == "sse":
         make: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
         async with sse_client(url, httpx_client_factory=make) as (read, write):
-            yield Streams(read, write)
+            yield read, write, str
         return
     async with client, streamable_http_client(url, http_client=client) as (read, write, _):
-        yield Streams(read, write)
+        yield read, write, str
 
 
 def _client(url: str, headers: dict[str, str], seconds: float) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         headers=headers,
         timeout=httpx.Timeout(seconds, read=_IDLE),
-        trust_env=not _is_here(httpx.URL(url).host),  # no proxy leads to this machine
+        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy leads to this machine
     )
 
 
-def _is_here(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
@@ -114,22 +83,23 @@ async def _program(server: McpServer, workspace: Workspace) -> AsyncIterator[Str
         command=str(server.command),
         args=list(server.args),
         env={**scrubbed(os.environ), **server.variables(os.environ)},
-        cwd=_folder(server.directory) if server.directory else workspace.root,
+        cwd=absolute(server.directory or ".", workspace.root),
         encoding_error_handler="replace",
     )
     errors = await asyncio.to_thread(tempfile.TemporaryFile, "w+", errors="replace")
     with errors:
         try:
             async with stdio_client(program, errlog=errors) as (read, write):
-                yield Streams(read, write, lambda: _last_line(errors))
+                yield read, write, lambda: _last_line(errors)
         except OSError as error:
             raise ToolUnavailableError(
                 f"`{server.command}` cannot be started: {error.strerror}."
             ) from None
 
 
-def _folder(name: str) -> Path:
-    return Path(name).expanduser()
+def absolute(folder: str, root: Path) -> Path:
+    """A folder from the settings. Without a look at the disk: the event loop must not wait."""
+    return Path(os.path.normpath(root / Path(folder).expanduser()))
 
 
 def _last_line(errors: IO[str]) -> str:

@@ -1,0 +1,104 @@
+"""The tools of all servers of a session, in its catalogue."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from mcp import types
+from pydantic import Field
+from typing_extensions import override
+
+from manus.state.mcp_settings import McpServer
+from manus.tools.base import AgentTool
+from manus.tools.catalog import Catalog
+from manus.tools.locks import EVERYTHING, Resource
+from manus.tools.mcp.content import to_observation
+from manus.tools.mcp.server import Server
+from manus.tools.result import Observation
+from manus.tools.session import Session
+
+LONGEST = 64
+"""Characters that providers take for a tool's name."""
+_LONGEST_DESCRIPTION = 4_000
+
+
+class McpTool(AgentTool):
+    """Calls a tool of a server; the server checks the arguments."""
+
+    server: Any = Field(exclude=True, repr=False)
+    told: types.Tool = Field(exclude=True, repr=False)
+    """What the server says of it."""
+
+    @override
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(EVERYTHING, write=not self.read_only(args))})
+
+    @override
+    def read_only(self, args: dict[str, Any]) -> bool:
+        return self.told.name in self.server.settings.read_only
+
+    @override
+    async def observe(self, *_: Any, **arguments: Any) -> Observation:
+        result = await self.server.call(self.told.name, arguments)
+        return await to_observation(result, self.session.workspace)
+
+
+async def update(catalog: Catalog, session: Session) -> list[Server]:
+    """Bring the catalogue in line with what the servers offer now; the servers, in order.
+
+    A server is connected the first time; one that cannot be reached is left out, and said in a
+    line of the log.
+    """
+    chosen = {n: s for n, s in session.settings.mcp.items() if s.enabled}
+    servers = [await _obtain(n, s, session) for n, s in chosen.items()]
+    await asyncio.gather(*(server.refresh() for server in servers))
+    for server in servers:
+        known = tools_of(server, catalog)
+        if [tool.told for tool in known] != server.tools:
+            for tool in known:
+                catalog.remove(tool.name)
+            for told in server.tools:
+                catalog.add(_to_tool(told, server, catalog, session))
+    return servers
+
+
+async def _obtain(name: str, settings: McpServer, session: Session) -> Server:
+    async def make() -> Server:
+        return Server(name, settings, session.workspace)
+
+    return await session.obtain(f"mcp:{name}", make)
+
+
+def tools_of(server: Server, catalog: Catalog) -> list[McpTool]:
+    """The tools of a server that a catalogue has."""
+    return [tool for tool in catalog if isinstance(tool, McpTool) and tool.server is server]
+
+
+def _to_tool(told: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
+    about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
+    schema = {key: value for key, value in told.inputSchema.items() if key != "$schema"}
+    return McpTool(
+        name=tool_name(server.name, told.name, lambda name: catalog.find(name) is not None),
+        description=about[:_LONGEST_DESCRIPTION],
+        args_schema={"properties": {}, **schema, "type": "object"},
+        session=session,
+        server=server,
+        told=told,
+    )
+
+
+def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:
+    """The name `mcp_<server>_<tool>`: letters, digits, `_` and `-`, and no other tool's.
+
+    One that had to be cut, or that would be another's, ends with a few digits made from what it
+    stands for, so that it is the same in each run.
+    """
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", f"mcp_{server}_{tool}")
+    if len(name) <= LONGEST and not is_taken(name):
+        return name
+    digits = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - 9]}_{digits}"
