@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import secrets
 import signal
@@ -22,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from manus.state.errors import UsageError
+from manus.tools.mcp.transport import is_loopback
 
 TOKEN = "MANUS_MCP_TOKEN"
 PATH = "/mcp"
-_HIGHEST_PORT = 65_535
 _GRACE = 3
 """Seconds for requests under way when the server is told to end."""
 
@@ -61,9 +60,11 @@ async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
             "must bear, or serve 127.0.0.1."
         )
     made = "" if token else secrets.token_urlsafe(24)  # other users of this machine have none
-    if port > _HIGHEST_PORT:
-        raise UsageError(f"There is no port {port}; {_HIGHEST_PORT} is the highest.")
-    listener = _listen(host, port)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(f"{host}:{port} cannot be served: {error.strerror}.") from None
     names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     # a web page that a person here looks at must not reach it by a name of its own
     safety = TransportSecuritySettings(
@@ -79,30 +80,9 @@ async def serve_http(server: Server[Any, Any], host: str, port: int) -> int:
     if made:
         sys.stderr.write(f"Clients send this header: Authorization: Bearer {made}\n")
     sys.stderr.flush()
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
     # uvicorn ends at these signals, and then sends them once more to whoever listened before
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
     await uvicorn.Server(config).serve([listener])
     return 0
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        raise UsageError(f"{host}:{port} cannot be served: {error.strerror}.") from None
-    return listener

@@ -11,8 +11,7 @@ from manus.state.profile import Profile
 from manus.state.settings import FILE, Settings
 from manus.text import flat
 from manus.tools.catalog import MCP, Catalog
-from manus.tools.mcp.servers import update
-from manus.tools.mcp.tool import McpTool
+from manus.tools.mcp.tools import tools_of, update
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -31,9 +30,12 @@ async def list_servers(settings: Settings, *, as_json: bool) -> int:
             await session.close()
     if as_json:
         print_json(found)
-    else:
-        for server in found:
-            _print(server)
+        return 1 if any(server["problem"] for server in found) else 0
+    for server in found:
+        state = "not available" if server["problem"] else "ready" if server["enabled"] else "off"
+        lines = ["  ".join((server["name"], server["transport"], server["place"], state))]
+        lines += [f"  {t['name']}  {flat(t['description'])[:100]}" for t in server["tools"]]
+        sys.stdout.write("\n".join(lines) + "\n")
     return 1 if any(server["problem"] for server in found) else 0
 
 
@@ -43,7 +45,7 @@ async def _look(session: Session) -> list[dict[str, Any]]:
     found = []
     for name, settings in session.settings.mcp.items():
         server = known.get(name)
-        tools = [t for t in catalog if isinstance(t, McpTool) and t.server is server]
+        tools = tools_of(server, catalog) if server is not None else []
         found.append(
             {
                 "name": name,
@@ -55,10 +57,3 @@ async def _look(session: Session) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def _print(server: dict[str, Any]) -> None:
-    state = "off" if not server["enabled"] else "not available" if server["problem"] else "ready"
-    head = f"{server['name']}  {server['transport']}  {server['place']}  {state}"
-    lines = [head, *(f"  {t['name']}  {flat(t['description'])[:100]}" for t in server["tools"])]
-    sys.stdout.write("\n".join(lines) + "\n")

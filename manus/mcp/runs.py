@@ -15,11 +15,13 @@ from manus.formatting import gist
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graphs import build
 from manus.questions import match_answers
+from manus.run import Job
 from manus.state.context import HELD, Context
 from manus.state.errors import ManusError, UsageError
 from manus.state.settings import Settings
 from manus.text import flat, main_argument
-from manus.tools.workspace import Workspace
+
+Tell = Callable[[str], Awaitable[None]]
 
 RUNS = {
     "agent": "Have a general agent work on a task, step by step, until it is done.",
@@ -44,20 +46,14 @@ class RunArguments(BaseModel):
 
 
 async def work(
-    kind: str,
-    arguments: dict[str, Any],
-    tell: Callable[[str], Awaitable[None]],
-    settings: Settings,
-    profile: str,
-    workspace: Workspace,
+    kind: str, arguments: dict[str, Any], tell: Tell, settings: Settings, profile: str, place: str
 ) -> types.CallToolResult:
-    """Run it to its end or its question; what it does is told in lines."""
+    """Run it in the workspace `place` to its end or its question; what it does is told in lines."""
     try:
         given = RunArguments.model_validate(arguments)
         if (given.request is None) == (given.answer is None or given.thread is None):
             raise UsageError("Give either a `request`, or a `thread` and an `answer`.")
-        context = Context(workspace=str(workspace.root), max_steps=given.max_steps)
-        outcome = await _run(kind, given, tell, settings, profile, context)
+        outcome = await _run(kind, given, tell, settings, profile, place)
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(map(str, problem["loc"]))
@@ -72,27 +68,20 @@ async def work(
 
 
 async def _run(
-    kind: str,
-    given: RunArguments,
-    tell: Callable[[str], Awaitable[None]],
-    settings: Settings,
-    profile: str,
-    context: Context,
+    kind: str, given: RunArguments, tell: Tell, settings: Settings, profile: str, place: str
 ) -> Outcome:
     thread = given.thread or secrets.token_hex(5)
-    words = (given.request or "")[:100]
-    config: Any = {
-        "configurable": {"thread_id": thread, HELD: True},
-        "metadata": {"graph": kind, "profile": profile, "workspace": context.workspace},
-    }
-    if words:
-        config["metadata"]["request"] = words
+    context = Context(workspace=place, max_steps=given.max_steps)
     async with open_store(settings) as store, store.hold(thread):
         graph = build(kind, profile, store.saver)
+        words = given.request or ""
         start: Any = {"request": given.request}
         if given.answer is not None:
-            waiting = outcome_of(await graph.aget_state(config)).questions
+            state = await graph.aget_state({"configurable": {"thread_id": thread, HELD: True}})
+            words = str((state.metadata or {}).get("request", ""))
+            waiting = outcome_of(state).questions
             start = Command(resume=match_answers([given.answer], waiting, thread))
+        config = Job(thread, kind, profile, context, words, graph, start).config()
         options = {"stream_mode": ["custom"], "subgraphs": True, "durability": "sync"}
         try:
             async for _, _, event in graph.astream(start, config, context=context, **options):
@@ -104,27 +93,27 @@ async def _run(
 
 
 def _said(text: str, *, is_error: bool) -> types.CallToolResult:
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], isError=is_error
-    )
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, isError=is_error)
 
 
 def line_of(event: Any) -> str:
     """What an event says to someone who waits; empty where it says nothing new."""
-    kind = event.get("type") if isinstance(event, dict) else None
-    if kind == "step":
-        return f"Step {event['step']}/{event['max_steps']}"
-    if kind == "thought":
-        return flat(event["text"])[:_SHOWN]
-    if kind == "call":
-        return f"{event['name']}: {main_argument(event['args'])}"[:_SHOWN]
-    if kind == "observation":
-        label = "failed" if event["is_error"] else "done"
-        return f"{event['name']} {label}: {gist(event['text'])}"[:_SHOWN]
-    if kind == "plan":
-        return f"Plan: {event['plan']['title']}, {len(event['plan']['steps'])} steps"[:_SHOWN]
-    if kind == "plan_step":
-        return f"Plan step {event['step']}: {event['status']}"
-    if kind == "plan_action":
-        return line_of(event["event"])
-    return ""
+    match event:
+        case {"type": "step", "step": step, "max_steps": most}:
+            line = f"Step {step}/{most}"
+        case {"type": "thought", "text": text}:
+            line = flat(text)
+        case {"type": "call", "name": name, "args": args}:
+            line = f"{name}: {main_argument(args)}"
+        case {"type": "observation", "name": name, "text": text, "is_error": failed}:
+            line = f"{name} {'failed' if failed else 'done'}: {gist(text)}"
+        case {"type": "plan", "plan": plan}:
+            line = f"Plan: {plan['title']}, {len(plan['steps'])} steps"
+        case {"type": "plan_step", "step": step, "status": status}:
+            line = f"Plan step {step}: {status}"
+        case {"type": "plan_action", "event": inner}:
+            line = line_of(inner)
+        case _:
+            line = ""
+    return line[:_SHOWN]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -15,8 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from manus import __version__
-from manus.mcp.tool_server import ToolServer
-from manus.state.errors import UsageError
+from manus.mcp.client_tools import ClientTools
 from manus.state.settings import Settings
 from manus.tools.workspace import Workspace
 
@@ -24,8 +24,6 @@ INSTRUCTIONS = (
     "`agent` and `flow` work on a whole task in the workspace and tell their progress; "
     "the other tools do one thing each, in the same workspace."
 )
-
-
 _LARGEST = 100_000_000
 """Bytes of a message; a larger one ends the connection."""
 
@@ -48,28 +46,23 @@ async def serve(
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
+    with contextlib.suppress(asyncio.CancelledError):
         await _serve_pipes(server)
-    except asyncio.CancelledError:
-        return 0
     return 0
 
 
-async def _serve_pipes(server: Server[ToolServer, Any]) -> None:
+async def _serve_pipes(server: Server[ClientTools, Any]) -> None:
     reading, writing = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # whatever else is printed must not come among the messages
     reader = asyncio.StreamReader(limit=_LARGEST)
     stdin: Any = _lines(reader)
     stdout = anyio.wrap_file(os.fdopen(writing, "w", encoding="utf-8"))
-    try:
-        # not read in a thread, as the SDK does: a signal could not end the reading
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
-        )
-        async with stdio_server(stdin, stdout) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-    except ValueError as error:
-        raise UsageError(f"stdin and stdout cannot be served: {error}; use pipes.") from None
+    # not read in a thread, as the SDK does: a signal could not end the reading
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
+    )
+    async with stdio_server(stdin, stdout) as (read, write):
+        await server.run(read, write, server.create_initialization_options())
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
@@ -77,45 +70,41 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
         yield line.decode("utf-8", "replace")
 
 
-def build_server(settings: Settings, profile: str, workspace: Workspace) -> Server[ToolServer, Any]:
+def build_server(
+    settings: Settings, profile: str, workspace: Workspace
+) -> Server[ClientTools, Any]:
     """A server that has tools and a session of its own for each client."""
 
     @asynccontextmanager
-    async def lifespan(_: Server[ToolServer, Any]) -> AsyncIterator[ToolServer]:
-        tools = await asyncio.to_thread(ToolServer, settings, profile, workspace)
+    async def lifespan(_: Server[ClientTools, Any]) -> AsyncIterator[ClientTools]:
+        tools = await asyncio.to_thread(ClientTools, settings, profile, workspace)
         try:
             yield tools
         finally:
-            closing = asyncio.ensure_future(tools.close())
             with anyio.CancelScope(shield=True):
-                await asyncio.wait({closing})
+                await tools.close()
 
-    server: Server[ToolServer, Any] = Server("manus", __version__, INSTRUCTIONS, lifespan=lifespan)
+    server: Server[ClientTools, Any] = Server("manus", __version__, INSTRUCTIONS, lifespan=lifespan)
 
     async def list_tools() -> list[types.Tool]:
-        return server.request_context.lifespan_context.tools()
+        return server.request_context.lifespan_context.listed()
 
     async def call_tool(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        tell = teller(server.request_context)
-        return await server.request_context.lifespan_context.call(name, arguments, tell)
+        request = server.request_context
+        token = request.meta.progressToken if request.meta is not None else None
+        told = 0
+
+        async def tell(line: str) -> None:
+            nonlocal told
+            if token is not None:  # the client wants to know
+                told += 1
+                await request.session.send_progress_notification(
+                    token, float(told), message=line, related_request_id=str(request.request_id)
+                )
+
+        return await request.lifespan_context.call(name, arguments, tell)
 
     server.list_tools()(list_tools)  # type: ignore[no-untyped-call]
     # a tool of ours explains better what is wrong with its arguments
     server.call_tool(validate_input=False)(call_tool)
     return server
-
-
-def teller(request: Any) -> Any:
-    """Sends lines as progress of a request, if its client wants to know."""
-    token = request.meta.progressToken if request.meta is not None else None
-    told = 0
-
-    async def tell(line: str) -> None:
-        nonlocal told
-        if token is not None:
-            told += 1
-            await request.session.send_progress_notification(
-                token, float(told), message=line, related_request_id=str(request.request_id)
-            )
-
-    return tell

@@ -189,19 +189,6 @@ async def test_a_token_is_made_where_none_is_set(tmp_path: Path) -> None:
             process.kill()
 
 
-def test_a_port_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *COMMAND, "--http", "--port", "70000"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment(tmp_path),
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "65535" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 async def test_no_open_door_without_a_token(tmp_path: Path) -> None:
     server = build_server(Settings(), "swe", Workspace(tmp_path / "work"))
     with pytest.raises(UsageError, match="set MANUS_MCP_TOKEN"):

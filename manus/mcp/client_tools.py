@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from mcp import types
 
 from manus.graph.profiles import profile_named
-from manus.mcp.runs import RUNS, RunArguments, work
+from manus.mcp.runs import RUNS, RunArguments, Tell, work
 from manus.state.agent import ToolTask
 from manus.state.settings import Settings
 from manus.tools.call import call_tool
-from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
+from manus.tools.catalog import asks_for_mcp, build_catalog
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-
-Tell = Callable[[str], Awaitable[None]]
 
 _NOT_SERVED = frozenset({"ask_human", "terminate", "planning"})
 """They only have a meaning within a run."""
 
 
-class ToolServer:
+class ClientTools:
     """Serves one client; closed when it goes."""
 
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
@@ -34,22 +31,16 @@ class ToolServer:
         self._workspace = workspace
         self._session = Session(workspace, profile=self._profile, settings=settings)
         entries = [e for e in self._profile.tools if e not in _NOT_SERVED and not asks_for_mcp(e)]
-        self._catalog: Catalog = build_catalog(entries, self._session)
+        self._catalog = build_catalog(entries, self._session)
 
-    def tools(self) -> list[types.Tool]:
+    def listed(self) -> list[types.Tool]:
         """What is offered."""
-        offered = [
-            types.Tool(name=kind, description=about, inputSchema=RunArguments.model_json_schema())
-            for kind, about in RUNS.items()
-        ]
+        schema = RunArguments.model_json_schema()
+        offered = [types.Tool(name=n, description=d, inputSchema=schema) for n, d in RUNS.items()]
         for tool in self._catalog:
             function = convert_to_openai_tool(tool)["function"]
-            told = types.Tool(
-                name=tool.name,
-                description=function["description"],
-                inputSchema=function["parameters"],
-            )
-            offered.append(told)
+            about, schema = function["description"], function["parameters"]
+            offered.append(types.Tool(name=tool.name, description=about, inputSchema=schema))
         return offered
 
     async def call(self, name: str, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
@@ -64,9 +55,8 @@ class ToolServer:
 
     async def _call(self, name: str, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
         if name in RUNS:
-            return await work(
-                name, arguments, tell, self._settings, self._profile.name, self._workspace
-            )
+            place = str(self._workspace.root)
+            return await work(name, arguments, tell, self._settings, self._profile.name, place)
         call = secrets.token_hex(8)
         outcome = await call_tool(
             ToolTask(index=0, id=call, name=name, args=arguments),
@@ -77,7 +67,8 @@ class ToolServer:
         )
         message = outcome.message
         return types.CallToolResult(
-            content=_blocks(message.content), isError=message.status == "error"
+            content=[_block(part) for part in message.content_blocks],
+            isError=message.status == "error",
         )
 
     async def close(self) -> None:
@@ -85,14 +76,7 @@ class ToolServer:
         await self._session.close()
 
 
-def _blocks(content: Any) -> list[types.ContentBlock]:
-    if isinstance(content, str):
-        return [types.TextContent(type="text", text=content)]
-    return [_block(part) for part in content]
-
-
-def _block(part: dict[str, Any]) -> types.ContentBlock:
-    if part["type"] == "text":
-        return types.TextContent(type="text", text=part["text"])
-    kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
-    return types.ImageContent(type="image", data=data, mimeType=kind)
+def _block(part: Any) -> types.ContentBlock:
+    if part["type"] == "image":
+        return types.ImageContent(type="image", data=part["base64"], mimeType=part["mime_type"])
+    return types.TextContent(type="text", text=part["text"])
