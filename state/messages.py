@@ -152,22 +152,3 @@ def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMess
 def text_of(message: BaseMessage) -> str:
     """The text of a message, whatever form its content has; images and other blocks left out."""
     return str(message.text)
-
-
-def unanswered(history: Sequence[AnyMessage]) -> list[tuple[int, list[str]]]:
-    """Places of assistant messages whose calls lack a tool message right after them.
-
-    Each is (index of the assistant message, the ids of the calls without an answer).
-    """
-    found: list[tuple[int, list[str]]] = []
-    place, missing = 0, set[str]()
-    for index, message in enumerate([*history, None]):
-        if isinstance(message, ToolMessage):
-            missing.discard(message.tool_call_id)
-            continue
-        if missing:
-            asked = cast(AIMessage, history[place])
-            found.append((place, [i for i in call_ids(asked) if i in missing]))
-        asks = message if isinstance(message, AIMessage) else None
-        place, missing = index, set(call_ids(asks)) if asks is not None else set()
-    return found

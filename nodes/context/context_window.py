@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from manus.models.model_names import DEFAULT_MODEL
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_text, estimate_tools
@@ -17,13 +17,6 @@ _LEAST = 0.1
 """Part of the window that the history is taken to have, however much stands around it."""
 _SURE = 1.1
 """How much larger than the window an estimate must be before it is believed."""
-_LARGER = "a model with a larger window (`context_window`)"
-_REMEDIES = {
-    "the system prompt": f"use a shorter system prompt, or {_LARGER}",
-    "the tools": f"offer fewer tools, or use {_LARGER}",
-    "the user's messages": f"ask for less at once, put long texts into files, or use {_LARGER}",
-    "the last turns": f"use {_LARGER}",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +106,13 @@ def too_large(
 
     `error` is that of the server, if it was asked; `request` what it was or would be asked.
     """
-    said = [m for m in request[1:-1] if isinstance(m, HumanMessage)]
-    counted = {
-        "the system prompt": window.factor * window.prompt,
-        "the tools": window.factor * window.tools,
-        "the user's messages": window.count(said),
-        "the last turns": window.count(request[1:]) - window.count(said),
-    }
-    shown = [f"{name} (about {size:,.0f} tokens)" for name, size in counted.items()]
     refused = f"The request is larger than the context window of `{window.model}`"
+    said = str(error).rstrip(".") if error else f"{refused}, of {window.size:,} tokens"
     return ContextOverflowError(
-        f"{str(error).rstrip('.') if error else refused}. What is left of it cannot be made "
-        f"shorter: {', '.join(shown[:-1])} and {shown[-1]}, of about {sum(counted.values()):,.0f} "
-        f"in a window of {window.size:,}; {_REMEDIES[max(counted, key=counted.__getitem__)]}.",
+        f"{said}. What is left of it cannot be made shorter: about "
+        f"{window.factor * window.prompt:,.0f} tokens of system prompt, "
+        f"{window.factor * window.tools:,.0f} of tools and {window.count(request[1:]):,.0f} of "
+        "messages; put long texts into files, offer fewer tools, or use a model with a larger "
+        "window (`context_window`).",
         window.model,
     )

@@ -128,19 +128,16 @@ def _shortened(message: M, limit: float, workspace: Workspace) -> M:
 def _content(content: str | list[Any], limit: float, workspace: Workspace) -> str | list[Any]:
     if isinstance(content, str):
         return _cut(content, limit, workspace)
-    texts = [_text(block) for block in content]
-    share = limit / max(sum(estimate_text(text) > limit / len(texts) for text in texts), 1)
-    short = [_cut(text, share, workspace) for text in texts]
-    return [
-        block if new == old else (new if isinstance(block, str) else {**block, "text": new})
-        for block, old, new in zip(content, texts, short, strict=True)
-    ]
+    texts = [block for block in content if isinstance(block, str) or "text" in block]
+    share = limit / max(len(texts), 1)
+    return [_cut_block(block, share, workspace) for block in content]
 
 
-def _text(block: Any) -> str:
+def _cut_block(block: Any, tokens: float, workspace: Workspace) -> Any:
     if isinstance(block, str):
-        return block
-    return str(block.get("text") or "") if isinstance(block, dict) else ""
+        return _cut(block, tokens, workspace)
+    text = block.get("text")
+    return {**block, "text": _cut(text, tokens, workspace)} if isinstance(text, str) else block
 
 
 def _arguments(args: Any, limit: float, workspace: Workspace) -> Any:
@@ -149,12 +146,13 @@ def _arguments(args: Any, limit: float, workspace: Workspace) -> Any:
         return args
     if isinstance(args, str):
         return _cut_argument(args, limit, workspace)
-    sizes = {name: estimate_text(_as_text(value)) for name, value in args.items()}
-    level = level_of(list(sizes.values()), limit)
-    if len(sizes) * _FEWEST > limit:
+    if len(args) * _FEWEST > limit:
         return {SHORTENED: _cut_argument(_as_text(args), limit, workspace)}
+    level = level_of([estimate_text(_as_text(value)) for value in args.values()], limit)
     return {
-        name: _cut_argument(_as_text(value), level, workspace) if sizes[name] > level else value
+        name: _cut_argument(_as_text(value), level, workspace)
+        if estimate_text(_as_text(value)) > level
+        else value
         for name, value in args.items()
     }
 

@@ -156,13 +156,6 @@ async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: Scrip
     assert "cut off at its length limit" in (await agent.observations())[0]
 
 
-async def test_why_it_ended_is_known_however_often_it_is_said(agent: ScriptedAgent) -> None:
-    half = piece("append", '{"path": "a"', id="x", index=0)
-    await streamed(agent, sse(half, said({}, "length"), said({}, "length")), text("done"))
-    assert (await first(agent)).response_metadata["finish_reason"] == "length"
-    assert "cut off at its length limit" in (await agent.observations())[0]
-
-
 HELLO: dict[str, list[Chunk]] = {
     "no role": [said({"content": "Hel"}), said({"content": "lo."}), STOP],
     "a role each time": [
@@ -228,52 +221,12 @@ async def test_figures_are_counted_once(agent: ScriptedAgent, chunks: list[Chunk
     assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None, "completion_tokens": None}])
-async def test_without_figures_they_are_estimated(agent: ScriptedAgent, usage: Any) -> None:
-    await streamed(agent, sse(said({"content": "Hi."}), said({}, "stop", usage=usage)))
-    assert (await agent.outcome()).usage["input_tokens"] > 50
-
-
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {**USAGE, "prompt_cache_hit_tokens": 40, "prompt_cache_miss_tokens": 10},
-        {**USAGE, "cached_tokens": 40},
-        {**USAGE, "prompt_tokens_details": {"cached_tokens": 40, "audio_tokens": None}},
-    ],
-    ids=["DeepSeek", "Moonshot", "OpenAI"],
-)
-async def test_what_was_cached_is_known(agent: ScriptedAgent, usage: dict[str, Any]) -> None:
-    await streamed(agent, sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
-    assert (await agent.outcome()).usage["cached_tokens"] == 40
-
-
-async def test_a_server_that_does_not_stream(agent: ScriptedAgent) -> None:
-    made = [
-        {"id": n, "function": {"name": "append", "arguments": a}}
-        for n, a in enumerate([ARGS, OTHER])
-    ]
-    message = {"role": "assistant", "content": "<think>So.</think>I write.", "tool_calls": made}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    whole = json.dumps({"choices": [choice], "usage": USAGE}).encode()
-    shown = await streamed(agent, raw(whole, content_type="application/json"), text("done"))
-    assert "".join(chunk.text for chunk in shown) == "I write.done"
-    assert (agent.lines("a"), agent.lines("b")) == (["1"], ["2"])
-    assert (await first(agent)).additional_kwargs[REASONING] == "So."
-    assert (await agent.outcome()).usage["output_tokens"] > 3
-
-
 async def test_one_that_says_what_is_wrong_instead_of_streaming(agent: ScriptedAgent) -> None:
     wrong = b'{"error": {"message": "No such key.", "code": 401}}'
     await streamed(agent, raw(wrong, content_type="application/json; charset=utf-8"))
     outcome = await agent.outcome()
     assert outcome.stop_reason == "error"
     assert "refused the key (401)" in outcome.output
-
-
-async def test_an_empty_answer_is_asked_for_again(agent: ScriptedAgent) -> None:
-    await streamed(agent, raw(b"", content_type="application/json"), text("Hello."))
-    assert (await agent.outcome()).output == "Hello."
 
 
 @pytest.mark.parametrize("body", [b"[1]", b"<html>", b'{"ok": true}'])

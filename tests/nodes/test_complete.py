@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.models.model_names import NOT_CONFIGURED
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, cut, fail, hang, raw, text
 
@@ -147,13 +146,13 @@ async def test_a_slow_steady_reply_is_waited_for(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
-    monkeypatch.setenv("MANUS_TIMEOUT", "1.5")
+    monkeypatch.setenv("MANUS_TIMEOUT", "1")
     long = "word " * 8
-    agent.server.always(text(long, pace=0.3))
+    agent.server.always(text(long, pace=0.15))
     outcome = await agent.run()
     assert (outcome.stop_reason, outcome.output) == ("answered", long.strip())
     assert len(agent.server.requests) == 1
-    assert outcome.usage["seconds"] > 1.5
+    assert outcome.usage["seconds"] > 1
 
 
 @pytest.mark.parametrize("bad", ["cut off", "repeats"])
@@ -182,14 +181,6 @@ async def test_a_reply_without_end_is_cut_off(
     assert "cut off" in outcome.output
 
 
-async def test_a_page_instead_of_a_reply(agent: ScriptedAgent) -> None:
-    page = raw(b"<!doctype html><title>Welcome</title>")
-    outcome = await agent.run(page)
-    assert outcome.stop_reason == "error"
-    assert "no chat reply" in outcome.output
-    assert "/v1" in outcome.output
-
-
 async def test_a_reply_without_usage_is_paid_for_once(agent: ScriptedAgent) -> None:
     outcome = await agent.run(text("Hello.", usage=None))
     assert len(agent.server.requests) == 1
@@ -197,22 +188,6 @@ async def test_a_reply_without_usage_is_paid_for_once(agent: ScriptedAgent) -> N
     assert outcome.usage["model_calls"] == 1
     assert outcome.usage["output_tokens"] > 0
     assert outcome.usage["estimated"] is True
-
-
-async def test_partial_usage_is_believed_as_far_as_it_goes(agent: ScriptedAgent) -> None:
-    outcome = await agent.run(text("Hello.", usage={"prompt_tokens": 7, "completion_tokens": 2}))
-    assert (outcome.usage["input_tokens"], outcome.usage["output_tokens"]) == (7, 2)
-
-
-@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": None, "completion_tokens": None}])
-async def test_odd_usage_is_survived(agent: ScriptedAgent, usage: dict[str, Any]) -> None:
-    outcome = await agent.run(text("Hello.", usage=usage))
-    assert outcome.stop_reason == "answered"
-
-
-async def test_nothing_configured(agent: ScriptedAgent) -> None:
-    outcome = await agent.run(model=None, base_url=None)
-    assert (outcome.stop_reason, outcome.output) == ("error", NOT_CONFIGURED)
 
 
 async def test_no_tool_is_executed_before_the_whole_reply_is_there(agent: ScriptedAgent) -> None:

@@ -21,8 +21,9 @@ from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
 from manus.nodes.context.summarizer import checked
 from manus.nodes.context.truncation import SHORTENED, fit
 from manus.nodes.context.turns import SUMMARY, turns_of
-from manus.state.messages import append_messages, unanswered
+from manus.state.messages import append_messages
 from manus.tools.workspace import Workspace
+from tests.helpers.agent import assert_paired
 
 ROOM = 4_000.0
 FOX = "The quick brown fox jumps over the lazy dog.\n"
@@ -134,7 +135,7 @@ class TestCompaction:
         assert append_messages(history, [writes]) == once
         assert isinstance(once[1], SystemMessage)
         assert SUMMARY in once[1].additional_kwargs
-        assert unanswered(once) == []
+        assert_paired(once)
         assert notes_in(once) == ["- one [#1]"]
         again, writes = with_notes(once, evicted_of(once, [10.0] * len(once), 0, 1), "Notes.")
         assert append_messages(once, [writes]) == again

@@ -10,9 +10,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from manus.models.prompted import with_prompted_calls
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.server import Scripted, fail, text
-
-NO_TOOLS = fail(400, message="registry.ollama.ai/library/tiny does not support tools")
+from tests.server import Scripted, text
 
 
 def block(name: str, **arguments: str) -> str:
@@ -85,21 +83,6 @@ async def test_a_call_with_one_reading_is_repaired(prompted: ScriptedAgent, said
     assert prompted.lines("a") == ["1"]
 
 
-async def test_what_is_no_call_is_no_arguments_either(prompted: ScriptedAgent) -> None:
-    """Its only reading as arguments would be one that the model never meant."""
-    said = "<tool_call>{'path': 'a', 'line': '1', 'name' 'append'}</tool_call>"
-    await prompted.run(text(said), text("<tool_call>{'path': 'a'}</tool_call>"), text("done"))
-    assert prompted.lines("a") == []
-    assert all("cannot be read" in told for told in await prompted.observations())
-
-
-async def test_a_call_in_a_fence_leaves_no_fence(prompted: ScriptedAgent) -> None:
-    said = f"I write.\n```json\n{block('append', path='a', line='1')}\n```\n"
-    await prompted.run(text(said), text("done"))
-    assert prompted.lines("a") == ["1"]
-    assert (await prompted.messages())[1].text == "I write."
-
-
 @pytest.mark.parametrize(
     "thought",
     ["<think>I could {call}.</think>\n\n", "I could {call}.\n</think>\n\n"],
@@ -156,33 +139,3 @@ async def watched(agent: ScriptedAgent, *replies: Scripted) -> list[AIMessageChu
         {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
     )
     return [chunk async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)]
-
-
-SAID_ODDLY = [
-    "plain words < and <tool without end",
-    "a<tool_call>" + '{"name": "a", "arguments": {"b": "}</x>\\"{", "c": [{}]}}' + "</tool_call>z",
-    '<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>',
-    '<tool_call>{"arguments": {"b": 1}, "name": "a"}</tool_call> and so on',
-    '<tool_call>{"name": "a", "arguments": {"b": 1}}<tool_call>{"name": "c", "arguments": {}}',
-    '<tool_call>{"name": "a", "arguments": {"b": "<tool_ca',
-    "<tool_call>[1]</tool_call>",
-    "",
-]
-
-
-@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
-async def test_the_newer_streaming_protocol_gives_the_same_history(prompted: ScriptedAgent) -> None:
-    half = '<tool_call>{"name": "append", "arguments": {"path": "a", "line": "2'
-    prompted.server.script(
-        text(f"I write. {block('append', path='a', line='1')}"),
-        text(half, finish_reason="length"),
-        text("done"),
-    )
-    events: Any = await prompted.graph.astream_events(
-        {"request": "Do it."}, thread_config("t"), context=prompted.context(), version="v3"
-    )
-    assert [event async for event in events]
-    history = await prompted.messages()
-    assert_paired(history)
-    assert [m.content for m in history if isinstance(m, AIMessage)] == ["I write.", "", "done"]
-    assert prompted.lines("a") == ["1"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
-    BaseMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
@@ -20,8 +17,6 @@ from langgraph.types import Command
 
 from manus.models.recording import (
     Recorder,
-    decode_reply,
-    encode_reply,
     ephemeral,
     is_ephemeral,
     normal_form,
@@ -68,20 +63,10 @@ async def test_a_recorded_run_can_be_played(
     assert conversation(first) == conversation(second)
 
 
-async def test_only_the_turns_are_in_it(agent: ScriptedAgent) -> None:
-    await agent.run(*WORK, record=FILE)
-    lines = [json.loads(line) for line in Path(FILE).read_text().splitlines()]
-    assert [line["after"] for line in lines] == [None, 0, 1, 2]
-    assert [len(line["messages"]) for line in lines] == [1, 2, 1, 1]
-    assert [line["reply"]["text"] for line in lines] == ["First.", "", "", "Two lines."]
-    assert "What next?" not in Path(FILE).read_text()
-    assert "You work in" not in Path(FILE).read_text()
-
-
 async def test_it_grows_with_the_steps_and_not_with_their_square(agent: ScriptedAgent) -> None:
-    await agent.run(*[call("poll")] * 40, text("Done."), record=FILE, max_steps=50)
+    await agent.run(*[call("poll")] * 20, text("Done."), record=FILE, max_steps=30)
     sizes = [len(line) for line in Path(FILE).read_text().splitlines()]
-    assert max(sizes[30:]) < 1.5 * max(sizes[1:10])
+    assert max(sizes[15:]) < 1.5 * max(sizes[1:6])
 
 
 async def test_a_place_of_the_workspace_in_it_is_moved(
@@ -129,53 +114,6 @@ async def test_another_request_fails_on_the_first_message(agent: ScriptedAgent) 
     assert "+Something else." in outcome.output
 
 
-async def test_it_is_not_tried_again(agent: ScriptedAgent) -> None:
-    await agent.run(text("Done."), record=FILE)
-    events = await agent.events(request="Else.", thread="again", model=f"replay:{FILE}")
-    assert not [event for event in events if event["type"] == "retry"]
-
-
-async def test_several_conversations_are_kept_apart(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    recorder = Recorder(path, "/w")
-    recorder.start()
-    left: list[BaseMessage] = [HumanMessage("Left.")]
-    right: list[BaseMessage] = [HumanMessage("Right.")]
-    for number in range(3):
-        for said in (left, right):
-            reply = AIMessage(f"{said[0].text} {number}")
-            recorder.add("main", said, reply)
-            said += [reply, HumanMessage(f"And {number}?")]
-    played = ReplayModel.load(str(path), "/x")
-    for first in ("Right.", "Left."):
-        history: list[BaseMessage] = [HumanMessage(first)]
-        for number in range(3):
-            reply = await played.ainvoke(history)
-            assert reply.text == f"{first} {number}"
-            history += [reply, HumanMessage(f"And {number}?")]
-
-
-async def test_a_conversation_asked_twice_has_its_replies_in_turn(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    recorder = Recorder(path, "/w")
-    recorder.start()
-    for said in ("One.", "Two."):
-        recorder.add("main", [HumanMessage("Hi.")], AIMessage(said))
-    played = ReplayModel.load(str(path), "/w")
-    heard = [(await played.ainvoke([HumanMessage("Hi.")])).text for _ in range(3)]
-    assert heard == ["One.", "Two.", "Two."]
-
-
-async def test_a_second_run_of_the_thread_is_recorded_and_played(agent: ScriptedAgent) -> None:
-    await agent.run(call("poll"), text("One."))
-    await agent.run(text("Two."), request="And?", record=FILE)
-    (agent.workspace / "polled").unlink()
-    fresh = {"thread": "again"}
-    await agent.run(call("poll"), text("One."), **fresh)
-    outcome = await agent.run(request="And?", model=f"replay:{FILE}", **fresh)
-    assert outcome.output == "Two."
-
-
 async def test_a_recording_goes_on_after_a_question(agent: ScriptedAgent) -> None:
     await agent.run(call("ask_human", inquire="Which?"), record=FILE)
     await agent.invoke(Command(resume="Blue."), text("Blue."), record=FILE)
@@ -184,14 +122,6 @@ async def test_a_recording_goes_on_after_a_question(agent: ScriptedAgent) -> Non
     assert waiting.output == "Which?"
     outcome = await agent.invoke(Command(resume="Blue."), thread="again", model=f"replay:{FILE}")
     assert outcome.output == "Blue."
-
-
-async def test_required_tries_are_recorded_and_played(agent: ScriptedAgent) -> None:
-    done = call("terminate", status="success", answer="Done.")
-    await agent.run(text("Hm."), done, tool_choice="required", record=FILE)
-    outcome = await agent.run(thread="again", model=f"replay:{FILE}", tool_choice="required")
-    assert outcome.stop_reason == "terminated"
-    assert outcome.usage["model_calls"] == 2
 
 
 @pytest.fixture
@@ -222,21 +152,9 @@ def test_what_is_no_recording_is_said_to_be_none(turns: Path, content: str) -> N
         ReplayModel.load(FILE, "/w")
 
 
-def test_bytes_that_are_no_text_neither(turns: Path) -> None:
-    turns.write_bytes(b"\xff\xfe\x00\n")
-    with pytest.raises(SettingsError, match="is not a recording"):
-        ReplayModel.load(FILE, "/w")
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         ReplayModel.load(str(tmp_path / "none"), "/w")
-
-
-def test_an_empty_one_knows_no_conversation(turns: Path) -> None:
-    turns.write_text("")
-    with pytest.raises(ReplayMismatchError, match="is empty"):
-        ReplayModel.load(FILE, "/w").invoke([HumanMessage("Hi.")])
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
@@ -249,14 +167,6 @@ def test_a_disk_that_is_full() -> None:
     recorder = Recorder("/dev/full", "/w")
     with pytest.raises(StorageError, match="cannot be written"):
         recorder.add("main", [HumanMessage("Hi.")], AIMessage("Hello."))
-
-
-async def test_a_recording_that_does_not_exist_ends_the_run_with_a_sentence(
-    agent: ScriptedAgent,
-) -> None:
-    outcome = await agent.run(model="replay:none.jsonl")
-    assert outcome.stop_reason == "error"
-    assert outcome.output == "The recording none.jsonl cannot be read (No such file or directory)."
 
 
 class TestNormalForm:
@@ -287,25 +197,3 @@ class TestNormalForm:
     def test_what_else_differs_counts(self, one: str, other: str) -> None:
         forms = [normal_form([ToolMessage(t, tool_call_id="1")], "/w") for t in (one, other)]
         assert forms[0] != forms[1]
-
-    def test_a_workspace_that_is_the_beginning_of_another_name(self) -> None:
-        said = [HumanMessage("/w/a and /workbench and /w.")]
-        [turn] = normal_form(said, "/w")
-        assert turn["text"] == "<workspace>/a and /workbench and <workspace>."
-
-
-def test_a_reply_comes_back_as_it_was() -> None:
-    asked = {"name": "read", "args": {"path": '/w/"a"', "n": [1, None]}, "id": "1"}
-    bad = {"name": "read", "args": '{"path": "/w', "id": "2", "error": None}
-    reply = AIMessage(
-        "Look: /w/ü\n\t“so”",
-        tool_calls=[{**asked, "type": "tool_call"}],
-        invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
-        additional_kwargs={"malformed_at": [0]},
-        usage_metadata={"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
-        response_metadata={"finish_reason": "tool_calls"},
-    )
-    stored = json.loads(json.dumps(encode_reply(reply, "/w")))
-    assert not re.search(r'"/w', json.dumps(stored))
-    assert decode_reply(stored, "/w") == reply
-    assert decode_reply(stored, "/else where").tool_calls[0]["args"]["path"] == '/else where/"a"'

@@ -44,11 +44,6 @@ def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
     assert last.text == "A note.\n\nAnother.\n\nWhat next?"
 
 
-def test_a_history_goes_in_as_it_is() -> None:
-    request = to_request(HISTORY, TESTER, "You work in /somewhere.", NOTHING)
-    assert all(a is b for a, b in zip(request[1:-1], HISTORY, strict=True))
-
-
 def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
     request = to_request(HISTORY, TESTER, "You work in /somewhere.", NOTHING, vision=False)
     assert request[1:3] == HISTORY[:2]

@@ -85,24 +85,6 @@ async def test_the_planner_has_a_model_of_its_own(
     assert await flow.statuses() == ["completed"]
 
 
-async def test_thoughts_are_sent_back_to_the_role_that_wants_them(agent: ScriptedAgent) -> None:
-    agent.server.strict = False
-    Path("manus.toml").write_text(
-        f"""
-        [roles.deep]
-        model = "deep"
-        base_url = "{agent.server.base_url}"
-        send_reasoning = true
-        """
-    )
-    deep = ScriptedAgent(agent.server, agent.workspace, agent.saver, replace(TESTER, role="deep"))
-    await deep.run(text("One.", reasoning="I thought."), request="First.")
-    await deep.run(text("Two."), request="Second.")
-    assert agent.server.requests[-1].messages[2]["reasoning_content"] == "I thought."
-    await agent.run(text("Three."), request="Third.")
-    assert b"I thought." not in agent.server.requests[-1].raw
-
-
 async def test_what_the_agents_own_model_cannot_see_the_vision_model_is_asked_about(
     agent: ScriptedAgent,
 ) -> None:
@@ -127,9 +109,3 @@ async def test_what_the_agents_own_model_cannot_see_the_vision_model_is_asked_ab
     assert b"data:image/png" not in after.raw
     assert b"It is red." in after.raw
     assert outcome.usage["roles"]["vision"]["model_calls"] == 1
-
-
-async def test_without_a_vision_model_a_picture_is_left_out(agent: ScriptedAgent) -> None:
-    Path("manus.toml").write_text("vision = false\n")
-    await agent.run(call("picture"), text("I cannot see it."))
-    assert b"data:image/png" not in agent.server.requests[-1].raw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,8 @@ from manus.models.reasoning import (
     REASONING,
     THOUGHT_BY,
     SealedReader,
-    origin_of,
 )
 from manus.models.wire_forms import Back, WireForms
-from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import Scripted, ScriptedServer, fail, raw, text
 
@@ -173,30 +170,6 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) 
     assert kept.additional_kwargs[REASONING] == "First I look."
 
 
-@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
-async def test_details_go_back_under_the_newer_streaming_protocol(lax: ScriptedAgent) -> None:
-    deltas: list[Json] = [
-        {"reasoning": "First I look.", "reasoning_details": [{**TEXT, "text": "First I look."}]},
-        {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
-        {"content": "I write."},
-        {
-            "reasoning_details": [DETAILS[1]],
-            "tool_calls": [made(0, index=0, **signed("AbC"))],
-        },
-    ]
-    lax.server.script(reply(True, *deltas), text("done"))
-    events: Any = await lax.graph.astream_events(
-        {"request": "Do it."}, thread_config("t"), context=lax.context(), version="v3"
-    )
-    assert [event async for event in events]
-    [sent] = assistants(lax.server)
-    assert sent["reasoning_details"] == DETAILS
-    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
-    kept = (await lax.messages())[1]
-    assert kept.content == sent["content"] == "I write."
-    assert kept.additional_kwargs[REASONING] == "First I look."
-
-
 async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent, streamed: bool) -> None:
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
@@ -208,70 +181,6 @@ async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent, streamed: b
     assert one["extra_content"] == signed("AbC+/=")["extra_content"]
     assert "extra_content" not in two
     assert [one["id"], two["id"]] == ["c0", "c1"]
-
-
-async def test_a_signature_that_comes_late_goes_back_on_its_call(lax: ScriptedAgent) -> None:
-    deltas = [
-        {"tool_calls": [made(0, index=0)]},
-        {"tool_calls": [made(1, index=1, extra_content=None)]},
-        {"tool_calls": [{"index": 1, **signed("late")}]},
-        {"tool_calls": [{"index": 1, "function": None, **signed("late")}]},
-    ]
-    await run(lax, reply(True, *deltas), text("done"), streamed=True)
-    one, two = assistants(lax.server)[0]["tool_calls"]
-    assert "extra_content" not in one
-    assert two["extra_content"] == signed("late")["extra_content"]
-    assert lax.lines("a") == ["0", "1"]
-
-
-async def test_a_signature_of_a_text_goes_back_with_it(lax: ScriptedAgent, streamed: bool) -> None:
-    said = {"content": "Hello.", **signed("of the text")}
-    pieces = [{"content": "Hello."}, {"content": "", **signed("of the text")}]
-    await run(lax, reply(streamed, *(pieces if streamed else [said])), streamed=streamed)
-    await run(lax, text("done"), streamed=streamed)
-    [sent] = assistants(lax.server)
-    assert sent["content"] == "Hello."
-    assert sent["extra_content"] == signed("of the text")["extra_content"]
-
-
-@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-async def test_words_that_are_always_sent_have_the_servers_name_for_them(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str, streamed: bool
-) -> None:
-    """vLLM's newer name is the only one that it reads again."""
-    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
-    one = {name: "First I look.", "tool_calls": [made(0, **({"index": 0} if streamed else {}))]}
-    await run(lax, reply(streamed, one), text("done"), streamed=streamed)
-    [sent] = assistants(lax.server)
-    assert set(sent) == {"role", "content", "tool_calls", name}
-    assert sent[name] == "First I look."
-
-
-async def test_words_that_stood_in_the_text_are_sent_there(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, streamed: bool
-) -> None:
-    """As MiniMax's models want them, whose servers know no field for them."""
-    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
-    said = "<think>\nFirst I look.\n</think>\n\nI write."
-    calls = [made(0, **({"index": 0} if streamed else {}))]
-    one = reply(streamed, {"content": said, "tool_calls": calls})
-    await run(lax, one, text("done"), streamed=streamed)
-    [sent] = assistants(lax.server)
-    assert set(sent) == {"role", "content", "tool_calls"}
-    assert sent["content"] == said
-    kept = (await lax.messages())[1]
-    assert (kept.text, kept.additional_kwargs[REASONING].strip()) == ("I write.", "First I look.")
-
-
-async def test_entries_of_a_whole_reply_where_a_stream_was_asked_for(lax: ScriptedAgent) -> None:
-    two = [{"type": "reasoning.summary", "summary": word, "index": 0} for word in "ab"]
-    await run(
-        lax,
-        reply(False, {"reasoning_details": two, "tool_calls": [made(0)]}),
-        text("done"),
-        streamed=True,
-    )
-    assert assistants(lax.server)[0]["reasoning_details"] == two
 
 
 async def test_googles_thoughts_in_the_text_are_no_answer(
@@ -295,41 +204,6 @@ async def test_googles_thoughts_in_the_text_are_no_answer(
     [sent] = assistants(lax.server)
     assert sent["content"] == "Hello."
     assert sent["extra_content"] == signed("of the text")["extra_content"]
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"reasoning_details": 5, "extra_content": "x", "thinking_blocks": {"type": "thinking"}},
-        {"reasoning_details": None, "extra_content": None, "thinking_blocks": None},
-        {"reasoning_details": {"text": "a"}, "extra_content": [], "thinking_blocks": []},
-        {"reasoning_details": [None, "a", []], "extra_content": {}},
-    ],
-    ids=["other types", "null", "an object", "odd entries"],
-)
-async def test_what_is_of_another_type_is_nothing(
-    lax: ScriptedAgent, odd: Json, streamed: bool
-) -> None:
-    called = made(0, **({"index": 0} if streamed else {}), extra_content=odd["extra_content"])
-    await run(
-        lax, reply(streamed, {**odd, "tool_calls": [called]}), text("done"), streamed=streamed
-    )
-    assert lax.lines("a") == ["0"]
-    [sent] = assistants(lax.server)
-    assert set(sent) == {"role", "content", "tool_calls"}
-    assert set(sent["tool_calls"][0]) == {"id", "type", "function"}
-
-
-async def test_half_a_surrogate_pair_in_a_thought_can_be_stored(lax: ScriptedAgent) -> None:
-    thought = {"reasoning": "\ud83d", "reasoning_details": [{**TEXT, "text": "\ud83d\0"}]}
-    await run(
-        lax,
-        reply(False, {**thought, "tool_calls": [made(0)]}),
-        text("done"),
-        streamed=False,
-    )
-    assert (await lax.outcome()).output == "done"
-    assert assistants(lax.server)[0]["reasoning_details"][0]["text"] == "\ufffd\u2400"
 
 
 async def test_never_if_it_is_not_to_be_sent(
@@ -401,53 +275,12 @@ async def test_the_same_server_with_another_model_does_not_get_it(lax: ScriptedA
     assert assistants(lax.server)[0]["reasoning_details"] == DETAILS
 
 
-def test_an_origin_tells_address_and_model_and_neither_can_be_read() -> None:
-    one = ModelSettings(model="m", base_url="http://key@here/v1")
-    assert origin_of(one) == origin_of(one.model_copy(update={"base_url": "http://key@here/v1/"}))
-    assert origin_of(one) == origin_of(one.model_copy(update={"model": "openai:m"}))
-    others = [{"model": "n"}, {"base_url": "http://there/v1"}, {"model": "azure:m"}]
-    assert len({origin_of(one), *(origin_of(one.model_copy(update=o)) for o in others)}) == 4
-    assert "here" not in origin_of(one)
-
-
-async def test_each_request_begins_as_the_one_before(lax: ScriptedAgent) -> None:
-    steps = [
-        reply(
-            False,
-            {
-                "reasoning_details": [{**THOUGHT, "text": f"Step {n}."}],
-                "tool_calls": [made(n, **signed(f"s{n}"))],
-            },
-        )
-        for n in range(6)
-    ]
-    await run(lax, *steps, text("done"), streamed=False)
-    raws = [request.raw for request in lax.server.requests]
-    assert len(raws) == 7
-    for before, after in itertools.pairwise(raws):
-        shared = before[: before.rindex(b',{"role":"user","content":"What next?')]
-        assert after.startswith(shared)
-    assert b"Step 0." in raws[1]
-
-
 async def test_it_outlives_the_process(lax: ScriptedAgent) -> None:
     """A thread is read from the file by a graph that has never seen its messages."""
     first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
     await run(lax, first, text("done"), streamed=False)
     again = ScriptedAgent(lax.server, lax.workspace, lax.saver)
     await run(again, text("again"), streamed=False)
-    sent = assistants(lax.server)[0]
-    assert sent["reasoning_details"] == DETAILS
-    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
-
-
-async def test_a_thread_that_was_played_goes_on_with_it(
-    lax: ScriptedAgent, streamed: bool, tmp_path: Path
-) -> None:
-    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
-    await run(lax, first, text("done"), streamed=False, record="turns.jsonl")
-    await run(lax, streamed=streamed, thread="played", model="replay:turns.jsonl")
-    await run(lax, text("real"), streamed=False, thread="played")
     sent = assistants(lax.server)[0]
     assert sent["reasoning_details"] == DETAILS
     assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
@@ -472,19 +305,3 @@ async def test_an_entry_stays_with_its_call_when_that_gets_another_id(lax: Scrip
     ids = [message["tool_calls"][0]["id"] for message in sent]
     assert ids[0] != ids[1]
     assert [message["reasoning_details"][0]["id"] for message in sent] == ids
-
-
-UNSIGNED = (
-    "Function call is missing a thought_signature in functionCall parts. This is required for "
-    "tools to work correctly. Additional data, function call `default_api:append`."
-)
-ON_VERTEX = (
-    "Unable to submit request because function call `default_api:append` in the 2. content block "
-    "is missing a `thought_signature`."
-)
-
-
-def as_google(message: str) -> Scripted:
-    """A refusal as Google's endpoint sends it: in a list."""
-    error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
-    return raw(json.dumps([{"error": error}]).encode(), 400, "application/json")

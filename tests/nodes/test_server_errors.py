@@ -129,13 +129,6 @@ async def test_a_request_that_is_too_large(server: ScriptedServer, status: int, 
     assert type(found) is ContextOverflowError
 
 
-async def test_a_reply_that_may_be_too_long_is_no_such_request(server: ScriptedServer) -> None:
-    said = "'max_tokens' is too large: 9000. This model's maximum context length is 8192 tokens"
-    found = explained(await failure(server, sent(400, error(said)), False))
-    assert type(found) is ModelRefusedError
-    assert "'max_tokens' is too large" in str(found)
-
-
 SENTENCES: dict[str, tuple[int, Any, type[ModelError], str]] = {
     "Ollama has no such model": (
         404,
@@ -217,24 +210,6 @@ async def test_the_sentence(
     assert type(found) is kind
     assert words in str(found)
     assert "\n" not in str(found)
-
-
-@pytest.mark.parametrize(
-    "page",
-    ["<html>" + part * 300_000 for part in ("<script>", "<!-- ", "<", "<style a")],
-    ids=["scripts", "comments", "tags", "styles"],
-)
-async def test_a_large_page_that_is_no_right_one(server: ScriptedServer, page: str) -> None:
-    """Looking for the end of each of its beginnings would take hours."""
-    found = explained(await failure(server, sent(500, page), False))
-    assert type(found) is ModelUnavailableError
-
-
-@pytest.mark.parametrize("words", ["request too large ", "reasoning_content ", "unsupported "])
-@pytest.mark.parametrize("status", [400, 429])
-async def test_a_large_message(server: ScriptedServer, status: int, words: str) -> None:
-    found = await failure(server, sent(status, error(words * 200_000)), False)
-    assert len(str(explained(found))) < 500
 
 
 async def test_an_address_without_its_end(server: ScriptedServer) -> None:

@@ -80,40 +80,6 @@ async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, 
     assert await counted(agent) == meant
 
 
-IN_PIECES = {
-    "the request's first, the reply's last": [
-        said({"content": "Hi."}, usage={"prompt_tokens": 50, "completion_tokens": 0}),
-        said({}, "stop", usage={"prompt_tokens": 0, "completion_tokens": 3}),
-    ],
-    "null at the end": [
-        said({"content": "Hi."}, usage=OK),
-        said({}, "stop", usage={"prompt_tokens": None, "completion_tokens": None}),
-    ],
-    "below zero at the end": [
-        said({"content": "Hi."}, usage=OK),
-        said({}, "stop", usage={"prompt_tokens": -1, "completion_tokens": -1}),
-    ],
-    "so far with each": [
-        said({"content": "H"}, usage={**OK, "completion_tokens": 1, "total_tokens": 51}),
-        said({"content": "i"}, usage={**OK, "completion_tokens": 2, "total_tokens": 52}),
-        said({"content": "."}, usage=OK),
-        said({}, "stop", usage=OK),
-    ],
-    "in the choice": [
-        said({"content": "Hi."}),
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": OK}]},
-    ],
-    "apart": [said({"content": "Hi."}), said({}, "stop", x_groq={"id": "r", "usage": OK})],
-    "before the end": [said({"content": "Hi."}, usage=OK), STOP],
-}
-
-
-@pytest.mark.parametrize("chunks", IN_PIECES.values(), ids=IN_PIECES)
-async def test_in_the_pieces_of_a_stream(agent: ScriptedAgent, chunks: list[Said]) -> None:
-    await streamed(agent, sse(*chunks))
-    assert await counted(agent) == (50, 3, 0, 0)
-
-
 @pytest.mark.parametrize("figure", [10**12, 1e300, "1e30", "inf", "nan", "x", [], {}])
 async def test_what_is_no_figure_is_estimated(agent: ScriptedAgent, figure: Any) -> None:
     usage = {"prompt_tokens": figure, "completion_tokens": 3}
@@ -141,11 +107,6 @@ async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
     assert agent.server.requests[0].model == "gpt-5"
     assert outcome.usage["cost"] == pytest.approx(1.0001)
     assert outcome.stop_reason == "budget"
-
-
-def test_a_provider_in_capitals_has_the_price_of_its_model() -> None:
-    settings = Settings.model_validate({"prices": {"gpt-5": {"input": 1, "output": 2}}})
-    assert settings.price_of("OpenAI:gpt-5") == settings.prices["gpt-5"]
 
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-1"])

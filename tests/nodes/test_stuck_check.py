@@ -12,7 +12,7 @@ from langgraph.types import Command
 from manus.nodes.stuck_check import counted
 from manus.nodes.turn import loop_detection
 from manus.state.agent import no_usage
-from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
+from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 
 READ = call("read", path="missing")
@@ -47,33 +47,6 @@ class TestMeasures:
         assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
         assert_paired(await agent.messages())
 
-    async def test_each_measure_is_in_the_state(self, agent: ScriptedAgent) -> None:
-        agent.server.script(*[READ] * 6)
-        stream = agent.graph.astream(
-            {"request": "Do it."},
-            thread_config("t"),
-            context=agent.context(),
-            stream_mode="updates",
-        )
-        found = [
-            update["stuck_check"]["loop"]
-            async for update in stream
-            if "loop" in update.get("stuck_check", {})
-        ]
-        assert [(loop["measure"], loop["since"], len(loop["refused"])) for loop in found] == [
-            ("hint", 3, 0),
-            ("refuse", 4, 0),
-            ("refuse", 4, 1),
-            ("ask", 6, 1),
-        ]
-
-    async def test_the_hint_names_what_was_repeated_and_what_came_of_it(
-        self, agent: ScriptedAgent
-    ) -> None:
-        await agent.run(READ, READ, READ, text("No such file."))
-        hint = agent.server.requests[3].last["content"]
-        assert all(word in hint for word in ("`read`", "missing", "3 times", "There is no file"))
-
     async def test_another_way_ends_the_loop(self, agent: ScriptedAgent) -> None:
         other = call("append", path="missing", line="1")
         outcome = await agent.run(READ, READ, READ, other, READ, text("There it is."))
@@ -82,24 +55,12 @@ class TestMeasures:
         assert (await agent.observations())[-1] == "1\n"
         assert "stuck in a loop" not in agent.server.requests[-1].text
 
-    async def test_the_refused_call_is_possible_again_after_something_else(
-        self, agent: ScriptedAgent
-    ) -> None:
-        other = call("append", path="missing", line="1")
-        await agent.run(READ, READ, READ, READ, other, READ, text("There it is."))
-        assert (await agent.observations())[-1] == "1\n"
-
     async def test_only_the_call_of_the_loop_is_refused(self, agent: ScriptedAgent) -> None:
         both = calls(READ, call("poll"))
         outcome = await agent.run(READ, READ, READ, READ, both, text("Enough."))
         assert outcome.stop_reason == "answered"
         assert (await agent.observations())[-2].startswith("Not executed")
         assert (await agent.observations())[-1] == "1 %"
-
-    async def test_terminate_ends_the_run_at_any_measure(self, agent: ScriptedAgent) -> None:
-        give_up = call("terminate", status="failure", answer="It is not there.")
-        outcome = await agent.run(READ, READ, READ, READ, calls(READ, give_up))
-        assert outcome.stop_reason == "terminated"
 
     async def test_silence_of_the_model_is_an_error_before_it_is_a_loop(
         self, agent: ScriptedAgent
@@ -117,11 +78,6 @@ class TestMeasures:
         hinted = ["last 3 replies were empty" in r.text for r in agent.server.requests]
         assert hinted == [False, False, False, True]
         assert agent.lines("a") == []
-
-    async def test_the_same_words_again_and_again(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(*[text("I am thinking.")] * 4, text_reply="continue")
-        assert outcome.stop_reason == "stuck"
-        assert "I am thinking." in agent.server.requests[3].last["content"]
 
     async def test_the_threshold_is_the_callers_choice(self, agent: ScriptedAgent) -> None:
         said = [text("I am thinking.")] * 6
@@ -164,16 +120,6 @@ class TestAskingAPerson:
         assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
         assert [r.messages[-2]["content"] for r in agent.server.requests[6:7]] == ["Look in b."]
         assert (await agent.observations())[6] == "There is no file missing.", "not refused now"
-
-    async def test_it_is_still_the_same_run(self, agent: ScriptedAgent) -> None:
-        await agent.run(*[READ] * 6, interactive=True)
-        outcome = await agent.invoke(
-            Command(resume="Go on."), call("poll"), text("Done."), interactive=True
-        )
-        assert outcome.usage["model_calls"] == 8
-        assert outcome.usage["tool_calls"] == 5
-        assert len(outcome.results) == 8
-        assert (await agent.values())["run"]["step"] == 8
 
     async def test_what_came_before_the_answer_does_not_count_against_it(
         self, agent: ScriptedAgent

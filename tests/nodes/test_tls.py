@@ -13,7 +13,7 @@ from manus.state.browser_settings import EgressSettings
 from manus.tools.web.egress import EgressRules
 from manus.tools.web.egress_proxy import EgressProxy
 from tests.helpers.agent import ScriptedAgent
-from tests.server import ScriptedServer, raw, text
+from tests.server import ScriptedServer, text
 
 
 @pytest.fixture(scope="module")
@@ -60,36 +60,6 @@ async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> 
         "a file with the certificates that are to be trusted, its authority's among them."
     )
     assert not secure.requests
-
-
-async def test_one_that_is_trusted_from_now_on(
-    agent: ScriptedAgent, secure: ScriptedServer, request: pytest.FixtureRequest
-) -> None:
-    """The process has read already which certificates are trusted, and the client is the same."""
-    one = behind(agent, secure)
-    assert (await one.run(thread="before")).stop_reason == "error"
-    request.getfixturevalue("trusted")
-    assert (await one.run(text("Safe."), thread="after")).output == "Safe."
-
-
-async def test_one_of_another_host(
-    agent: ScriptedAgent, authority: trustme.CA, trusted: Path
-) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("elsewhere.example").configure_cert(context)
-    with ScriptedServer(tls=context) as server:
-        outcome = await behind(agent, server).run()
-    assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in outcome.output
-    assert not server.requests
-
-
-async def test_a_redirect_to_it(
-    agent: ScriptedAgent, secure: ScriptedServer, trusted: Path
-) -> None:
-    """As a server does that is asked at `http://` and wants `https://`."""
-    there = raw(b"", status=308, headers={"Location": f"{secure.base_url}/chat/completions"})
-    secure.script(text("Safe."))
-    assert (await agent.run(there)).output == "Safe."
 
 
 async def test_it_is_reached_through_a_proxy(

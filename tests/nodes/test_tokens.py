@@ -6,22 +6,12 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus.models.tokens import (
-    Calibration,
     estimate_message,
     estimate_request,
     estimate_text,
     estimate_tools,
 )
 from tests.helpers.tools import RED_DOT
-
-
-def test_figures_beyond_reason_are_not_learned() -> None:
-    calibration = Calibration()
-    calibration.learn(100, 0)
-    calibration.learn(100, 100_000)
-    assert calibration.factor == 1.0
-    calibration.learn(100, 150)
-    assert calibration(10) == 15
 
 
 def test_a_message_has_its_calls_images_and_tools_counted() -> None:

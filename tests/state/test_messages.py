@@ -15,7 +15,6 @@ from langchain_core.messages import (
     AnyMessage,
     HumanMessage,
     RemoveMessage,
-    SystemMessage,
     ToolMessage,
 )
 from langgraph.channels.delta import DeltaChannel
@@ -27,11 +26,8 @@ from manus.state.messages import (
     append_messages,
     call_ids,
     has_calls,
-    last_assistant,
-    last_request,
     since,
     text_of,
-    unanswered,
 )
 
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
@@ -199,30 +195,8 @@ def test_calls_are_those_well_formed_and_then_those_malformed() -> None:
     assert not has_calls(HumanMessage("done"))
 
 
-def test_the_newest_of_each_side() -> None:
-    history: list[AnyMessage] = [HumanMessage("1"), AIMessage("2"), HumanMessage("3")]
-    assert last_request(history) is history[2]
-    assert last_assistant(history) is history[1]
-    assert last_request([]) is None
-    assert last_assistant([SystemMessage("s")]) is None
-
-
 def test_since_an_id() -> None:
     history: list[AnyMessage] = [HumanMessage("1", id="1"), AIMessage("2", id="2")]
     assert since(history, "1") == history[1:]
     assert since(history, "2") == []
     assert since(history, "9") == history
-
-
-def test_calls_without_an_answer_are_found_where_they_stand() -> None:
-    history: list[AnyMessage] = [
-        HumanMessage("go"),
-        _asks("1", "2"),
-        ToolMessage("r", tool_call_id="2"),
-        HumanMessage("and?"),
-        ToolMessage("too late", tool_call_id="1"),
-        _asks("3", bad=("4",)),
-        ToolMessage("r", tool_call_id="3"),
-        ToolMessage("r", tool_call_id="4"),
-    ]
-    assert unanswered(history) == [(1, ["1"])]
