@@ -35,8 +35,6 @@ class AgentRuns:
         """Ids of messages: a compaction writes those that it keeps once more."""
         self._said: HumanMessage | None = None
         self._plans: dict[str, Any] = {}
-        self._pending: list[Notice] = []
-        """What is told before the next step."""
 
     def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
         """The run that these supersteps are."""
@@ -44,8 +42,6 @@ class AgentRuns:
         self._begin(supersteps[0])
         for superstep in supersteps:
             self._take(superstep)
-        run.notices += self._pending
-        self._pending = []
         run.points = _points(supersteps)
         run.idle = idle_intervals(supersteps)
         for begin, end in run.idle:
@@ -65,7 +61,7 @@ class AgentRuns:
             title = "Gone on after its end" if reopened else "The state was edited"
             self._tell(Notice("resumed" if reopened else "edited", title, at=superstep.began))
         if (made := superstep.last("compaction")) is not None:
-            self._pending.append(_compaction_notice(made, superstep))
+            self._tell(_compaction_notice(made, superstep))
         for message in superstep.messages:
             self._take_message(superstep, message)
         self._take_channels(superstep)
@@ -93,7 +89,6 @@ class AgentRuns:
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
         step.began, step.thought_at = superstep.began, superstep.ended
-        step.before, self._pending = self._pending, []
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 
@@ -112,7 +107,7 @@ class AgentRuns:
             run.plan = dict(self._plans.get(active) or [*self._plans.values(), {}][-1]) or None
 
     def _tell(self, notice: Notice) -> None:
-        (self._run.steps[-1].after if self._run.steps else self._pending).append(notice)
+        (self._run.steps[-1].notices if self._run.steps else self._run.notices).append(notice)
 
     def _tell_of_idle(self, begin: datetime, end: datetime) -> None:
         seconds = (end - begin).total_seconds()
@@ -120,7 +115,7 @@ class AgentRuns:
         notice = Notice("resumed", "Stopped here, and resumed", words, end)
         before = [s for s in self._run.steps if s.began is not None and s.began <= begin]
         if before:
-            before[-1].after.append(notice)
+            before[-1].notices.append(notice)
         else:
             self._run.notices.insert(0, notice)
 

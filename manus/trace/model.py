@@ -86,8 +86,8 @@ class Step:
     thought_at: datetime | None = None
     """When the model had answered."""
     ended: datetime | None = None
-    before: list[Notice] = field(default_factory=list)
-    after: list[Notice] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    """What was told before the next step."""
 
     @property
     def has_error(self) -> bool:
@@ -113,7 +113,7 @@ class Run:
     stages: list[Stage] = field(default_factory=list)
     """Of a flow: what it did, in order."""
     notices: list[Notice] = field(default_factory=list)
-    """Those that belong to no step."""
+    """What was told before the first step."""
     points: list[Tokens] = field(default_factory=list)
     """What was used, by superstep."""
     idle: list[Interval] = field(default_factory=list)

@@ -1,25 +1,20 @@
 "use strict";
 (() => {
-  const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
-  const show = (one) => one.scrollIntoView({ block: "start", behavior: "instant" });
-  const steps = () => all("article.step").filter((one) => !one.hidden && !one.closest("details:not([open])"));
   const isPressed = (button) => button.getAttribute("aria-pressed") === "true";
   const press = (button, on) => button.setAttribute("aria-pressed", String(on));
 
-  root.classList.add("scripted");
   byId("tools").hidden = false;
 
   // folding
   const unfold = byId("unfold");
-  const turnAll = () => {
+  unfold.addEventListener("click", () => {
     const open = !isPressed(unfold);
     for (const one of all(".step details, .file")) one.open = open;
     press(unfold, open);
     unfold.textContent = open ? "Fold" : "Unfold";
-  };
-  unfold.addEventListener("click", turnAll);
+  });
   addEventListener("beforeprint", () => { for (const one of all("details")) one.open = true; });
 
   // filter
@@ -41,56 +36,15 @@
       link.parentElement.hidden = sifted && Boolean(byId(link.hash.slice(1))?.hidden);
     }
     byId("found").textContent = sifted ? `${every.filter((one) => !one.hidden).length} of ${every.length}` : "";
-    return sifted ? steps() : [];
+    return sifted ? every.filter((one) => !one.hidden && !one.closest("details:not([open])")) : [];
   };
   const siftAndShow = () => {
     const found = sift();
     const isSeen = (one) => one.getBoundingClientRect().bottom > 60 && one.getBoundingClientRect().top < innerHeight;
-    if (found.length && !found.some(isSeen)) show(found[0]);
+    if (found.length && !found.some(isSeen)) found[0].scrollIntoView({ block: "start", behavior: "instant" });
   };
-  const turnFailed = () => { press(failed, !isPressed(failed)); siftAndShow(); };
   field.addEventListener("input", siftAndShow);
-  failed.addEventListener("click", turnFailed);
-
-  // from step to step
-  let here = null;
-  const mark = () => {
-    for (const link of all(".outline a")) link.classList.toggle("here", link.hash === `#${here}`);
-  };
-  const go = (target) => {
-    for (let one = target; one; one = one.parentElement) if (one.localName === "details") one.open = true;
-    here = target.id;
-    show(target);
-    target.focus({ preventScroll: true });
-    mark();
-  };
-  const move = (by) => {
-    const list = steps();
-    let at = list.findIndex((one) => one.id === here);
-    if (at < 0) at = list.findIndex((one) => one.getBoundingClientRect().bottom > 80) - (by > 0 ? 1 : 0);
-    if (list.length) go(list[Math.min(Math.max(at + by, 0), list.length - 1)]);
-  };
-  const follow = () => {
-    const target = location.hash && byId(decodeURIComponent(location.hash.slice(1)));
-    if (target) go(target);
-  };
-  addEventListener("hashchange", follow);
-  follow();
-
-  const keys = {
-    j: () => move(1), k: () => move(-1), e: turnAll, x: turnFailed,
-    "/": () => { field.focus(); field.select(); },
-  };
-  addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target === field) {
-      if (event.key === "Escape") { field.value = ""; sift(); field.blur(); }
-      if (event.key === "Enter") field.blur();
-    } else if (keys[event.key]) {
-      event.preventDefault();
-      keys[event.key]();
-    }
-  });
+  failed.addEventListener("click", () => { press(failed, !isPressed(failed)); siftAndShow(); });
 
   // a live page: what the server changed is put in place of what was there
   const sign = byId("live");
@@ -130,7 +84,6 @@
     known = fresh;
     version = reply.headers.get("ETag") || "";
     sift();
-    mark();
     if (isAtEnd) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
   };
   let missed = 0;

@@ -88,9 +88,9 @@ async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
     [run] = await runs_of(agent)
-    told = [(s.number, n.kind) for s in run.steps for n in s.after]
+    told = [(s.number, n.kind) for s in run.steps for n in s.notices]
     assert told == [(step, "loop") for step in (3, 4, 5, 6)]
-    assert "append" in run.steps[2].after[0].text
+    assert "append" in run.steps[2].notices[0].text
     assert (run.stop_reason, state(run)[1]) == ("stuck", "warn")
 
 
@@ -104,9 +104,9 @@ async def test_a_question_waits_and_is_answered(agent: ScriptedAgent) -> None:
     assert not run.is_waiting
     [step, last] = run.steps
     assert step.calls[0].observation == "blue"
-    kinds = [notice.kind for notice in step.after]
+    kinds = [notice.kind for notice in step.notices]
     assert kinds == ["question", "resumed"]
-    assert step.after[0].text == "Which colour?"
+    assert step.notices[0].text == "Which colour?"
     assert len(run.idle) == 1
     assert last.thought == "Blue it is."
 
@@ -117,7 +117,7 @@ async def test_a_run_that_goes_on_after_its_end_is_one_run(agent: ScriptedAgent)
     await agent.invoke(None, text("Done."), max_steps=5)
     [run] = await runs_of(agent)
     assert (run.stop_reason, run.output, len(run.steps)) == ("answered", "Done.", 2)
-    assert [notice.kind for notice in run.steps[0].after] == ["resumed"]
+    assert [notice.kind for notice in run.steps[0].notices] == ["resumed"]
 
 
 async def test_messages_that_were_taken_out_are_still_told(
@@ -135,7 +135,7 @@ async def test_messages_that_were_taken_out_are_still_told(
     [run] = await runs_of(agent)
     assert len(run.steps) == 13
     assert len(history) < 2 * 13
-    notices = [n for step in run.steps for n in step.before if n.kind == "compaction"]
+    notices = [n for step in run.steps for n in step.notices if n.kind == "compaction"]
     assert notices
     assert "replaced by notes" in notices[0].title
     assert all(c.observation == "Appended to a." for s in run.steps for c in s.calls)
