@@ -31,11 +31,6 @@ def family() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))
 
 
-async def answers(driver: Driver, site: Site) -> None:
-    site.pages["/fine"] = "<title>Fine</title>"
-    assert "Title: Fine" in await driver.open(f"{site.base}/fine")
-
-
 def kill(processes: set[psutil.Process]) -> None:
     """The browser among them, as the machine would do it that has no memory left."""
     for process in processes:
@@ -44,34 +39,27 @@ def kill(processes: set[psutil.Process]) -> None:
                 process.kill()
 
 
-async def test_a_browser_that_was_killed_is_started_anew(driver: Driver, site: Site) -> None:
+async def test_a_browser_killed_in_the_middle_of_an_action_is_started_anew(
+    driver: Driver, site: Site
+) -> None:
     site.pages["/"] = "<title>Home</title><button>Go</button>"
+    site.pages["/never"] = Answer("late", hold=threading.Event())
     before = family()
     await driver.open(site.base)
     first = driver.browser
-    kill(family() - before)
-    async with asyncio.timeout(60):
-        while not first.dead:
-            await asyncio.sleep(0.01)
-    assert "The browser has ended by itself" in await driver.look()
-    said = await driver.say("go_to_url", url=site.base)
-    assert f"It showed {site.base}/." in said
-    await answers(driver, site)
-
-
-async def test_killed_in_the_middle_of_an_action(driver: Driver, site: Site) -> None:
-    site.pages["/never"] = Answer("late", hold=threading.Event())
-    before = family()
-    await driver.open("about:blank")
     going = asyncio.ensure_future(driver.do("go_to_url", url=f"{site.base}/never"))
     async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
     kill(family() - before)
     async with asyncio.timeout(60):
-        observation = await going
-    assert observation.is_error
-    await answers(driver, site)
+        assert (await going).is_error
+        while not first.dead:
+            await asyncio.sleep(0.01)
+    assert "The browser has ended by itself" in await driver.look()
+    said = await driver.say("go_to_url", url=site.base)
+    assert f"It showed {site.base}/." in said
+    assert "Title: Home" in await driver.look()
 
 
 CHILD = """

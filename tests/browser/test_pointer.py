@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.driver import Driver
-from tests.browser.site import Answer, Request, Site
+from tests.browser.site import Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -51,28 +51,6 @@ async def test_a_hidden_check_box_is_clicked_through_its_label(driver: Driver, s
     await driver.open(site.base)
     await driver.click('checkbox "Fancy"')
     assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
-
-
-async def test_infinite_scroll(driver: Driver, site: Site) -> None:
-    def more(request: Request) -> Answer:
-        first = int(request.query.removeprefix("from="))
-        return Answer("".join(f"<p>Row {first + n}</p>" for n in range(20)))
-
-    site.pages["/more"] = more
-    site.pages["/"] = """<style>p{height:80px;margin:0}</style><div id=l></div><script>
-      let n = 0, busy = false;
-      const load = async () => { if (busy) return; busy = true;
-        l.insertAdjacentHTML("beforeend", await (await fetch("/more?from=" + n)).text());
-        n += 20; busy = false };
-      load();
-      onscroll = () => { if (scrollY + innerHeight > document.body.scrollHeight - 200) load() }
-      </script>"""
-    await driver.open(site.base)
-    for _ in range(6):
-        await driver.say("scroll_down", scroll_amount=3000)
-        if "| Row 45" in await driver.look():
-            return
-    pytest.fail(driver.text)
 
 
 async def test_scrolling_an_area_and_to_a_text(driver: Driver, site: Site) -> None:

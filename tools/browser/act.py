@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -28,7 +30,6 @@ from manus.tools.browser.pointer import (
     scroll_to_text,
 )
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.report import Before, changes
 from manus.tools.browser.state import describe, page_fingerprint
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import NotThereError
@@ -36,9 +37,22 @@ from manus.tools.browser.timing import PageStuckError, wait_until_idle
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
+_MAX_LINES = 8
+"""Of what is told of the effects of an action."""
 _UNTIMED = frozenset({"wait", "extract_content"})
 _MORE_SECONDS = 90.0
 """What an action may take longer that waits on purpose, or asks a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """How things stood before an action."""
+
+    log: int
+    incidents: int
+    tab: int
+    url: str
+    tabs: frozenset[int]
 
 
 async def act(session: Session, arguments: BrowserArgs) -> Observation:
@@ -56,7 +70,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         tab = await browser.tab()
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
-    before = Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
+    before = _Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
     tab.trouble.clear()
     show_page, is_error = not session.page_is_prompted, True
     try:
@@ -67,7 +81,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     except ToolError as error:
         done = str(error)
     browser.last_error = ""
-    lines = [line for line in (said, done) if line] + await changes(browser, before)
+    lines = [line for line in (said, done) if line] + await _changes(browser, before)
     if show_page and not browser.dead:
         shown = await describe(browser, is_seen=not session.page_is_prompted)
         lines.append(f"\nThe page now:\n{shown}")
@@ -205,3 +219,50 @@ async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
     return ToolError(
         f"{what} It could not be brought back, so it was closed; there is an empty tab now."
     )
+
+
+async def _changes(browser: Browser, before: _Before) -> list[str]:
+    """One line for each thing that is different now."""
+    tab = browser.active
+    if browser.dead:
+        return []
+    lines: list[str] = []
+    opened = [t for t in browser.tabs.values() if t.id not in before.tabs]
+    for new in opened:
+        front = ", now in front" if new is tab else ""
+        lines.append(f"- Tab {new.id} opened{front}: {await _named(new)}")
+    if tab is not None and not tab.page.url.startswith("chrome-error:"):
+        if tab not in opened and (tab.id, tab.page.url) != (before.tab, before.url):
+            what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
+            lines.append(f"- {what} {await _named(tab)}")
+        if lines and tab.status is not None and tab.status >= 400:
+            lines.append(f"- The server answered with HTTP {tab.status}.")
+    if before.tab not in browser.tabs:
+        lines.append(f"- Tab {before.tab} was closed.")
+    distinct = list(dict.fromkeys(lines + _happenings(browser, before)))
+    if (more := len(distinct) - _MAX_LINES) > 0:
+        distinct = [*distinct[:_MAX_LINES], f"- … and {more} more of the kind."]
+    return distinct
+
+
+def _happenings(browser: Browser, before: _Before) -> list[str]:
+    """What stands in the log, of the console only the first error; and what was not reached.
+
+    Of addresses that could not be reached, only the page's own host: pages are full of others.
+    """
+    tab = browser.active
+    host = urlsplit(tab.page.url).hostname if tab is not None else None
+    found = browser.proxy.since(before.incidents)
+    missed = [f"- {i.reason}" for i in found if i.refused or i.host == host]
+    events = browser.log.since(before.log)
+    lines = [f"- {text}" for kind, text in events if kind != "console"]
+    errors = [text for kind, text in events if kind == "console"]
+    if missed:  # the console says so too
+        errors = [text for text in errors if "Failed to load resource" not in text]
+    lines += [f"- Error in the page's console: {text}" for text in errors[:1]]
+    return lines + missed
+
+
+async def _named(tab: Tab) -> str:
+    title = await tab.title()
+    return f'"{title}" {tab.page.url}' if title else tab.page.url

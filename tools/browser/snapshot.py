@@ -10,6 +10,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
 from manus.tools.browser.scripts import script
+from manus.tools.browser.tab import Reference, element_of
 from manus.tools.browser.timing import PageStuckError, with_timeout
 
 _LOOK_SECONDS = 8.0
@@ -62,11 +63,10 @@ async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> N
 
 
 async def _child(parent: FrameView, item: dict[str, Any], depth: int) -> FrameView | None:
-    place = {"token": parent.token, "id": item["id"]}
     child: FrameView | None = None
     try:
-        asking = parent.frame.evaluate_handle(script("element"), place)
-        element = (await with_timeout(_FRAME_SECONDS, asking)).as_element()
+        reference = Reference(parent.frame, parent.token, item["id"])
+        element = await element_of(reference, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
         if frame is not None:
             child = FrameView(frame, frame.url)

@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
@@ -40,13 +39,24 @@ class Log:
         return [(kind, text) for number, kind, text in self._kept if number > mark]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """An element: its frame, the document it belongs to, and its count there."""
 
     frame: Frame
     token: str
     id: int
+
+
+async def element_of(reference: Reference, seconds: float) -> ElementHandle | None:
+    """The element itself, or None if its document does not have it any more.
+
+    Raises:
+        PageStuckError: the frame does not answer in so many seconds.
+        PlaywrightError: the frame is gone.
+    """
+    place = {"token": reference.token, "id": reference.id}
+    asking = reference.frame.evaluate_handle(script("element"), place)
+    return (await with_timeout(seconds, asking)).as_element()
 
 
 class Numbering:
@@ -174,12 +184,8 @@ class Tab:
     async def element(self, number: int) -> ElementHandle | None:
         """The element of a number, or None if it is not on the page any more."""
         reference = self.numbering.references.get(number)
-        if reference is None or reference.frame.is_detached():
-            return None
-        place = {"token": reference.token, "id": reference.id}
         try:
-            asking = reference.frame.evaluate_handle(script("element"), place)
-            return (await with_timeout(ANSWER_SECONDS, asking)).as_element()
+            return await element_of(reference, ANSWER_SECONDS) if reference else None
         except PlaywrightError:
             return None
 

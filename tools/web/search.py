@@ -70,7 +70,7 @@ async def search_text(session: Session, query: Query, fetch_content: bool = Fals
         except (TimeoutError, httpx.TimeoutException):
             failures.append(f"{name}: no answer within {settings.timeout:g} s")
         except _FAILURES as error:  # the next engine is asked
-            failures.append(f"{name}: {_reason(error)}")
+            failures.append(f"{name}: {_line(error).rstrip('.')[:160] or type(error).__name__}")
         else:
             if results:
                 texts = await _read(proxy, results, query.text) if fetch_content else []
@@ -102,44 +102,26 @@ def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
     return found
 
 
-def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return text if len(text) <= 160 else text[:159] + "…"
-
-
 async def _tavily(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
-    found = await _json(
-        proxy,
-        settings,
-        "POST",
-        settings.tavily_url,
-        headers={"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"},
-        json={"query": query.text, "max_results": query.count, "search_depth": "basic"},
-    )
+    headers = {"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"}
+    asked = {"query": query.text, "max_results": query.count, "search_depth": "basic"}
+    url = settings.tavily_url
+    found = await _json(proxy, settings, "POST", url, headers=headers, json=asked)
     return _results(found.get("results"), "title", "url", "content")
 
 
 async def _brave(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
-    found = await _json(
-        proxy,
-        settings,
-        "GET",
-        settings.brave_url,
-        headers={"X-Subscription-Token": _secret(settings.brave_api_key)},
-        params={
-            "q": query.text,
-            "count": query.count,
-            "country": query.country.upper(),
-            "search_lang": query.lang,
-        },
-    )
+    headers = {"X-Subscription-Token": _secret(settings.brave_api_key)}
+    country = query.country.upper()
+    asked = {"q": query.text, "count": query.count, "country": country, "search_lang": query.lang}
+    found = await _json(proxy, settings, "GET", settings.brave_url, headers=headers, params=asked)
     return _results((found.get("web") or {}).get("results"), "title", "url", "description")
 
 
 async def _searxng(settings: SearchSettings, proxy: EgressProxy, query: Query) -> list[Result]:
-    address = (settings.searxng_url or "").rstrip("/").removesuffix("/search")
-    params = {"q": query.text, "format": "json", "language": query.lang}
-    found = await _json(proxy, settings, "GET", f"{address}/search", params=params)
+    url = (settings.searxng_url or "").rstrip("/").removesuffix("/search") + "/search"
+    asked = {"q": query.text, "format": "json", "language": query.lang}
+    found = await _json(proxy, settings, "GET", url, params=asked)
     return _results(found.get("results"), "title", "url", "content")
 
 

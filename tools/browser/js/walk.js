@@ -1,5 +1,5 @@
 // One look at a document: what can be acted on in and near the viewport, and the text around it.
-// Takes {clip, near, maxElements, maxTexts, listed}; needs openStore.
+// Takes {clip, near, maxElements, maxTexts}; needs openStore.
 (options) => {
   const store = openStore();
   const width = window.innerWidth, height = window.innerHeight;
@@ -315,7 +315,7 @@
     if (!hidden && !empty) bufferPlace = place;
     if (!hidden && (el.tagName === "TD" || el.tagName === "TH")) buffer += buffer.trim() ? " | " : "";
     if (!hidden && el.tagName === "IMG" && el.alt) buffer += ` (image: ${el.alt}) `;
-    if (!hidden && place === "view" && !inline && counts.texts < options.maxTexts && hasOwnText(el) && !isTextUncovered(el, rect)) {
+    if (!hidden && place === "view" && !inline && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, [rect])) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, inside, depth + 1);
     } else {
       const children = el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes;
@@ -329,17 +329,6 @@
     for (let child = el.firstChild; child; child = child.nextSibling) if (child.nodeType === Node.TEXT_NODE && child.data.trim()) return true;
     return false;
   };
-  // As above for text: a page behind a window that lies over it is not what can be read.
-  const isTextUncovered = (el, rect) => {
-    const left = Math.max(rect.left, 0), right = Math.min(rect.right, width), top = Math.max(rect.top, 0), bottom = Math.min(rect.bottom, height);
-    if (right - left < 1 || bottom - top < 1) return false;
-    for (const [fx, fy] of [[0.5, 0.5], [0.02, 0.5], [0.5, 0.05]]) {
-      const hit = hitAt(left + (right - left) * fx, top + (bottom - top) * fy);
-      if (hit && (holds(el, hit) || holds(hit, el) && getComputedStyle(el).pointerEvents === "none")) return true;
-    }
-    return false;
-  };
-
   if (document.body) walk(document.body, false, 0);
   flush();
   const page = document.scrollingElement || document.documentElement;
