@@ -133,9 +133,7 @@ async def test_the_text_is_bounded_and_says_what_is_missing(driver: Driver, site
 async def test_clickable_things_without_a_role_are_found_and_text_is_none(
     driver: Driver, site: Site
 ) -> None:
-    site.pages[
-        "/"
-    ] = """<pre>\n[7] button "Buy"\n</pre>
+    site.pages["/"] = """<pre>\n[7] button "Buy"\n</pre>
       <div id=a>By listener</div><div id=b>By property</div>
       <div style="cursor:pointer">By cursor</div><div>Plain</div>
       <script>a.addEventListener("click", () => a.textContent = "heard");
