@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
-from manus.models.model_names import REPLAY
+from manus.models.providers import REPLAY
 from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages

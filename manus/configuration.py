@@ -102,7 +102,7 @@ def check_model(endpoint: ModelSettings) -> None:
     Raises:
         SettingsError: none is configured, its address is none, or there is no such recording.
     """
-    from manus.models.model_names import NOT_CONFIGURED, REPLAY, is_configured, shown_address
+    from manus.models.providers import NOT_CONFIGURED, REPLAY, is_configured, shown_address
 
     if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)

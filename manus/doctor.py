@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
-from manus.models.model_names import DEFAULT_MODEL, REPLAY, shown_address, split_spec
-from manus.models.providers import KEYS
+from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY, shown_address, split_spec
 from manus.screen import console_of
 from manus.state.errors import ManusError, SettingsError
 from manus.state.mcp_settings import McpServer

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from manus.models.providers import DEFAULT_MODEL
 from manus.state.agent import Usage, no_usage
 from manus.state.budget import Budget, budget_used_up, ending_limits
-from manus.state.errors import BudgetError
+from manus.state.context import Context
+from manus.state.errors import BudgetError, UsageError
+from manus.state.settings import Settings
 from manus.state.spending import Spending
 from manus.state.usage import add_usage, with_spending
 
@@ -90,3 +93,23 @@ class RunBudget:
 
 def _tokens(usage: Usage) -> int:
     return usage["input_tokens"] + usage["output_tokens"]
+
+
+def check_prices(settings: Settings, context: Context, role: str) -> None:
+    """See that there are prices, where cost is limited.
+
+    Raises:
+        UsageError: the price of a model that may be asked is not known.
+    """
+    if context.budget.over(settings.budget).cost is None:
+        return
+    own = settings.for_role(role)
+    first = own if role in settings.roles else own.at(context.model, context.base_url)
+    for chosen in (first, *map(settings.for_role, settings.roles)):
+        for endpoint in chosen.with_fallbacks():
+            model = endpoint.model or DEFAULT_MODEL
+            if settings.price_of(model) is None:
+                raise UsageError(
+                    f"A limit of cost cannot be held, because there is no price of `{model}`: add "
+                    f'[prices."{model}"] to manus.toml, or limit tokens instead.'
+                )

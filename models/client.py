@@ -17,14 +17,12 @@ from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.errors import may_be_billed
 from manus.models.factory import build_model
-from manus.models.model_names import DEFAULT_MODEL, address_of
+from manus.models.providers import DEFAULT_MODEL, Window, address_of, learn_window, window_of
 from manus.models.recording import Recorder
-from manus.models.replies import CUT_OFF, check_filtered, empty_sentence, is_empty
-from manus.models.reply import Reply, count
+from manus.models.replies import CUT_OFF, Reply, check_filtered, count, empty_sentence, is_empty
 from manus.models.retry import Tell, with_retries
 from manus.models.server_usage import cache_tokens
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_request
-from manus.models.windows import Window, learn_window, window_of
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,

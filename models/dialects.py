@@ -5,17 +5,17 @@ OpenAI's protocol needs none of this: `manus.models.openai_chat` writes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall
 
-from manus.models.cache_marks import with_cache_marks
-from manus.models.extras import EXTRAS
 from manus.models.prompted import in_words
-from manus.models.reasoning import REASONING, is_signed, is_thought
+from manus.models.reasoning import is_thought
+from manus.models.recording import is_ephemeral
 from manus.models.replies import reason_of
-from manus.state.messages import calls_of, has_calls, text_of
+from manus.state.messages import calls_of, has_calls
 
 _WANT_TOOLS = frozenset({"anthropic", "bedrock"})
 """Calls in the history are refused where the request offers no tools."""
@@ -27,8 +27,6 @@ def to_provider(
     request: Sequence[BaseMessage], provider: str, *, with_tools: bool, model: str = ""
 ) -> list[BaseMessage]:
     """The request in a provider's dialect; its messages stay as they are. `model` is its name."""
-    if provider not in EXTRAS:
-        return list(request)
     if not with_tools and provider in _WANT_TOOLS and any(map(_has_calls, request)):
         request = in_words(request)
     return with_cache_marks([_with_whole_calls(message) for message in request], provider, model)
@@ -53,18 +51,20 @@ def _object(args: Any) -> dict[str, Any]:
     return args if isinstance(args, dict) else {"malformed_arguments": args or ""}
 
 
-def from_provider(message: AIMessage, provider: str) -> AIMessage:
-    """A reply with its calls in one place, text alone as text, and why it ended under one name."""
-    if provider in EXTRAS and (reason := reason_of(message)):
+def from_provider(message: AIMessage, provider: str) -> None:
+    """Bring calls into one place, text alone as text, and why it ended under one name."""
+    if reason := reason_of(message):
         message.response_metadata.setdefault("finish_reason", reason)
     if provider == "google":  # its package says one of the calls again there, and sends it again
         message.additional_kwargs.pop("function_call", None)
-    own = _with_own_blocks(message, provider)
-    if isinstance(message.content, list) and (own or provider in EXTRAS):
-        blocks = _said_once(message.content)
-        plain = all(map(_is_plain, blocks))
-        message.content = "".join(map(_text, blocks)) if plain else blocks
-    return message
+    if not isinstance(message.content, list):
+        return
+    if message.response_metadata.pop("output_version", "") == "v1":
+        # LangChain's newer streaming makes its own blocks of every reply
+        message.content = [_own(block, provider) for block in message.content]
+    blocks = _said_once(message.content)
+    plain = all(map(_is_plain, blocks))
+    message.content = "".join(map(_text, blocks)) if plain else blocks
 
 
 def _said_once(content: list[Any]) -> list[Any]:
@@ -102,27 +102,6 @@ def _text(block: Any) -> str:
     return block if isinstance(block, str) else str(block["text"])
 
 
-def _with_own_blocks(message: AIMessage, provider: str) -> bool:
-    """Whether a reply had blocks in LangChain's common form; they are then in the provider's own.
-
-    Its newer streaming makes such blocks of every reply. The history holds one form, however its
-    replies were streamed; what is signed is found where the provider's package looks for it.
-    """
-    content = message.content
-    if message.response_metadata.get("output_version") != "v1" or not isinstance(content, list):
-        return False
-    known = ("reasoning",) if REASONING in message.additional_kwargs else ()
-    kinds = {block.get("type") if isinstance(block, dict) else "text" for block in content}
-    plain = kinds <= {"text", *known, "tool_call", "invalid_tool_call"}
-    if plain and not any(map(is_signed, content)):
-        message.content = text_of(message)
-        del message.response_metadata["output_version"]
-        return False
-    message.content = [_own(block, provider) for block in content]
-    del message.response_metadata["output_version"]
-    return True
-
-
 def _own(block: Any, provider: str) -> Any:
     if not isinstance(block, dict):
         return block
@@ -148,3 +127,55 @@ def _thought(block: dict[str, Any], provider: str) -> dict[str, Any]:
             inner = {"text": said, **signature}
         return {"type": "reasoning_content", "reasoning_content": inner}
     return {"type": "thinking", "thinking": said, **signature}
+
+
+MARK = {"type": "ephemeral"}
+POINT = {"cachePoint": {"type": "default"}}
+_IMAGES = ("image", "image_url")
+# Bedrock's models that know the mark, from "Prompt caching" in Amazon's user guide; not Claude 3.5
+# Sonnet v2, which knows it for some customers only.
+_KNOWS_POINT = re.compile(
+    r"claude-(?:3-5-haiku|3-7|(?:opus|sonnet|haiku)-[4-9])"
+    r"|nova-(?:micro|lite|pro|premier)"
+)
+
+
+def with_cache_marks(
+    request: Sequence[BaseMessage], provider: str, model: str = ""
+) -> list[BaseMessage]:
+    """The request with marks where a provider is told to cache; itself for one that wants none.
+
+    Two marks: one after the system prompt (and the tools, which come before it), which holds for
+    all runs of a profile; one after the history, which moves on with it. The last message of a
+    request is made anew at each step and stays outside.
+    """
+    made = list(request)
+    if provider != "anthropic" and not (provider == "bedrock" and _KNOWS_POINT.search(model)):
+        return made
+    behind = (i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i]))
+    last = next((i for i in behind if _takes_mark(made[i])), 0)
+    for place in {0, last} if made else set():
+        if (place or isinstance(made[0], SystemMessage)) and _takes_mark(made[place]):
+            made[place] = _marked(made[place], provider)
+    return made
+
+
+def _takes_mark(message: BaseMessage) -> bool:
+    """Whether a message ends in words or an image: what else there is may not be marked."""
+    if isinstance(message.content, str):
+        return bool(message.content.strip())  # a block without text would be refused
+    block = message.content[-1] if message.content else None
+    if not isinstance(block, dict):
+        return False
+    return bool(str(block.get("text") or "").strip()) or block.get("type") in _IMAGES
+
+
+def _marked(message: BaseMessage, provider: str) -> BaseMessage:
+    content = message.content
+    text = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    blocks: list[Any] = list(text)
+    if provider == "bedrock":
+        blocks.append(POINT)
+    else:
+        blocks[-1] = {**blocks[-1], "cache_control": MARK}
+    return message.model_copy(update={"content": blocks})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,9 +13,8 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.models.dialects import from_provider, to_provider
-from manus.models.extras import EXTRAS, with_tools
 from manus.models.prompted import in_words, prompted, with_prompted_calls
-from manus.models.providers import habits_of
+from manus.models.providers import EXTRAS, habits_of
 from manus.models.reasoning import (
     drop_sealed,
     origin_of,
@@ -45,45 +45,45 @@ async def ask_endpoint(
     model: BaseChatModel, endpoint: ModelSettings, question: Question
 ) -> AIMessage:
     """The reply of an endpoint, with its calls read and repaired."""
-    if question.tools and endpoint.tool_calling == "prompted":
-        reply = await _in_words(model, endpoint, question, question.tools)
+    tools, is_native = question.tools, endpoint.tool_calling == "native"
+    request, asked, options = _in_dialect(model, endpoint, question)
+    reply: AIMessage = await asked.ainvoke(request, **options)
+    is_extra = provider_of(endpoint.model) in EXTRAS
+    if is_extra:
+        from_provider(reply, provider_of(endpoint.model))
+    if tools and not is_native:
+        drop_sealed(reply)  # it would go back with calls, and there are none
+        reply = with_prompted_calls(reply)
     else:
-        reply = await _native(model, endpoint, question)
-    return _storable(with_origin(with_repairs(reply, question.tools or ()), endpoint))
+        reply = with_cut_off_calls(without_thought(reply), as_it_came=not is_extra)
+    return _storable(with_origin(with_repairs(reply, tools or ()), endpoint))
 
 
-async def _native(model: BaseChatModel, endpoint: ModelSettings, question: Question) -> AIMessage:
-    provider = provider_of(endpoint.model)
-    tools, required = question.tools, question.tool_choice == "required"
-    extra: dict[str, Any] = {"config": {"tags": [TAG_NOSTREAM]}} if question.quiet else {}
-    request, asked = question.request, cast(Runnable[Any, Any], model)
+def _in_dialect(
+    model: BaseChatModel, endpoint: ModelSettings, question: Question
+) -> tuple[list[BaseMessage], Runnable[Any, Any], dict[str, Any]]:
+    """The request as the endpoint wants it, the model with its tools, and the call's options."""
+    provider, request, tools = provider_of(endpoint.model), question.request, question.tools
+    is_quiet, asked = question.quiet, cast(Runnable[Any, Any], model)
     if endpoint.tool_calling == "prompted":
-        request = in_words(request)  # without tools it may still have calls in its history
+        request = prompted(request, tools) if tools else in_words(request)
+        is_quiet, tools = is_quiet or bool(tools), None  # its calls stand in its text
+    options: dict[str, Any] = {"config": {"tags": [TAG_NOSTREAM]}} if is_quiet else {}
+    required = question.tool_choice == "required"
     if provider in EXTRAS:
         name = str(getattr(model, "model_id", ""))  # Bedrock's
         own = own_thoughts(request, origin_of(endpoint), send=endpoint.send_reasoning is not False)
         request = to_provider(own, provider, with_tools=bool(tools), model=name)
         if tools:
-            asked = with_tools(model, tools, required=required)
+            # a copy: packages take schemas apart in place, and these are every later request's
+            choice = {"tool_choice": "any"} if required else {}
+            asked = model.bind_tools(copy.deepcopy(tools), **choice)
     else:
-        extra[SEND_REASONING] = back_to(endpoint)
+        options[SEND_REASONING] = back_to(endpoint)
         if tools:
-            extra["tools"] = tools
-            if required:
-                extra["tool_choice"] = "required"
-    reply = from_provider(await asked.ainvoke(list(request), **extra), provider)
-    return with_cut_off_calls(without_thought(reply), as_it_came=provider not in EXTRAS)
-
-
-async def _in_words(
-    model: BaseChatModel, endpoint: ModelSettings, question: Question, tools: list[dict[str, Any]]
-) -> AIMessage:
-    """The reply of a model without tools. It is not streamed: its calls stand in its text."""
-    quiet: Any = {"tags": [TAG_NOSTREAM]}
-    reply = await model.ainvoke(prompted(question.request, tools), quiet)
-    plain = from_provider(reply, provider_of(endpoint.model))
-    drop_sealed(plain)  # it would go back with calls, and there are none
-    return with_prompted_calls(plain)
+            options["tools"] = tools
+            options |= {"tool_choice": "required"} if required else {}
+    return list(request), asked, options
 
 
 def back_to(endpoint: ModelSettings) -> Back:

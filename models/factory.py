@@ -1,19 +1,25 @@
-"""The chat model of a role, from the settings. Providers' packages are imported when used."""
+"""The chat model that the settings name. Providers' packages are imported when used.
+
+Their clients are told not to try again by themselves: that is done in one place, for all.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import os
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from manus.models.client_cache import models_of_loop
-from manus.models.extras import build_extra
-from manus.models.model_names import (
+from manus.models.error_facts import shortened
+from manus.models.providers import (
     DEFAULT_MODEL,
+    EXTRAS,
     NOT_CONFIGURED,
     REPLAY,
     is_configured,
@@ -24,6 +30,10 @@ from manus.state.model_settings import ModelSettings
 
 _CONNECT_TIMEOUT = 15.0
 """Seconds. A server that is there takes the connection at once, however long it then thinks."""
+
+Models = dict[ModelSettings, BaseChatModel]
+# Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
+_kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[None, None]]] = {}
 
 
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
@@ -37,12 +47,40 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     spec = settings.model or DEFAULT_MODEL
     if spec.startswith(REPLAY):
         return await asyncio.to_thread(_replay, spec.removeprefix(REPLAY), workspace)
-    known = await models_of_loop()
+    known = await _models_of_loop()
     if settings not in known:
         # imports take a second and read files: not on the event loop
         built = await asyncio.to_thread(_build, settings, *split_spec(spec))
         known.setdefault(settings, built)  # another run may have built it meanwhile, and use it
     return known[settings]
+
+
+async def _models_of_loop() -> Models:
+    """The models that were made for the running loop, to look in and to add to."""
+    loop = asyncio.get_running_loop()
+    if loop not in _kept:
+        models: Models = {}
+        _kept[loop] = models, _end(loop, models)
+        await anext(_kept[loop][1])
+    return _kept[loop][0]
+
+
+async def _end(loop: asyncio.AbstractEventLoop, models: Models) -> AsyncGenerator[None, None]:
+    """Stays open until the loop shuts its generators down, the last thing that it does.
+
+    Only OpenAI's clients belong to one model alone; of the other packages' they share parts.
+    """
+    try:
+        yield
+    finally:
+        for settings, model in list(models.items()):
+            client = getattr(model, "root_async_client", None)
+            if client is not None:
+                del models[settings]
+                with contextlib.suppress(Exception):
+                    await client.close()
+        if not models:
+            _kept.pop(loop, None)
 
 
 def _replay(path: str, workspace: Path) -> BaseChatModel:
@@ -52,30 +90,45 @@ def _replay(path: str, workspace: Path) -> BaseChatModel:
 
 
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
-    if provider == "openai":
-        return _openai(settings, name)
-    if provider == "azure":
-        return _azure(settings, name)
-    connect = min(settings.timeout, _CONNECT_TIMEOUT)
-    return build_extra(settings, provider, name, connect=connect)
-
-
-def _common(settings: ModelSettings) -> dict[str, Any]:
     chosen = {
         "temperature": settings.temperature,
         "max_tokens": settings.max_tokens,
         "api_key": settings.api_key,
         "base_url": settings.base_url,
+        "reasoning_effort": settings.reasoning_effort,
     }
-    return {name: value for name, value in chosen.items() if value is not None}
+    values: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
+    build = {"openai": _openai, "azure": _azure}.get(provider)
+    if build is not None:
+        return build(settings, name, {**values, **_protocol(settings)})
+    return _extra(settings, provider, name, values)
 
 
-def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
+def _protocol(settings: ModelSettings) -> dict[str, Any]:
+    """What OpenAI's clients are built with, whichever it is."""
+    from openai import Timeout
+
+    from manus.models.http_clients import http_client
+
+    timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
+    return {
+        "timeout": timeout,
+        "max_retries": 0,
+        # usage has to be asked for where the address is not OpenAI's
+        "stream_usage": True,
+        # whose sockets have their options: with its own it would warn that these hide a proxy
+        "http_async_client": http_client(timeout),
+        "http_socket_options": (),
+        # comments that keep a connection open are no part of a reply
+        "stream_chunk_timeout": settings.timeout,
+    }
+
+
+def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
     from manus.models.openai_chat import FastChatOpenAI
 
     if settings.api_key is None and settings.base_url is None:
         raise SettingsError(NOT_CONFIGURED)
-    values = _common(settings)
     # a local server wants no key, the client wants one; given as a function, it keeps the client
     # from being built a second time for synchronous use
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
@@ -83,47 +136,63 @@ def _openai(settings: ModelSettings, name: str) -> BaseChatModel:
     if settings.base_url is not None:
         # a compatible server knows chat completions, whatever the model is called
         values["use_responses_api"] = False
-    if settings.reasoning_effort is not None:
-        values["reasoning_effort"] = settings.reasoning_effort
-    return FastChatOpenAI(**values, **_protocol(settings, model=name))
-
-
-def _protocol(settings: ModelSettings, **more: Any) -> dict[str, Any]:
-    from openai import Timeout
-
-    from manus.models.http_clients import http_client
-
-    connect = min(settings.timeout, _CONNECT_TIMEOUT)
-    timeout = Timeout(settings.timeout, connect=connect)
-    # retries are ours, in one place; usage has to be asked for where the address is not OpenAI's
-    common = {"timeout": timeout, "max_retries": 0, "stream_usage": True}
-    # whose sockets have their options: with its own it would warn that these hide a proxy
-    common |= {"http_async_client": http_client(timeout), "http_socket_options": ()}
-    # comments that keep a connection open are no part of a reply
-    return {**common, "stream_chunk_timeout": settings.timeout, **more}
+    return FastChatOpenAI(model=name, **values)
 
 
 async def _later(key: str) -> str:
     return key
 
 
-def _azure(settings: ModelSettings, name: str) -> BaseChatModel:
+def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
     from manus.models.openai_chat import FastAzureChatOpenAI
 
     if settings.base_url is None:
         raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
     if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
         raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
-    values = _common(settings)
-    values.pop("base_url")
-    if settings.reasoning_effort is not None:
-        values["reasoning_effort"] = settings.reasoning_effort
-    azure = {
-        "azure_deployment": name,
+    values["azure_endpoint"] = values.pop("base_url")
+    return FastAzureChatOpenAI(
+        azure_deployment=name,
         # deployments mostly bear their model's name: what that model refuses is told from it
-        "model": name,
-        "use_responses_api": False,  # whatever the name: the address is that of chat completions
-        "azure_endpoint": settings.base_url,
-        "api_version": settings.api_version or "2024-10-21",
-    }
-    return FastAzureChatOpenAI(**values, **_protocol(settings, **azure))
+        model=name,
+        use_responses_api=False,  # whatever the name: the address is that of chat completions
+        api_version=settings.api_version or "2024-10-21",
+        **values,
+    )
+
+
+def _extra(
+    settings: ModelSettings, provider: str, name: str, values: dict[str, Any]
+) -> BaseChatModel:
+    """The chat model of a provider whose package comes as an extra."""
+    package, module, cls, needs = EXTRAS[provider]
+    try:
+        model_class = getattr(importlib.import_module(module), cls)
+    except ImportError:
+        raise SettingsError(
+            f"The provider `{provider}` needs a package that is not installed: "
+            f"pip install {package}."
+        ) from None
+    try:
+        limits = _bedrock(settings) if provider == "bedrock" else {"timeout": settings.timeout}
+        if provider != "bedrock":
+            # Google counts attempts, and takes none for its default; others what comes after one
+            limits["max_retries"] = 1 if provider == "google" else 0
+        model: BaseChatModel = model_class(model=name, streaming=True, **values, **limits)
+        key: Any = getattr(model, "anthropic_api_key", None)
+        if key is not None and not key.get_secret_value():
+            raise ValueError("there is none")  # its client would find out with an odd request
+    except Exception as error:  # each client has exceptions of its own
+        raise SettingsError(
+            f"The model `{provider}:{name}` cannot be set up; it needs {needs} "
+            f"({shortened(str(error))})."
+        ) from error
+    return model
+
+
+def _bedrock(settings: ModelSettings) -> dict[str, Any]:
+    make = importlib.import_module("botocore.config").Config
+    retries = {"total_max_attempts": 1, "mode": "standard"}
+    connect = min(settings.timeout, _CONNECT_TIMEOUT)
+    waits = {"read_timeout": settings.timeout, "connect_timeout": connect}
+    return {"config": make(retries=retries, **waits)}

@@ -1,9 +1,14 @@
-"""What is known of providers, as data: their keys, packages, and habits of compatible servers."""
+"""What is known of models and their servers without asking: names, keys, habits, windows."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from manus.state.errors import ContextOverflowError
+from manus.state.model_settings import PROVIDERS, ModelSettings
 
 KEYS = {
     "openai": "MANUS_API_KEY or OPENAI_API_KEY",
@@ -35,6 +40,62 @@ WINDOWS = (
 )
 """Input tokens by the beginning of a model's name, for those whose package has no figure."""
 
+# provider: (package to install, module, class, what it needs)
+EXTRAS = {
+    "anthropic": (
+        "langchain-anthropic",
+        "langchain_anthropic",
+        "ChatAnthropic",
+        "a key: MANUS_API_KEY or ANTHROPIC_API_KEY",
+    ),
+    "google": (
+        "langchain-google-genai",
+        "langchain_google_genai",
+        "ChatGoogleGenerativeAI",
+        "a key: MANUS_API_KEY or GOOGLE_API_KEY",
+    ),
+    "bedrock": (
+        "langchain-aws",
+        "langchain_aws",
+        "ChatBedrockConverse",
+        "a region (AWS_REGION) and credentials of AWS, or a Bedrock key in MANUS_API_KEY",
+    ),
+}
+DEFAULT_MODEL = "gpt-5"
+"""Where a key is set and no model is named."""
+REPLAY = "replay:"
+
+NOT_CONFIGURED = (
+    "No model is configured: set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL for any "
+    "compatible server (for Ollama on this machine: MANUS_BASE_URL=http://localhost:11434/v1)."
+)
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
+    provider, colon, name = spec.partition(":")
+    if colon and provider.lower() in PROVIDERS and name:
+        return provider.lower(), name
+    return "openai", spec
+
+
+def is_configured(settings: ModelSettings) -> bool:
+    """Whether there is enough to ask a model."""
+    return bool(settings.model or settings.api_key)
+
+
+def address_of(settings: ModelSettings) -> str:
+    """Where the model is asked, for messages."""
+    provider, _ = split_spec(settings.model or DEFAULT_MODEL)
+    return shown_address(settings.base_url) if settings.base_url else f"{provider}'s own address"
+
+
+def shown_address(address: str) -> str:
+    """An address as anybody may see it: without a password that stands in it, or a query."""
+    before, slashes, rest = address.partition("://")
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
+
 
 @dataclass(frozen=True, slots=True)
 class Habits:
@@ -62,3 +123,63 @@ def habits_of(address: str | None) -> Habits:
         host = ""
     known = (habits for end, habits in _BY_HOST if host == end or host.endswith(f".{end}"))
     return next(known, Habits())
+
+
+DEFAULT = 128_000
+_LEAST = 1_000
+"""Tokens that a window is taken to have at least."""
+_UNDER = 0.8
+"""Of a request that was refused although the estimate says that it fits."""
+_SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
+
+
+class Window(NamedTuple):
+    """A context window in tokens."""
+
+    size: int
+    is_certain: bool
+    """Whether it was set, or named by the server; else it is told from the model's name."""
+
+
+# What servers have said, by address and model: the same for every run of the process.
+_learned: dict[tuple[str, str], Window] = {}
+
+
+def window_of(settings: ModelSettings, model: Any = None) -> Window:
+    """The context window of an endpoint; `model` is its chat model, if there is one yet."""
+    learned = _learned.get(_key(settings))
+    if settings.context_window is not None:
+        least = min(settings.context_window, learned.size if learned else settings.context_window)
+        return Window(least, is_certain=True)
+    if learned is not None:
+        return learned
+    profile = getattr(model, "profile", None) or {}
+    if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
+        return Window(size, is_certain=False)
+    name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
+    known = (size for begin, size in WINDOWS if name.startswith(begin))
+    return Window(next(known, DEFAULT), is_certain=False)
+
+
+def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
+    """Remember how large a window is whose server refused a request of about so many tokens.
+
+    As the server named it, but less than the estimate of a request that was too large; where it
+    named none, half of that.
+    """
+    found = _SAID.search(str(error))
+    said = int(found[1].replace(",", "")) if found else 0
+    if _LEAST <= said <= size:
+        _learned[_key(settings)] = Window(said, is_certain=True)
+    else:
+        guess = _UNDER * size if said >= _LEAST else size / 2
+        _learned[_key(settings)] = Window(max(round(guess), _LEAST), is_certain=False)
+
+
+def forget_windows() -> None:
+    """Know nothing of any server: for tests, whose servers follow one another at one address."""
+    _learned.clear()
+
+
+def _key(settings: ModelSettings) -> tuple[str, str]:
+    return address_of(settings), settings.model or DEFAULT_MODEL

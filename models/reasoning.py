@@ -15,7 +15,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from manus.models.model_names import DEFAULT_MODEL, address_of, split_spec
+from manus.models.providers import DEFAULT_MODEL, address_of, split_spec
 from manus.state.model_settings import ModelSettings
 
 REASONING = "reasoning_content"

@@ -16,9 +16,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from manus.models.budget import RunBudget
+from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
-from manus.models.prices import check_prices
 from manus.models.recording import Recorder
 from manus.state.budget import Budget
 from manus.state.context import Context

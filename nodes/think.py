@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.reply import Reply
+from manus.models.replies import Reply
 from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.turn.history_repair import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn

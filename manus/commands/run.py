@@ -83,7 +83,7 @@ def _begin(kind: str, args: RunOptions) -> int:
 
 def _choose_recording(settings: Settings, args: RunOptions) -> None:
     """Take the recording of `--or-replay` for the model, where none is configured."""
-    from manus.models.model_names import REPLAY, is_configured
+    from manus.models.providers import REPLAY, is_configured
     from manus.screen import Screen
 
     if args.or_replay is None or is_configured(settings.for_role("main").at(args.model, None)):

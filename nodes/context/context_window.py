@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
-from manus.models.model_names import DEFAULT_MODEL
+from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_text, estimate_tools
 from manus.nodes.active_run import Running
 from manus.state.agent import Compaction

@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langgraph.config import get_stream_writer
 
 from manus.models.recording import ephemeral
-from manus.models.replies import no_answer
-from manus.models.reply import Reply
+from manus.models.replies import Reply, no_answer
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import Compacted, fit_history, offer_recall

@@ -14,7 +14,7 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from manus.models.budget import RunBudget
-from manus.models.reply import Reply, counting
+from manus.models.replies import Reply, counting
 from manus.nodes.active_run import Running
 from manus.state.agent import Usage, no_usage
 from manus.state.spending import Spending

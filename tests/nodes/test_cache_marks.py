@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from manus.models.cache_marks import MARK, with_cache_marks
+from manus.models.dialects import MARK, with_cache_marks
 from manus.models.recording import ephemeral
 
 REQUEST: list[BaseMessage] = [

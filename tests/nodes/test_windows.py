@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from manus.models.factory import build_model
-from manus.models.windows import learn_window, window_of
+from manus.models.providers import learn_window, window_of
 from manus.state.errors import ContextOverflowError
 from manus.state.model_settings import ModelSettings
 

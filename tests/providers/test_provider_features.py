@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from manus.models.extras import with_tools
+from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.factory import build_model
 from manus.state.settings import load_settings
 from tests.providers.conftest import ProvidedAgent
@@ -140,8 +140,9 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Provider
         for name, schema in (("poll", nothing), ("read", some))
     ]
     before = copy.deepcopy(tools)
-    model = await build_model(load_settings(os.environ).for_role("main"), Path())
+    settings = load_settings(os.environ).for_role("main")
     asked.script(Turn(text="Done."))
-    reply = await with_tools(model, tools, required=True).ainvoke([HumanMessage("Hello.")])
+    question = Question([HumanMessage("Hello.")], tools, "required", quiet=True)
+    reply = await ask_endpoint(await build_model(settings, Path()), settings, question)
     assert reply.text == "Done."
     assert tools == before
