@@ -136,7 +136,8 @@ def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseC
     if settings.base_url is not None:
         # a compatible server knows chat completions, whatever the model is called
         values["use_responses_api"] = False
-    return FastChatOpenAI(model=name, **values)
+    values["model"] = name
+    return FastChatOpenAI(**values)
 
 
 async def _later(key: str) -> str:
@@ -150,15 +151,15 @@ def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseCh
         raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
     if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
         raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
-    values["azure_endpoint"] = values.pop("base_url")
-    return FastAzureChatOpenAI(
-        azure_deployment=name,
+    values |= {
+        "azure_endpoint": values.pop("base_url"),
+        "azure_deployment": name,
         # deployments mostly bear their model's name: what that model refuses is told from it
-        model=name,
-        use_responses_api=False,  # whatever the name: the address is that of chat completions
-        api_version=settings.api_version or "2024-10-21",
-        **values,
-    )
+        "model": name,
+        "use_responses_api": False,  # whatever the name: the address is that of chat completions
+        "api_version": settings.api_version or "2024-10-21",
+    }
+    return FastAzureChatOpenAI(**values)
 
 
 def _extra(
