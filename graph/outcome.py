@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from langgraph.types import Interrupt, StateSnapshot
@@ -34,7 +34,6 @@ class Outcome:
     usage: Usage
     questions: tuple[Interrupt, ...] = ()
     plan: dict[str, Any] | None = None
-    extras: dict[str, Any] = field(default_factory=dict)
 
     @property
     def waits_for_model(self) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from manus.state.errors import SettingsError
 from manus.state.profile import Profile
-from manus.state.profile_settings import ProfileSettings
 from manus.state.settings import Settings, load_settings
-from manus.tools.catalog import as_entry, entry_name
+from manus.tools.catalog import as_entry
 from manus.tools.own import is_own, load_own
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -31,8 +30,7 @@ def own_profile(name: str, built_in: Profiles) -> Profile:
     """
     if is_own(name):
         return _from_python(name)
-    settings = load_settings(os.environ)
-    return _Builder(settings, built_in).build(name)
+    return _built(name, _checked_settings(built_in), built_in)
 
 
 def own_profiles(built_in: Profiles) -> dict[str, Profile]:
@@ -41,9 +39,8 @@ def own_profiles(built_in: Profiles) -> dict[str, Profile]:
     Raises:
         SettingsError: one does not fit.
     """
-    settings = load_settings(os.environ)
-    builder = _Builder(settings, built_in)
-    return {name: builder.build(name) for name in settings.profiles}
+    settings = _checked_settings(built_in)
+    return {name: _built(name, settings, built_in) for name in settings.profiles}
 
 
 def _from_python(name: str) -> Profile:
@@ -56,56 +53,50 @@ def _from_python(name: str) -> Profile:
     return found
 
 
-class _Builder:
-    """Profiles out of settings, each over the one it is based on."""
-
-    def __init__(self, settings: Settings, built_in: Profiles) -> None:
-        self._built_in = built_in
-        self._roles = {*_ROLES, *settings.roles}
-        self._own: dict[str, tuple[str, ProfileSettings]] = {}
-        for name, values in settings.profiles.items():
-            _check_name(name, {*built_in, *self._own})
-            self._own[name.lower()] = (name, values)
-
-    def build(self, name: str, for_: tuple[str, ...] = ()) -> Profile:
-        """The profile of that name; `for_` are those that are based on it."""
-        if name.lower() in self._built_in:
-            return self._built_in[name.lower()]
-        if name.lower() not in self._own:
-            known = [*self._built_in, *(own for own, _ in self._own.values())]
-            raise SettingsError(_unknown(name, known, for_))
-        own, values = self._own[name.lower()]
-        if own in for_:
-            circle = " → ".join(f"`{each}`" for each in (*for_, own))
-            raise SettingsError(f"Profiles are based on each other: {circle}; break the circle.")
-        base = self.build(values.based_on, (*for_, own))
-        return replace(base, name=own, **self._changes(own, values, base))
-
-    def _changes(self, name: str, values: ProfileSettings, base: Profile) -> dict[str, Any]:
-        changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
-        changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
-        if "role" in changes and changes["role"] not in self._roles:
-            known = ", ".join(sorted(self._roles))
+def _checked_settings(built_in: Profiles) -> Settings:
+    """The settings, whose profiles have names of their own."""
+    settings = load_settings(os.environ)
+    taken = set(built_in)
+    for name in settings.profiles:
+        if not _NAME.fullmatch(name):
             raise SettingsError(
-                f"The profile `{name}` wants a model for the role `{changes['role']}`, which is "
-                f"not configured; known are: {known}."
+                f"A profile cannot be named `{name}`; use letters without accents, digits, `_` "
+                "and `-`."
             )
-        if values.tools is not None:
-            changes["tools"] = tuple(_entry(tool, name) for tool in values.tools)
-            _check_no_two_alike(values.tools, changes["tools"], name)
-        return changes
+        if name.lower() in taken:
+            raise SettingsError(
+                f"There is a profile `{name.lower()}` already; give yours another name and, to "
+                f'keep what that one has, `based_on = "{name.lower()}"`.'
+            )
+        taken.add(name.lower())
+    return settings
 
 
-def _check_name(name: str, taken: Iterable[str]) -> None:
-    if not _NAME.fullmatch(name):
+def _built(
+    name: str, settings: Settings, built_in: Profiles, for_: tuple[str, ...] = ()
+) -> Profile:
+    """The profile of that name, over the one it is based on; `for_` are those based on it."""
+    if name.lower() in built_in:
+        return built_in[name.lower()]
+    own = next((each for each in settings.profiles if each.lower() == name.lower()), None)
+    if own is None:
+        raise SettingsError(_unknown(name, [*built_in, *settings.profiles], for_))
+    if own in for_:
+        circle = " → ".join(f"`{each}`" for each in (*for_, own))
+        raise SettingsError(f"Profiles are based on each other: {circle}; break the circle.")
+    values = settings.profiles[own]
+    base = _built(values.based_on, settings, built_in, (*for_, own))
+    changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
+    changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
+    roles = {*_ROLES, *settings.roles}
+    if values.role not in (None, *roles):
         raise SettingsError(
-            f"A profile cannot be named `{name}`; use letters without accents, digits, `_` and `-`."
+            f"The profile `{own}` wants a model for the role `{values.role}`, which is not "
+            f"configured; known are: {', '.join(sorted(roles))}."
         )
-    if name.lower() in taken:
-        raise SettingsError(
-            f"There is a profile `{name.lower()}` already; give yours another name and, to keep "
-            f'what that one has, `based_on = "{name.lower()}"`.'
-        )
+    if values.tools is not None:
+        changes["tools"] = tuple(_entry(tool, own) for tool in values.tools)
+    return replace(base, name=own, **changes)
 
 
 def _entry(tool: str, profile: str) -> Any:
@@ -113,19 +104,6 @@ def _entry(tool: str, profile: str) -> Any:
         return as_entry(tool)
     except SettingsError as error:
         raise SettingsError(f"The profile `{profile}`: {error}") from error.__cause__
-
-
-def _check_no_two_alike(written: Iterable[str], entries: Iterable[Any], profile: str) -> None:
-    """Two tools of one name would be refused when a run begins; here both places are known."""
-    first: dict[str, str] = {}
-    for place, entry in zip(written, entries, strict=True):
-        name = entry_name(entry).lower()
-        if name in first:
-            raise SettingsError(
-                f"The profile `{profile}` has two tools named `{name}`, `{first[name]}` and "
-                f"`{place}`; leave one out, or give a function of yours another name."
-            )
-        first[name] = place
 
 
 def _unknown(name: str, known: list[str], for_: tuple[str, ...]) -> str:

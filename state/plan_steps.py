@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 
 from manus.state.plan import Plan, Step, StepStatus, tags_of
 
-_ID = re.compile(r"s([1-9][0-9]*)")
+_ID = re.compile(r"s[1-9][0-9]*")
 _RANK: dict[StepStatus, int] = {"not_started": 0, "in_progress": 0, "completed": 1, "blocked": 2}
 """Of steps with one text, which are meant first when fewer are asked for."""
 
@@ -44,7 +44,6 @@ def steps_of(wanted: Sequence[NewStep], plan: Plan) -> list[Step]:
     old = plan["steps"]
     sources = sources_of(wanted, old)
     target = {before: now for now, before in enumerate(sources) if before is not None}
-    ids = _Ids(plan)
     made: list[Step] = []
     for index, (new, before) in enumerate(zip(wanted, sources, strict=True)):
         text = new["text"].strip()
@@ -53,7 +52,7 @@ def steps_of(wanted: Sequence[NewStep], plan: Plan) -> list[Step]:
             step["executor"] = tags[0]
         step["text"] = text
         step["executor"] = new.get("executor") or step["executor"]
-        step["id"] = ids.take(step.get("id") or new.get("id", ""))
+        step["id"] = step.get("id") or new.get("id", "")
         default = _default(made, index)
         given = new.get("depends_on")
         if given is not None:
@@ -63,25 +62,22 @@ def steps_of(wanted: Sequence[NewStep], plan: Plan) -> list[Step]:
         else:
             step["depends_on"] = _carried(before, index, old, target, default)
         made.append(step)
+    known = [step.get("id", "") for step in [*old, *plan.get("dropped", [])]]
+    for step, one in zip(made, _ids([step.get("id", "") for step in made], known), strict=True):
+        step["id"] = one
     return made
 
 
-class _Ids:
-    """Ids for the steps of a plan; those that it had are not given to others."""
-
-    def __init__(self, plan: Plan) -> None:
-        known = [step.get("id", "") for step in [*plan["steps"], *plan.get("dropped", [])]]
-        self._last = max((int(m[1]) for one in known if (m := _ID.fullmatch(one))), default=0)
-        self._taken: set[str] = set()
-
-    def take(self, wanted: str) -> str:
-        """The id that is wanted, if it can be had, else a new one."""
-        match = _ID.fullmatch(wanted)
-        if match is None or wanted in self._taken:
-            wanted = f"s{self._last + 1}"
-        self._last = max(self._last, int(wanted[1:]))
-        self._taken.add(wanted)
-        return wanted
+def _ids(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Ids as they are wanted; who wants none, or one that is taken, gets one that is new."""
+    ids: list[str] = []
+    for one in wanted:
+        if _ID.fullmatch(one) is None or one in ids:
+            numbers = [int(each[1:]) for each in (*known, *ids) if _ID.fullmatch(each)]
+            ids.append(f"s{max(numbers, default=0) + 1}")
+        else:
+            ids.append(one)
+    return ids
 
 
 def fresh_step() -> Step:

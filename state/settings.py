@@ -32,7 +32,7 @@ from manus.state.model_settings import (
     Price,
     provider_of,
 )
-from manus.state.profile_settings import ProfileSettings
+from manus.state.profile import ProfileSettings
 from manus.state.trust import harmless, is_trusted
 
 log = logging.getLogger("manus")
@@ -101,13 +101,6 @@ class Settings(ModelSettings):
         bare = name if prefix.lower() in PROVIDERS else model
         fitting = [name for name in self.prices if bare.startswith(name) or model == name]
         return self.prices[max(fitting, key=len)] if fitting else None
-
-
-_MODELS: dict[str, type[BaseModel]] = {
-    "browser": BrowserSettings,
-    "search": SearchSettings,
-    "egress": EgressSettings,
-}
 
 
 def load_settings(environment: Mapping[str, str], file: str | Path | None = None) -> Settings:

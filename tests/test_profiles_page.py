@@ -11,7 +11,7 @@ import pytest
 
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import profile_named
-from manus.state.profile_settings import ProfileSettings
+from manus.state.profile import ProfileSettings
 from manus.tools.call import observe_call
 from manus.tools.function import from_function
 from manus.tools.own import load_own

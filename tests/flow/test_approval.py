@@ -11,7 +11,6 @@ from manus.nodes.planning.approval import read_decision
 from manus.state.errors import PlanError
 from tests.flow.helpers import (
     ScriptedFlow,
-    gives_up,
     is_planner,
     is_step,
     makes,
@@ -115,17 +114,6 @@ async def test_the_plan_waits_for_approval(flow: ScriptedFlow) -> None:
     assert len(flow.asked(is_planner)) == 1
 
 
-async def test_an_answer_that_does_not_fit_is_asked_again(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"))
-    flow.step("alpha", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run(approve_plan=True)
-    await flow.invoke(Command(resume="edit 9: gamma"), approve_plan=True)
-    assert (await asked(flow))["question"].startswith("There is no step 9")
-    outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
-    assert outcome.stop_reason == "completed"
-
-
 async def test_a_rejected_plan_is_made_anew_with_the_reason(flow: ScriptedFlow) -> None:
     flow.plans(makes("fly"), revises("take the train"))
     flow.step("take the train", succeeds())
@@ -139,16 +127,6 @@ async def test_a_rejected_plan_is_made_anew_with_the_reason(flow: ScriptedFlow) 
     assert flow.asked(is_step("fly")) == []
 
 
-async def test_rejections_do_not_count_as_replans(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"))
-    flow.plans().always(revises("alpha"))
-    await flow.run(approve_plan=True)
-    for _ in range(4):
-        outcome = await flow.invoke(Command(resume="no"), approve_plan=True)
-        assert outcome.stop_reason == "interrupted"
-    assert (await flow.values())["run"]["replans_left"] == 2
-
-
 async def test_the_run_is_left(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), makes("beta"))
     flow.step("beta", succeeds())
@@ -158,15 +136,3 @@ async def test_the_run_is_left(flow: ScriptedFlow) -> None:
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
     assert flow.asked(is_step("alpha")) == []
     assert (await flow.run(request="Another.")).stop_reason == "completed"
-
-
-async def test_a_revised_plan_is_approved_too(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"), revises("beta"))
-    flow.step("alpha", gives_up())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run(approve_plan=True)
-    await flow.invoke(Command(resume="yes"), approve_plan=True)
-    assert "beta" in (await asked(flow))["question"]
-    outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
-    assert outcome.stop_reason == "completed"

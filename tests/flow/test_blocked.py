@@ -97,19 +97,6 @@ def ends_with(step: str) -> Any:
     )
 
 
-async def test_a_planner_that_keeps_the_blocked_step(flow: ScriptedFlow) -> None:
-    """The step stays blocked; what is planned behind it does not wait for it."""
-    flow.plans(makes("alpha", "beta"), revises("alpha", "around alpha", "beta"))
-    flow.step("around alpha", succeeds())
-    flow.server.when(ends_with("alpha"), gives_up())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("Some."))
-    outcome = await flow.run()
-    assert outcome.stop_reason == "plan_incomplete"
-    assert await flow.statuses() == ["blocked", "completed", "completed"]
-    assert len(flow.asked(is_planner)) == 2
-
-
 async def test_a_model_that_is_down_for_the_revision(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha", "beta"), fail(401))
     flow.step("alpha", succeeds("Alpha is 42."))
@@ -118,19 +105,6 @@ async def test_a_model_that_is_down_for_the_revision(flow: ScriptedFlow) -> None
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
     assert "could not be revised" in outcome.output
     assert "- alpha: Alpha is 42." in outcome.output
-
-
-async def test_a_step_that_asks_a_person(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", call("ask_human", inquire="Which colour?"), succeeds("Red it is."))
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    outcome = await flow.run()
-    assert (outcome.stop_reason, outcome.output) == ("interrupted", "Which colour?")
-    assert (await flow.statuses())[0] == "in_progress"
-    outcome = await flow.invoke(Command(resume="red"))
-    assert outcome.stop_reason == "completed"
-    assert "red" in flow.asked(is_step("alpha"))[1].text
 
 
 @pytest.mark.parametrize(

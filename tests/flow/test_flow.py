@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manus.state.plan import as_text
 from tests.flow.helpers import (
-    SECOND,
     ScriptedFlow,
-    gives_up,
     is_planner,
     is_step,
     is_summary,
     makes,
-    revises,
     succeeds,
 )
-from tests.helpers.agent import TESTER, thread_config
 from tests.server import calls, fail, text, tokens
 
 
@@ -69,21 +63,6 @@ async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
-async def test_the_planner_is_told_of_executors_when_there_is_more_than_one(
-    flow: ScriptedFlow, server: Any
-) -> None:
-    flow.plans(makes("alpha"), makes("alpha"))
-    flow.step("alpha", succeeds(), succeeds())
-    flow.sums_up(text("All."), text("All."))
-    await flow.run()
-    alone = ScriptedFlow(server, flow.workspace, flow.saver, (TESTER,))
-    await alone.run(thread="u")
-    several, one = (str(r.messages[0]["content"]) for r in flow.asked(is_planner))
-    assert SECOND.description in several
-    assert "[tester]" in several
-    assert TESTER.description not in one
-
-
 async def test_what_was_used_adds_up(flow: ScriptedFlow) -> None:
     flow.plans(calls(makes("alpha", "beta"), usage=tokens(100, 10)))
     flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=tokens(1_000, 1, cached=500)))
@@ -129,27 +108,6 @@ async def test_statuses_and_plan_are_told_as_they_change(flow: ScriptedFlow) -> 
     assert {(0, "call"), (0, "observation"), (1, "thought")} <= actions
 
 
-async def test_the_state_holds_the_status_that_was_told_last(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"), revises("beta"))
-    flow.step("alpha", gives_up())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    stream = flow.graph.astream(
-        {"request": "Do it."},
-        thread_config("t"),
-        context=flow.context(),
-        stream_mode=["values", "custom"],
-    )
-    told, held = "running", []
-    async for mode, data in stream:
-        if mode == "values":
-            held.append((told, data["status"]))
-        elif data["type"] == "status":
-            told = data["status"]
-    assert [status for status, _ in held] == [status for _, status in held]
-    assert held[-1] == ("finished", "finished")
-
-
 async def test_a_second_request_makes_a_new_plan_and_the_first_stays_readable(
     flow: ScriptedFlow,
 ) -> None:
@@ -192,14 +150,3 @@ async def test_a_model_that_is_down_for_the_plan(flow: ScriptedFlow) -> None:
     assert not outcome.plan
     again = await flow.run(request="Again.")
     assert again.stop_reason == "completed"
-
-
-async def test_without_a_checkpointer(flow: ScriptedFlow, server: Any) -> None:
-    plain = ScriptedFlow(server, flow.workspace, None, (TESTER,))
-    plain.plans(makes("alpha"))
-    plain.step("alpha", succeeds())
-    plain.sums_up(text("All."))
-    given = {"request": "Do it."}
-    result = await plain.graph.ainvoke(given, context=plain.context())
-    assert (result["status"], result["output"]) == ("finished", "All.")
-    assert result["plan"]["steps"][0]["status"] == "completed"

@@ -69,12 +69,6 @@ def test_drawing(snapshot: SnapshotAssertion) -> None:
     assert build_flow(("manus", "swe")).get_graph().draw_mermaid() == snapshot
 
 
-def test_the_drawing_shows_the_agent_inside_a_step() -> None:
-    drawing = build_flow().get_graph(xray=True).draw_mermaid()
-    assert "stuck_check" in drawing
-    assert "summarize" in drawing
-
-
 def test_executors_that_cannot_be() -> None:
     with pytest.raises(SettingsError, match="There is no profile `nobody`"):
         build_flow(("nobody",))

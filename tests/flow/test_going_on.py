@@ -9,7 +9,7 @@ from langgraph.types import Command
 from manus.graph.outcome import Outcome
 from manus.graph.reopen import reopen
 from tests.flow.helpers import ScriptedFlow, gives_up, is_planner, is_step, makes, succeeds
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import thread_config
 from tests.server import call, calls, fail, text, tokens
 
 T = thread_config("t")
@@ -57,14 +57,6 @@ async def test_a_larger_budget_lets_the_rest_be_done(flow: ScriptedFlow) -> None
     assert len(flow.asked(is_step("alpha"))) == 1
 
 
-async def test_an_executor_that_ran_out_of_steps_has_more(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"))
-    flow.step("alpha", call("poll"), call("poll"), succeeds())
-    flow.sums_up(text("Half."), text("All."))
-    assert (await flow.run(max_steps=1, max_replans=0)).stop_reason == "plan_incomplete"
-    assert (await go_on(flow, max_steps=5)).stop_reason == "completed"
-
-
 async def test_a_plan_that_could_not_be_made_is_made(flow: ScriptedFlow) -> None:
     flow.plans(fail(401), makes("alpha"))
     flow.step("alpha", succeeds())
@@ -73,22 +65,3 @@ async def test_a_plan_that_could_not_be_made_is_made(flow: ScriptedFlow) -> None
     assert (await go_on(flow, approve_plan=True)).stop_reason == "interrupted"
     outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
     assert outcome.stop_reason == "completed"
-
-
-async def test_a_plan_that_was_left_is_asked_about_again(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"))
-    await flow.run(approve_plan=True)
-    left = await flow.invoke(Command(resume="cancel"), approve_plan=True)
-    assert left.stop_reason == "plan_incomplete"
-    outcome = await go_on(flow, approve_plan=True)
-    assert outcome.stop_reason == "interrupted"
-
-
-async def test_an_agent_has_more_steps(agent: ScriptedAgent) -> None:
-    first = await agent.run(call("poll"), call("poll"), max_steps=2)
-    assert first.stop_reason == "max_steps"
-    assert await reopen(agent.graph, T)
-    outcome = await agent.invoke(None, call("poll"), text("Done."), max_steps=5)
-    assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
-    assert len(outcome.results) == 4
-    assert outcome.usage["model_calls"] == 4

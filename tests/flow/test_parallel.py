@@ -54,18 +54,6 @@ async def test_no_more_at_once_than_allowed(flow: ScriptedFlow) -> None:
     assert together == [[0, 1], [2, 3], [4]]
 
 
-async def test_two_steps_that_name_one_file_take_turns(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("write out.md"), free("extend docs/out.md"), free("write other.md")))
-    flow.step("write out.md", succeeds())
-    flow.step("extend docs/out.md", succeeds())
-    flow.step("write other.md", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run()
-    said = [r.text for r in flow.asked(is_step("extend docs/out.md"))]
-    assert "0. [✓] write out.md" in said[0]
-    assert "2. [✓] write other.md" in said[0]
-
-
 async def test_each_step_has_a_conversation_of_its_own(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha done."))

@@ -7,7 +7,6 @@ import pytest
 from manus.state.plan import (
     Plan,
     as_text,
-    builds_on,
     cycle_in,
     executor_for,
     hindered_by,
@@ -104,11 +103,6 @@ def test_only_what_depends_on_a_blocked_step_is_hindered(
 )
 def test_cycles(depends_on: list[list[int]], cycle: list[int] | None) -> None:
     assert cycle_in(depends_on) == cycle
-
-
-def test_a_step_builds_on_what_it_depends_on_by_way_of_others() -> None:
-    plan = plan_of(("a", []), ("b", [0]), ("c", []), ("d", [1, 2]))
-    assert [builds_on(plan, i) for i in range(4)] == [[], [0], [], [0, 1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from manus.state.plan_changes import (
     as_edited,
     create,
     fold_plan,
-    fold_plans,
     mark,
     revise,
     start_first,
@@ -54,19 +53,6 @@ def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> N
     assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
 
 
-def test_update_tells_two_steps_of_one_text_apart_by_their_order() -> None:
-    plan = plan_of("a", "check", "b", "check", s1="completed")
-    moved = update(plan, None, texts("check", "check"))
-    assert [s["status"] for s in moved["steps"]] == ["completed", "not_started"]
-
-
-def test_update_carries_what_a_kept_step_depends_on() -> None:
-    plan = plan_of(("a", []), ("b", []), ("c", [0, 1]))
-    moved = update(plan, None, texts("new", "b", "a", "c"))
-    # b had no step before it to wait for that is still before it; c waits for both, where they are
-    assert depends(moved)[3] == [1, 2]
-
-
 def test_a_step_behind_a_blocked_one_depends_on_the_one_before_that() -> None:
     plan = plan_of("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
@@ -97,16 +83,6 @@ def test_a_step_of_the_same_words_as_a_completed_one_is_still_to_be_done(
 ) -> None:
     plan = plan_of("check", "repair", "check", s0="completed", s1="blocked")
     assert _marked(revise(plan, texts(*wanted))) == expected
-
-
-def test_two_completed_steps_of_the_same_words_are_both_kept() -> None:
-    plan = plan_of("check", "check", "a", s0="completed", s1="completed", s2="blocked")
-    assert _marked(revise(plan, texts("check", "b"))) == ["check ✓", "check ✓", "b"]
-
-
-def test_a_blocked_step_of_the_same_words_as_a_completed_one_can_be_left_out() -> None:
-    plan = plan_of("check", "a", "check", s0="completed", s1="completed", s2="blocked")
-    assert _marked(revise(plan, texts("check", "a", "b"))) == ["check ✓", "a ✓", "b"]
 
 
 def _marked(plan: Plan) -> list[str]:
@@ -167,12 +143,6 @@ def test_another_plan_takes_nothing_from_the_one_before() -> None:
     assert "dropped" not in new
 
 
-def test_a_result_can_be_taken_back() -> None:
-    plan = fold_plan(plan_of("a", s0="completed"), [{"step": 0, "result": RESULT}])
-    fresh = {**plan["steps"][0], "status": "not_started", "result": None}
-    assert as_edited(plan, {**plan, "steps": [fresh]})["steps"][0]["result"] is None
-
-
 def test_the_first_unfinished_step_is_started_once() -> None:
     plan = plan_of("a", "b", s0="completed")
     started = start_first(plan)
@@ -180,12 +150,6 @@ def test_the_first_unfinished_step_is_started_once() -> None:
     assert start_first(started) is started
     done = mark(started, 1, "completed")
     assert start_first(done) is done
-
-
-def test_plans_are_merged_by_id() -> None:
-    p, q = plan_of("a"), create("q", "Q", texts("b"))
-    assert fold_plans({}, [{"p": p}, {"q": q}]) == {"p": p, "q": q}
-    assert fold_plans({"p": p, "q": q}, [{"p": None}, {"p": None}]) == {"q": q}
 
 
 writes = st.lists(

@@ -17,7 +17,7 @@ from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.long_run import SUMMARIZER
-from tests.server import Request, ScriptedServer, call, calls, fail, mentions, text
+from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
 KEEPER = Profile(
     name="keeper",
@@ -140,26 +140,6 @@ def created(*steps: str) -> Any:
     return call("planning", command="create", plan_id="p", title="P", steps=list(steps))
 
 
-async def test_two_calls_in_one_message_both_count(keeper: ScriptedAgent) -> None:
-    await keeper.run(
-        calls(
-            created("a", "b", "c"),
-            call("planning", command="mark_step", step_index=0, step_status="completed"),
-            call("planning", command="mark_step", step_index=1, step_notes="soon"),
-            call("planning", command="create", plan_id="q", title="Q", steps=["x"]),
-        ),
-        text("Done."),
-    )
-    values = await keeper.values()
-    assert [(s["status"], s["notes"]) for s in values["plans"]["p"]["steps"]] == [
-        ("completed", ""),
-        ("not_started", "soon"),
-        ("not_started", ""),
-    ]
-    assert list(values["plans"]) == ["p", "q"]
-    assert values["active_plan"] == "q"
-
-
 async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) -> None:
     await keeper.run(
         text("Hm.", usage=None),
@@ -175,22 +155,6 @@ async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) 
     assert "0. [✓] a\n1. [→] b" in last[3]
     plan = (await keeper.values())["plans"]["p"]
     assert [s["status"] for s in plan["steps"]] == ["completed", "in_progress"]
-
-
-async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
-    await keeper.run(created("a"), text("Planned."))
-    said: list[str] = []
-
-    def listed(request: Request) -> Any:
-        said.append(str(request.last["content"]))
-        return call("planning", command="list")
-
-    again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
-    await again.run(listed, text("Seen."), request="And?")
-    assert "0. [→] a" in said[0]
-    assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
-    await again.run(call("planning", command="list"), text("None."), thread="other")
-    assert (await again.observations("other"))[-1].startswith("There are no plans yet")
 
 
 async def test_a_plan_is_kept_whole_by_a_compaction(

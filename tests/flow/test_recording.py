@@ -48,10 +48,3 @@ async def test_it_makes_a_calculator(tmp_path: Path, monkeypatch: pytest.MonkeyP
         text=True,
     )
     assert done.stdout == "42\n"
-
-
-def test_it_names_no_machine() -> None:
-    said = RECORDING.read_text("utf-8")
-    assert "/tmp" not in said
-    assert "/home" not in said
-    assert "workspace>" not in said.replace("<workspace>", "")

@@ -6,10 +6,9 @@ import os
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 
 from manus.graph.profiles import SWE
-from manus.state.agent import no_usage
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.server import call, text
 
@@ -73,32 +72,6 @@ async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> 
     await coder.graph.aupdate_state(T, {"messages": [edited]}, as_node="think")
     await coder.graph.ainvoke(None, T, context=coder.context())
     assert await coder.observations() == ["mine\n[exit code 0]"]
-
-
-async def test_a_call_that_a_person_wrote_into_a_new_thread_is_carried_out(
-    coder: ScriptedAgent,
-) -> None:
-    made = {"name": "bash", "args": {"command": "echo mine"}, "id": "c1", "type": "tool_call"}
-    written = [HumanMessage("Say it.", id="r"), AIMessage("", tool_calls=[made])]
-    before = {"run": {**RUN, "workspace": str(coder.workspace)}, "usage": no_usage()}
-    await coder.graph.aupdate_state(T, {"messages": written, **before}, as_node="think")
-    coder.server.script(text("Done."))
-    await coder.graph.ainvoke(None, T, context=coder.context())
-    assert await coder.observations() == ["mine\n[exit code 0]"]
-
-
-async def test_a_fork_leaves_the_other_branch_alone(coder: ScriptedAgent) -> None:
-    await coder.run(call("bash", command="echo one"), text("It was one."))
-    ended = await coder.graph.aget_state(T)
-    history = [s async for s in coder.graph.aget_state_history(T, limit=20)]
-    earlier = next(s for s in history if s.next == ("act",))
-    answer = AIMessage("No need to run that.", id=earlier.values["messages"][-1].id)
-    fork = await coder.graph.aupdate_state(earlier.config, {"messages": [answer]}, as_node="think")
-    await coder.graph.ainvoke(None, fork, context=coder.context())
-    assert (await coder.outcome()).output == "No need to run that."
-    assert len(await coder.messages()) == 2
-    left = await coder.graph.aget_state(ended.config)
-    assert left.values["output"] == "It was one."
 
 
 async def test_a_replay_from_a_checkpoint_asks_and_acts_again(coder: ScriptedAgent) -> None:

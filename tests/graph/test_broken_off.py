@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from manus.state.agent import Usage
-from manus.state.budget import Budget
 from tests.graph.test_usage import PRICES, assert_sums
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Reply, call, calls, cut, fail, hang, raw, text, tokens
@@ -64,15 +63,6 @@ async def test_what_is_refused_is_not_billed(
     assert "estimated" not in usage
 
 
-async def test_what_never_came_there_is_not_billed(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
-    agent.server.close()
-    usage = await streamed(agent)
-    assert (usage["model_calls"], usage["input_tokens"]) == (0, 0)
-
-
 async def test_a_run_that_is_cancelled(agent: ScriptedAgent) -> None:
     """The line of the call is in the journal: the run that goes on has it in its account."""
     running = asyncio.create_task(streamed(agent, hang()))
@@ -85,11 +75,3 @@ async def test_a_run_that_is_cancelled(agent: ScriptedAgent) -> None:
     assert usage["input_tokens"] > 1_000
     assert usage["estimated"]
     assert_sums(usage)
-
-
-async def test_no_second_try_without_room_for_it(agent: ScriptedAgent) -> None:
-    agent.server.script(cut(3))
-    outcome = await agent.run(request="Do it.", budget=Budget(model_calls=1))
-    assert outcome.stop_reason == "budget"
-    assert outcome.usage["model_calls"] == 1
-    assert len(agent.server.requests) == 1

@@ -13,7 +13,6 @@ from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
     LOOKER,
     REQUEST,
-    STEPS,
     SUMMARIZER,
     WINDOW,
     fact,
@@ -33,25 +32,22 @@ def looker(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> ScriptedAge
     return looker_on(agent)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-async def test_what_was_known_is_kept_over_four_hundred_steps(looker: ScriptedAgent) -> None:
-    outcome = await long_run(looker)
+async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> None:
+    outcome = await long_run(looker, 160)
     assert outcome.stop_reason == "answered"
-    assert outcome.results[0].startswith("Step 1: look → Place 1.")
     assert [line.split(":")[0] for line in outcome.results] == [
-        f"Step {number}" for number in range(1, STEPS + 2)
+        f"Step {number}" for number in range(1, 162)
     ]
     values = await looker.values()
     assert_paired(values["messages"])
     sent = sent_by(looker)
     assert all(REQUEST in request.text for request in sent)
     assert max(len(request.raw) for request in sent) / 4 < WINDOW
-    assert outcome.usage["roles"]["summary"]["model_calls"] >= 7
 
-    kept = await retention_of(looker)
-    assert kept.compactions >= 6
-    assert (kept.rules, kept.facts, kept.known) == (10, 50, 50)
+    kept = await retention_of(looker, 160)
+    assert kept.compactions >= 2
+    assert outcome.usage["roles"]["summary"]["model_calls"] >= kept.compactions
+    assert (kept.rules, kept.facts, kept.known) == (10, 20, 20)
     assert kept.in_notes > 0
     assert (kept.made_up, kept.unknown) == (frozenset(), frozenset())
     [notes] = [text_of(m) for m in values["messages"] if is_summary(m)]
@@ -60,13 +56,10 @@ async def test_what_was_known_is_kept_over_four_hundred_steps(looker: ScriptedAg
     # storage grows with the number of steps, compactions or not: bytes are counted, not seconds
     written = await written_by(looker)
     half = len(written) // 2
-    assert half > STEPS
+    assert half > 160
     assert sum(written[half:]) <= 1.5 * sum(written[:half])
 
-
-async def test_requests_begin_alike_between_two_compactions(looker: ScriptedAgent) -> None:
-    await long_run(looker, 50)
-    sent = sent_by(looker)
+    # requests begin alike between two compactions
     breaks = 0
     for before, after in itertools.pairwise(sent):
         last = before.raw.rindex(b'"Go on."')
@@ -74,8 +67,7 @@ async def test_requests_begin_alike_between_two_compactions(looker: ScriptedAgen
         if not after.raw.startswith(stable):
             breaks += 1
             assert b"Notes on the messages" in after.raw
-    compaction = (await looker.values())["compaction"]
-    assert breaks == compaction["count"] >= 1
+    assert breaks == kept.compactions
     assert prefix_share(looker) > 0.85
 
 
@@ -94,14 +86,6 @@ async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
     assert "recall" in last.tool_names
     assert last.text.count("A wall, a door, a window. " * 20) == 1
     assert fact(8) in last.text
-
-
-async def test_a_compaction_is_told_as_it_happens(looker: ScriptedAgent) -> None:
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    overflow = fail(400, code="context_length_exceeded")
-    events = await looker.events(*looks, overflow, text("done"), request=REQUEST)
-    [told] = [event for event in events if event["type"] == "compaction"]
-    assert (told["evicted"], told["before"] > told["size"] > 0) == (14, True)
 
 
 async def test_a_request_that_stays_too_large_ends_the_run(

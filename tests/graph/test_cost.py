@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from blockbuster import blockbuster_ctx
@@ -41,17 +40,6 @@ async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: SqliteS
     assert first < 12_000, "1 KB of observation and two calls"
 
 
-async def test_it_grows_with_the_runs_of_a_thread_too(
-    agent: ScriptedAgent, saver: SqliteStore
-) -> None:
-    sizes = [0]
-    for number in range(12):
-        await agent.run(call("poll"), text("Done."), request=f"Number {number}.")
-        sizes.append(stored(saver, "t"))
-    costs = [later - earlier for earlier, later in itertools.pairwise(sizes)]
-    assert max(costs[8:]) < 1.3 * max(costs[1:4])
-
-
 async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> None:
     (agent.workspace / "long").write_text("y" * 20_000)
     rooms = ["graph", "nodes", "state", "prompts", "tools"]
@@ -70,10 +58,3 @@ async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> 
         assert again.output == "Yes."
         waiting = await agent.run(call("ask_human", inquire="Why?"), request="Ask.")
         assert waiting.stop_reason == "interrupted"
-
-
-async def test_a_replayed_run_never_blocks_it_either(agent: ScriptedAgent) -> None:
-    await agent.run(call("keep", path="", line="1"), text("Done."), record="turns.jsonl")
-    with blockbuster_ctx(scanned_modules=["graph", "nodes", "state", "prompts", "tools"]):
-        outcome = await agent.run(thread="again", model="replay:turns.jsonl")
-    assert outcome.output == "Done."

@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Shelf
-from tests.server import Scripted, call, calls, fail, hang, text, tokens
+from tests.server import Scripted, call, calls, hang, text, tokens
 
 ROOT = Path(__file__).parents[2]
 READ = call("read", path="missing")
@@ -95,30 +95,6 @@ async def test_fault_8_tool_choice_required_does_not_crash(agent: ScriptedAgent)
     assert again.stop_reason == "answered"
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (fail(401), "refused the key (401)"),
-        (fail(400, message="Bad."), "refused the request (400)"),
-    ],
-)
-async def test_fault_13_what_cannot_pass_is_tried_once_and_said_in_a_sentence(
-    agent: ScriptedAgent, reply: Scripted, words: str
-) -> None:
-    outcome = await agent.run(reply)
-    assert len(agent.server.requests) == 1
-    assert words in outcome.output
-    assert "RetryError" not in outcome.output
-    assert "<" not in outcome.output
-    assert "\n" not in outcome.output
-
-
-async def test_fault_14_a_reply_without_usage_is_paid_for_once(agent: ScriptedAgent) -> None:
-    outcome = await agent.run(text("Hello.", usage=None))
-    assert outcome.stop_reason == "answered"
-    assert len(agent.server.requests) == 1
-
-
 async def test_fault_15_token_totals_belong_to_their_run(agent: ScriptedAgent) -> None:
     first = await agent.run(call("poll"), text("One.", usage=tokens(1000, 100)))
     second = await agent.run(text("Two.", usage=tokens(10, 1)), request="Again.")
@@ -127,13 +103,6 @@ async def test_fault_15_token_totals_belong_to_their_run(agent: ScriptedAgent) -
     assert (second.usage["input_tokens"], second.usage["output_tokens"]) == (10, 1)
     assert (other.usage["input_tokens"], other.usage["output_tokens"]) == (20, 2)
     assert second.usage["tool_calls"] == 0
-
-
-async def test_fault_15_nor_do_they_mix_side_by_side(agent: ScriptedAgent) -> None:
-    agent.server.always(text("Done.", usage=tokens(10, 1)))
-    names = [f"t{n}" for n in range(8)]
-    outcomes = await asyncio.gather(*(agent.run(thread=name) for name in names))
-    assert [outcome.usage["input_tokens"] for outcome in outcomes] == [10] * 8
 
 
 async def test_fault_16_pictures_reach_any_model(agent: ScriptedAgent) -> None:
@@ -185,13 +154,6 @@ async def test_fault_22_tool_state_belongs_to_one_run(agent: ScriptedAgent) -> N
     assert await agent.observations("left") == ["one", "one two", "four"]
     assert await agent.observations("right") == ["three"]
     assert Shelf.open == 0
-
-
-async def test_fault_22_nor_do_two_graphs_of_one_profile_share_it(agent: ScriptedAgent) -> None:
-    twin = ScriptedAgent(agent.server, agent.workspace, agent.saver)
-    await agent.run(call("keep", path="", line="one"), text("Done."), thread="left")
-    await twin.run(call("keep", path="", line="two"), text("Done."), thread="right")
-    assert await agent.observations("right") == ["two"]
 
 
 async def test_fault_22_nor_do_two_runs_at_once(agent: ScriptedAgent) -> None:

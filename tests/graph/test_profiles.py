@@ -20,8 +20,7 @@ from manus.state.profile import Profile
 from manus.tools.catalog import BUILT_IN, build_catalog
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-from tests.helpers.agent import ScriptedAgent
-from tests.server import ScriptedServer, call, calls, text
+from tests.server import ScriptedServer, call, text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -186,11 +185,6 @@ def test_one_that_does_not_fit_is_said_in_a_sentence(toml: str, said: str, home:
     assert said in _refusal()
 
 
-def test_two_that_are_based_on_each_other(home: Path) -> None:
-    _write(home, '[profiles.a]\nbased_on = "b"\n[profiles.b]\nbased_on = "a"')
-    assert "`a` → `b` → `a`; break the circle" in _refusal("a")
-
-
 _TOOLS = '''
 from langchain_core.tools import tool
 
@@ -211,32 +205,6 @@ def double(number: int) -> int:
 def silent(number: int) -> int:
     return number
 '''
-
-
-async def test_a_run_with_a_tool_and_a_profile_of_the_user_s_own(
-    home: Path, server: ScriptedServer
-) -> None:
-    (home / "shop_tools.py").write_text(_TOOLS)
-    _write(
-        home,
-        '[profiles.shop]\ntools = ["shop_tools:look_up", "shop_tools:double", "terminate"]\n'
-        'system_prompt = "You sell in $workspace."\n',
-    )
-    server.script(
-        calls(call("look_up", name="apple"), call("double", number=4)),
-        text("Three and eight."),
-    )
-    graph = build_agent("shop")
-    result = await graph.ainvoke(
-        {"request": "How much is it?"},
-        context=Context(workspace=str(home / "w"), model="scripted", base_url=server.base_url),
-    )
-    assert result["output"] == "Three and eight."
-    sent = server.requests[-1].body
-    assert sent["messages"][0]["content"] == f"You sell in {home / 'w'}."
-    assert [t["function"]["name"] for t in sent["tools"]] == ["look_up", "double", "terminate"]
-    answers = [m["content"] for m in sent["messages"] if m["role"] == "tool"]
-    assert answers == ["3", "8"]
 
 
 async def test_model_tools_and_prompt_in_place_of_the_profile_s(
@@ -297,20 +265,3 @@ def test_a_profile_made_in_python(home: Path) -> None:
     assert profile_named("my_agents:TESTER").max_steps == 4
     assert build_agent("my_agents:TESTER").profile.name == "tester"
     assert "`my_agents:NUMBER` is no profile but of the type `int`" in _refusal("my_agents:NUMBER")
-
-
-async def test_a_built_in_profile_by_name_works(agent: ScriptedAgent) -> None:
-    swe = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile_named("swe"))
-    outcome = await swe.run(
-        call("bash", command="echo $((6 * 7))"),
-        call("terminate", status="success", answer="Done."),
-    )
-    assert outcome.stop_reason == "terminated"
-    assert "42" in (await swe.observations())[0]
-
-
-@pytest.mark.parametrize("field", ["system_prompt", "next_step_prompt"])
-def test_a_prompt_with_a_stray_dollar_is_refused_when_made(field: str) -> None:
-    prompts = {"system_prompt": "", "next_step_prompt": "", field: "It costs $5"}
-    with pytest.raises(SettingsError, match=field):
-        Profile("shop", "Sells.", (), prompts["system_prompt"], prompts["next_step_prompt"])

@@ -12,13 +12,12 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from manus.graph import build_agent
 from manus.graph.given import to_context, to_input
-from manus.sqlite import open_sqlite
 from manus.state.context import Context
-from manus.state.errors import SettingsError, ThreadBusyError, UsageError
+from manus.state.errors import ThreadBusyError, UsageError
 from manus.tools.result import Observation
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Append, Shelf
-from tests.server import Request, ScriptedServer, call, calls, fail, hang, mentions, text
+from tests.server import Request, call, calls, fail, hang, mentions, text
 
 
 class Lingers(Append):
@@ -80,25 +79,10 @@ class TestInput:
     def test_messages_in_any_form_are_one(self, messages: Any) -> None:
         assert to_input({"messages": messages})["messages"] == messages
 
-    @pytest.mark.parametrize("given", [None, "Command"])
-    def test_what_is_no_dict_is_left_alone(self, given: Any) -> None:
-        assert to_input(given) is given
-
     async def test_an_empty_request_leaves_nothing_behind(self, agent: ScriptedAgent) -> None:
         with pytest.raises(UsageError):
             await agent.run(request="  ")
         assert await agent.values() == {}
-
-    def test_the_form_of_the_input_is_the_callers(self) -> None:
-        schema = build_agent(TESTER).get_input_jsonschema()
-        assert set(schema["properties"]) == {"request", "messages"}
-
-    def test_output_and_context_have_a_form_too(self) -> None:
-        graph = build_agent(TESTER)
-        assert {"output", "stop_reason"} <= set(graph.get_output_jsonschema()["properties"])
-        context = graph.get_context_jsonschema()
-        assert context is not None
-        assert {"model", "max_steps"} <= set(context["properties"])
 
     async def test_messages_with_a_request_that_has_an_image(self, agent: ScriptedAgent) -> None:
         picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
@@ -126,13 +110,6 @@ class TestContext:
         with pytest.raises(UsageError, match=words):
             to_context(given)
 
-    async def test_the_graph_takes_a_dict(self, agent: ScriptedAgent) -> None:
-        agent.server.script(text("Hello."))
-        found = await agent.graph.ainvoke(
-            {"request": "Hi."}, thread_config("t"), context=agent.context().model_dump()
-        )
-        assert found["output"] == "Hello."
-
     async def test_a_checkpointer_needs_a_thread(self, agent: ScriptedAgent) -> None:
         with pytest.raises(UsageError, match="thread_id"):
             await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
@@ -151,13 +128,6 @@ class TestContext:
 
 
 class TestWithoutACheckpointer:
-    async def test_a_run_gives_its_output(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("append", path="a", line="1"), text("Done."))
-        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
-        assert (found["stop_reason"], found["output"]) == ("answered", "Done.")
-        assert found["results"] == ["Step 1: append → Appended to a.", "Step 2: Done."]
-        assert_paired(found["messages"])
-
     async def test_a_question_leaves_nothing_open(self, agent: ScriptedAgent) -> None:
         agent.server.script(call("keep", path="", line="1"), call("ask_human", inquire="Why?"))
         found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
@@ -294,41 +264,8 @@ class TestThreads:
             with pytest.raises(UsageError, match="cannot be written to"):
                 await agent.run(workspace=str(tmp_path / "file"))
 
-    async def test_another_checkpointer_is_another_world(
-        self, agent: ScriptedAgent, tmp_path: Path
-    ) -> None:
-        await agent.run(text("One."))
-        async with open_sqlite(tmp_path / "other") as saver:
-            other = ScriptedAgent(agent.server, agent.workspace, saver)
-            assert await other.values() == {}
-
-
-async def test_streamed_messages_have_the_ids_that_they_have_in_the_history(
-    agent: ScriptedAgent,
-) -> None:
-    """So that whoever shows them can tell that they are the same."""
-    agent.server.script(calls(call("poll"), call("poll"), text="Let me see."), text("Done."))
-    stream = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
-    )
-    streamed = {message.id async for message, _ in stream}
-    assert streamed == {m.id for m in (await agent.messages())[1:]}
-
 
 class TestForks:
-    async def test_a_fork_repeats_effects_on_purpose(self, agent: ScriptedAgent) -> None:
-        await agent.run(call("append", path="a", line="1"), text("Done."))
-        config = thread_config("t")
-        before = [
-            snapshot
-            async for snapshot in agent.graph.aget_state_history(config, limit=10)
-            if snapshot.next == ("act",)
-        ]
-        agent.server.script(text("Done again."))
-        found = await agent.graph.ainvoke(None, before[0].config, context=agent.context())
-        assert found["output"] == "Done again."
-        assert agent.lines("a") == ["1", "1"]
-
     async def test_an_edited_history_is_gone_on_from(self, agent: ScriptedAgent) -> None:
         await agent.run(text("One."))
         config = thread_config("t")
@@ -341,17 +278,6 @@ class TestForks:
 
 
 class TestProfiles:
-    def test_an_unknown_one(self) -> None:
-        with pytest.raises(SettingsError, match="no profile `nobody`; known are: manus"):
-            build_agent("nobody")
-
-    async def test_an_unknown_tool_of_a_profile(
-        self, server: ScriptedServer, tmp_path: Path
-    ) -> None:
-        graph = build_agent(replace(TESTER, tools=("hammer",)))
-        with pytest.raises(SettingsError, match="no tool `hammer`"):
-            await graph.ainvoke({"request": "Do it."}, context={"workspace": str(tmp_path)})
-
     async def test_its_own_limits(self, agent: ScriptedAgent) -> None:
         short = replace(TESTER, max_steps=2, max_observe=1000)
         other = ScriptedAgent(agent.server, agent.workspace, agent.saver, short)

@@ -21,8 +21,10 @@ def assert_prefixes_hold(server: ScriptedServer) -> None:
         assert after.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
 
 
-@pytest.mark.parametrize("node", [None, "think", "act", "stuck_check"])
-@pytest.mark.parametrize("after", ["think", "act", "stuck_check"])
+@pytest.mark.parametrize(
+    ("after", "node"),
+    [(after, node) for after in ("think", "act", "stuck_check") for node in (None, "act")],
+)
 async def test_a_message_between_two_nodes(
     agent: ScriptedAgent, after: str, node: str | None
 ) -> None:
