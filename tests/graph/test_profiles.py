@@ -234,7 +234,7 @@ _WRONG_TOOLS = {
     "nowhere_tools:x": "there is no module `nowhere_tools`, neither installed nor in ",
     "wrong_tools:": "`wrong_tools:` names nothing; write it as `my_module:my_function`",
     "../evil:x": "`../evil:x` names nothing",
-    "needy_tools:x": "its module needs `never_installed`, which is not installed",
+    "needy_tools:x": "its module fails when it is imported (ModuleNotFoundError: No module named",
     "broken_tools:x": "its module fails when it is imported (SyntaxError: ",
     "failing_tools:x": "its module fails when it is imported (ZeroDivisionError: division by zero)",
 }
