@@ -101,7 +101,7 @@ def _unpacked(field: FieldInfo | None, value: Any) -> Any:
     wanted = field.annotation
     kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
     taken = {get_origin(kind) or kind for kind in kinds}
-    if taken & {str, Any} or not taken & {list, dict, tuple}:
+    if taken & {str, Any} or not taken & {list, dict}:
         return value
     try:
         return read_json(value)
@@ -115,14 +115,10 @@ def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
     schema = given.model_json_schema() if _is_model(given) else cast("dict[str, Any]", given)
     arguments: Mapping[str, Any] = schema.get("properties", {})
     # a union reports each of its members: one line for an argument is enough
-    problems: dict[str, str] = {}
+    problems: dict[Any, str] = {}
     for details in error.errors(include_url=False):
-        place = details["loc"][:1] + tuple(p for p in details["loc"][1:] if isinstance(p, int))
-        problems.setdefault(".".join(map(str, place)), _problem(details, arguments, schema))
-    lines = [f"- {line}" for line in list(problems.values())[:_SHOWN]]
-    if len(problems) > _SHOWN:
-        lines.append(f"- and {len(problems) - _SHOWN} more")
-    wrong = "\n".join(lines)
+        problems.setdefault(details["loc"][:2], _problem(details, arguments, schema))
+    wrong = "\n".join(f"- {problem}" for problem in list(problems.values())[:_SHOWN])
     return f"The arguments do not fit `{tool.name}`:\n{wrong}\n{_takes(schema)}"
 
 

@@ -99,12 +99,6 @@ def test_a_broken_archive_is_set_aside(tmp_path: Path, broken: bytes) -> None:
     assert aside.read_bytes() == broken
 
 
-def test_a_message_has_the_number_that_it_was_given_last(archive: Archive) -> None:
-    archive.add([MESSAGES[0]._replace(number=7)])
-    assert [m.id for m in archive.numbered(7)] == ["a"]
-    assert archive.numbered(1) == []
-
-
 @pytest.mark.parametrize("query", ["#1, #3", "[#1, #3]", "#1;3"])
 async def test_recall_of_several_numbers(tmp_path: Path, query: str) -> None:
     assert await recalled(tmp_path, query) == "\n\n".join(
@@ -129,15 +123,6 @@ async def recalled(folder: Path, query: str, limit: int = 5) -> str:
     session.archive.add(MESSAGES)
     observed = await Recall(session=session).observe(query=query, limit=limit)
     return observed.text
-
-
-def test_an_excerpt_is_around_the_words() -> None:
-    text = "x " * 2_000 + "needle" + " y" * 2_000
-    shown = excerpt(text, "the Needle", 100)
-    assert "needle" in shown
-    assert "[…]" in shown
-    assert excerpt("short", "needle", 100) == "short"
-    assert "密码" in excerpt("甲" * 2_000 + "密码" + "乙" * 2_000, "密码位置？", 100)
 
 
 @pytest.mark.parametrize(
@@ -181,13 +166,6 @@ def test_an_archive_that_has_moved_with_its_workspace_is_found(tmp_path: Path) -
     assert child.search("refund")[0].id == "b"
 
 
-def test_where_there_is_nothing_to_take_over_nothing_is_made(tmp_path: Path) -> None:
-    child = Archive(tmp_path / "child.sqlite")
-    child.inherit(tmp_path / "none.sqlite", 5)
-    assert not (tmp_path / "none.sqlite").exists()
-    assert Archive().search("x") == []
-
-
 def test_branches_of_a_thread_see_their_own_parts(tmp_path: Path) -> None:
     """What two branches share is in both, under the number that it has in each."""
     archive = Archive(tmp_path / "archive.sqlite")
@@ -209,13 +187,3 @@ def test_branches_of_a_thread_see_their_own_parts(tmp_path: Path) -> None:
     assert [child.numbered(n)[0].id for n in (1, 2)] == ["a", "b"]
     child.see(None)
     assert child.search("密码") == []
-
-
-def test_branches_may_use_an_id_for_messages_of_their_own(archive: Archive) -> None:
-    other = MESSAGES[0]._replace(text="I look at the weather.", part="two")
-    for _ in range(2):
-        archive.add([other])
-    assert [m.number for m in archive.search("weather")] == [1]
-    assert archive.search("orders")[0].text == MESSAGES[0].text
-    archive.see(["two"])
-    assert [m.text for m in archive.numbered(1)] == [other.text]

@@ -14,7 +14,6 @@ from blockbuster import blockbuster_ctx
 
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
-from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.helpers.acting import said_of
@@ -205,12 +204,6 @@ async def test_a_command_that_never_ends_is_stopped(bash: Bash, command: str) ->
     assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
-async def test_a_directory_that_is_gone_is_not_returned_to(bash: Bash) -> None:
-    await say(bash, "mkdir sub; cd sub; rmdir ../sub")
-    assert (await say(bash, "exit 3")).endswith("a fresh shell in the workspace]")
-    assert await say(bash, "ls") == "[exit code 0, no output]"
-
-
 async def test_a_shell_that_dies_between_two_commands_is_told_of(
     bash: Bash, session: Session
 ) -> None:
@@ -247,30 +240,6 @@ async def test_cancelling_ends_the_command_and_the_next_one_works(
     said = await say(bash, "echo a")
     assert said.startswith("[the shell had ended since the last command")
     assert said.endswith("\na\n[exit code 0]")
-
-
-async def test_commands_given_at_once_run_one_after_the_other(bash: Bash, session: Session) -> None:
-    commands = [f"echo {n} >> log; sh -c 'echo {n} >> log'" for n in range(5)]
-    await asyncio.gather(*(say(bash, command) for command in commands))
-    log = (session.workspace.root / "log").read_text().split()
-    assert log == [str(n) for n in range(5) for _ in range(2)]
-
-
-async def test_the_workspace_is_what_a_command_touches(bash: Bash) -> None:
-    assert bash.resources({"command": "ls"}) == {Resource(WORKSPACE)}
-
-
-async def test_two_sessions_in_one_workspace_do_not_interfere(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    one, other = Session(workspace), Session(workspace)
-    a, b = Bash(session=one), Bash(session=other)
-    await asyncio.gather(say(a, "x=1; sleep 600 & echo $! > a"), say(b, "x=2"))
-    await say(b, None, restart=True)
-    await other.close()
-    assert lives((tmp_path / "a").read_text())
-    assert await say(a, "echo $x") == "1\n[exit code 0]"
-    await one.close()
 
 
 async def test_the_private_folder_may_be_deleted(bash: Bash) -> None:

@@ -6,14 +6,12 @@ import asyncio
 from typing import Any, ClassVar
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackManager
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import StorageError
 from manus.tools.base import Arguments
 from manus.tools.bash import Bash
-from manus.tools.call import observe_call
 from manus.tools.journal import Entry
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
@@ -116,13 +114,6 @@ async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Sessi
     assert held.begun == []
 
 
-async def test_of_many_problems_the_first_are_explained(session: Session) -> None:
-    unknown = {f"x{number}": 1 for number in range(30)}
-    said = await said_of(session, Picky(session=session), {"colour": "a", "size": 1, **unknown})
-    assert said.count("\n- `x") == 10
-    assert "\n- and 20 more\n" in said
-
-
 async def test_enormous_arguments_are_not_repeated(session: Session) -> None:
     held = Picky(session=session)
     said = await said_of(session, held, {"colour": "X" * 10_000_000, "size": [1] * 1_000_000})
@@ -165,17 +156,6 @@ async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
     assert "`text` must be text, not 7" in await said_of(
         session, Strict(session=session), {"text": 7}
     )
-
-
-ALONE: Any = {"callbacks": AsyncCallbackManager([])}
-
-
-async def test_arguments_are_checked_on_the_direct_way(session: Session) -> None:
-    tool = Act(session=session)
-    direct = await observe_call(tool, {"text": [], "more": 1}, config=ALONE)
-    assert direct == await observe_call(tool, {"text": [], "more": 1})
-    assert direct.is_error
-    assert tool.begun == []
 
 
 async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:

@@ -52,14 +52,6 @@ def test_a_second_tool_of_a_name_is_refused_with_a_warning(
     assert "ADD" in caplog.text
 
 
-def test_an_added_tool_is_described_to_the_model() -> None:
-    catalog = Catalog([add])
-    assert [s["function"]["name"] for s in catalog.schemas()] == ["add"]
-    assert catalog.add(greet)
-    assert [s["function"]["name"] for s in catalog.schemas()] == ["add", "greet"]
-    assert catalog.schemas()[0]["function"]["parameters"]["required"] == ["a", "b"]
-
-
 def test_an_unknown_name_lists_the_known_ones() -> None:
     catalog = Catalog([add, greet])
     assert "`greet`? The tools are: add, greet." in catalog.unknown("Gret")

@@ -174,12 +174,6 @@ async def test_what_is_like_nothing_is_said_to_be_so(edit: Edit, root: Path, old
     assert "nor anything like it" in said
 
 
-async def test_the_nearest_place_of_a_long_file_is_found(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("".join(f"value_{n} = compute({n}, base)\n" for n in range(3_000)))
-    said = await refused(edit("str_replace", "f", old_str="value_2777 = compute(2777, bass)"))
-    assert "  2778\tvalue_2777 = compute(2777, base)\n" in said
-
-
 @pytest.mark.parametrize("old", ["a", ""])
 async def test_a_replacement_that_changes_nothing_is_refused(
     edit: Edit, root: Path, old: str
@@ -345,15 +339,6 @@ async def test_an_edit_that_did_not_come_about_is_not_undone(edit: Edit, root: P
     assert (root / "f").read_text() == "a"
 
 
-async def test_the_last_twenty_edits_of_a_file_can_be_undone(edit: Edit, root: Path) -> None:
-    for number in range(23):
-        await done(edit("create", "f", file_text=str(number)))
-    for _ in range(20):
-        await done(edit("undo_edit", "f"))
-    assert (root / "f").read_text() == "2"
-    await refused(edit("undo_edit", "f"))
-
-
 _TEXT = st.text("ab\n", max_size=6)
 _STEPS = st.lists(
     st.one_of(
@@ -396,17 +381,6 @@ def test_as_many_undos_as_edits_lead_back(
         await refused(edit("undo_edit", "f"))
 
     asyncio.run(walk())
-
-
-async def test_edits_of_one_file_by_two_names_lose_nothing(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("".join(f"<{n}>\n" for n in range(20)))
-    (root / "link").symlink_to("f")
-    answers = [
-        edit("str_replace", ("f", "link")[n % 2], old_str=f"<{n}>", new_str=f"[{n}]")
-        for n in range(20)
-    ]
-    assert not any(answer.is_error for answer in await asyncio.gather(*answers))
-    assert (root / "f").read_text() == "".join(f"[{n}]\n" for n in range(20))
 
 
 _EDITS_OF_ONE = """

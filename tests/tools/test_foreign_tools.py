@@ -1,8 +1,6 @@
 """Tools that are not ours, and ours called by others: plain LangChain on both sides."""
 
-import asyncio
 import sys
-import threading
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -24,33 +22,6 @@ from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, calls, text
-
-
-async def test_a_synchronous_tool_does_not_hold_up_the_event_loop(session: Session) -> None:
-    released = threading.Event()
-
-    @tool
-    def wait() -> str:
-        """Wait for the event loop to go on."""
-        return "went on" if released.wait(20) else "was held up"
-
-    call = asyncio.create_task(execute_alone(session, wait))
-    asyncio.get_running_loop().call_soon(released.set)
-    assert (await call).message.text == "went on"
-
-
-async def test_a_tool_of_another_runs_alone_and_once(session: Session) -> None:
-    calls: list[int] = []
-
-    @tool
-    async def act() -> str:
-        """Count."""
-        calls.append(1)
-        return "counted"
-
-    first = await execute_alone(session, act)
-    assert await execute_alone(session, act) == first
-    assert calls == [1]
 
 
 async def test_pictures_of_other_tools_are_kept(session: Session) -> None:

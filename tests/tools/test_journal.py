@@ -39,26 +39,12 @@ def _read_again(path: Path, key: str) -> Entry | None:
     return journal.look_up(key)
 
 
-def test_a_claim_is_there_before_the_effect_and_survives(journal: Journal, path: Path) -> None:
-    journal.begin("k", "bash")
-    assert journal.look_up("k") == Entry("begun", None)
-    assert _read_again(path, "k") == Entry("begun", None)
-
-
 def test_a_result_survives_with_its_change_of_the_state(journal: Journal, path: Path) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE, {"plan": {"steps": [1]}})
     expected = Entry("done", MESSAGE, {"plan": {"steps": [1]}})
     assert journal.look_up("k") == expected
     assert _read_again(path, "k") == expected
-
-
-def test_a_change_that_is_no_json_is_left_out_with_a_warning(
-    journal: Journal, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    journal.finish("k", MESSAGE, {"a": 1, "b": object()})
-    assert _read_again(path, "k") == Entry("done", MESSAGE, {"a": 1})
-    assert "the change of `b` cannot be journalled" in caplog.text
 
 
 def test_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
@@ -243,15 +229,4 @@ def test_model_calls_that_were_paid_for_are_there_after_a_crash(
     assert again.spent("k1") == [{"input_tokens": 3}, {"input_tokens": 4}]
     assert again.look_up("k1") == Entry("begun", None)
     assert again.spent("k2") == []
-    again.close()
-
-
-def test_they_are_kept_when_the_file_is_shortened(path: Path, journal: Journal) -> None:
-    for number in range(500):
-        journal.spend(f"k{number}", {"input_tokens": number})
-    _opened(path).close()
-    again = _opened(path)
-    assert len(path.read_text().splitlines()) < 500
-    assert again.spent("k499") == [{"input_tokens": 499}]
-    assert again.spent("k0") == []
     again.close()

@@ -59,36 +59,6 @@ async def _settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_does_not_collide_runs_side_by_side() -> None:
-    watched, done = Watched(), asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("a", [Resource("workspace/a")], done))
-        tasks.create_task(watched.work("b", [Resource("workspace/b")], done))
-        tasks.create_task(watched.work("nothing", [], done))
-        await _settled()
-        assert watched.inside == ["a", "b", "nothing"]
-        done.set()
-
-
-async def test_what_collides_waits_for_what_came_before() -> None:
-    watched = Watched()
-    first, second, third = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("edit", [Resource("workspace/a")], first))
-        tasks.create_task(watched.work("bash", [Resource(WORKSPACE)], second))
-        # it collides with the waiting one only, and must not overtake it
-        tasks.create_task(watched.work("view", [Resource("workspace/b", write=False)], third))
-        await _settled()
-        assert watched.inside == ["edit"]
-        first.set()
-        await _settled()
-        assert watched.inside == ["bash"]
-        second.set()
-        await _settled()
-        assert watched.inside == ["view"]
-        third.set()
-
-
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:
     watched, done = Watched(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
@@ -101,15 +71,6 @@ async def test_one_that_stops_waiting_lets_the_others_in() -> None:
         await _settled()
         assert watched.inside == ["a", "b"]
         done.set()
-
-
-async def test_one_that_raises_lets_the_others_in() -> None:
-    locks = ResourceLocks()
-    with pytest.raises(ZeroDivisionError):
-        async with locks.hold([Resource("a")]):
-            raise ZeroDivisionError
-    async with locks.hold([Resource("a")]):
-        pass
 
 
 _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())

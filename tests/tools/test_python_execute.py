@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,11 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from manus.state.errors import ToolUnavailableError
-from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 from tests.helpers.acting import said_of
-from tests.helpers.processes import lives, until
+from tests.helpers.processes import lives
 
 STOPPED = "[stopped: not done after"
 
@@ -118,14 +115,6 @@ async def test_multiprocessing(python: PythonExecute, method: str) -> None:
     assert said == "[0, 1, 4, 9]\n[exit code 0]"
 
 
-async def test_a_process_of_its_own_each_time(python: PythonExecute) -> None:
-    await say(python, "x = 1")
-    assert "NameError: name 'x' is not defined" in await say(python, "print(x)")
-    assert await say(python, f"import os\nprint(os.getpid() == {os.getpid()})") == (
-        "False\n[exit code 0]"
-    )
-
-
 async def test_a_time_out_keeps_the_output_and_ends_everything(
     python: PythonExecute, session: Session
 ) -> None:
@@ -143,50 +132,10 @@ async def test_a_time_out_keeps_the_output_and_ends_everything(
     assert [lives(pid) for pid in pids] == [False, False]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "while True: print('x' * 1000)",
-        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
-    ],
-)
-async def test_code_that_never_ends_is_stopped(python: PythonExecute, code: str) -> None:
-    said = await say(python, code, timeout=0.5)
-    assert f"{STOPPED} 0.5 s" in said
-    assert len(said) < 8_000_000
-
-
-async def test_what_it_leaves_behind_ends_with_it(python: PythonExecute, session: Session) -> None:
-    said = await say(
-        python,
-        "import subprocess\n"
-        "job = subprocess.Popen(['sleep', '600'])\n"
-        "open('pid', 'w').write(str(job.pid))\n"
-        "print('left')\n",
-    )
-    assert said == "left\n[exit code 0]"
-    assert not lives((session.workspace.root / "pid").read_text())
-
-
-async def test_cancelling_ends_it(python: PythonExecute, session: Session) -> None:
-    path = session.workspace.root / "pid"
-    code = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
-    task = asyncio.ensure_future(python.observe(code=code))
-    await until(lambda: path.exists() and path.read_text())
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not lives(path.read_text())
-
-
 async def test_nothing_blocks_the_event_loop(python: PythonExecute) -> None:
     with blockbuster_ctx():
         assert await say(python, "print('a')") == "a\n[exit code 0]"
         assert await say(python, "import time\ntime.sleep(600)", timeout=0.5) != ""
-
-
-async def test_the_workspace_is_what_it_touches(python: PythonExecute) -> None:
-    assert python.resources({"code": "pass"}) == {Resource(WORKSPACE)}
 
 
 async def test_code_that_cannot_be_written(python: PythonExecute, session: Session) -> None:

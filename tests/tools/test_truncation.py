@@ -30,11 +30,6 @@ def _file_named_in(text: str, workspace: Workspace) -> Path:
     return workspace.root / found[1]
 
 
-def test_what_fits_is_left_alone(workspace: Workspace) -> None:
-    assert truncate("x" * 300, 300, workspace) == "x" * 300
-    assert not (workspace.private / "observations").exists()
-
-
 @pytest.mark.parametrize("limit", [200, 1000, 9_999])
 def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
     workspace: Workspace, limit: int
@@ -47,13 +42,6 @@ def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
     assert text.endswith("\n" + tail)
     assert f"{len(text) - len(head) - len(tail):,} of {len(text):,} characters left out" in note
     assert _file_named_in(cut, workspace).read_text() == text
-
-
-def test_one_endless_line_is_cut_where_it_must(workspace: Workspace) -> None:
-    cut = truncate("é" * 50_000, 1_000, workspace)
-    assert len(cut) == pytest.approx(1_000, abs=5)
-    assert cut.startswith("é" * 400)
-    assert cut.endswith("é" * 300)
 
 
 def test_the_same_text_gives_the_same_words_and_one_file(workspace: Workspace) -> None:

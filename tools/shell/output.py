@@ -52,20 +52,17 @@ class Capture:
     def text(self) -> str:
         """What is kept, as text; what cannot be shown as such becomes a replacement character."""
         if not self.dropped:
-            return _readable(bytes(self._head + self._tail))
-        tail = bytes(self._tail[-self._keep :]).lstrip(bytes(range(0x80, 0xC0)))
+            return _readable(self._head + self._tail)
+        tail = self._tail[-self._keep :].lstrip(bytes(range(0x80, 0xC0)))
         note = f"[… {self.dropped:,} bytes left out …]"
-        return f"{_readable(bytes(self._head))}\n{note}\n{_readable(tail)}"
+        return f"{_readable(self._head)}\n{note}\n{_readable(tail)}"
 
 
-def _readable(data: bytes) -> str:
+def _readable(data: bytearray) -> str:
     text = _ESCAPE.sub("", data.decode("utf-8", "replace"))
-    return "\n".join(map(_last_frame, text.split("\n"))).translate(_CONTROL)
-
-
-def _last_frame(line: str) -> str:
-    """What a terminal shows in the end of a line that was written over, as a progress bar is."""
-    return line.rstrip("\r").rpartition("\r")[2]
+    # of a line that was written over, as a progress bar is, what a terminal shows in the end
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return "\n".join(lines).translate(_CONTROL)
 
 
 class PipeReader:
