@@ -106,8 +106,6 @@ def test_figures() -> None:
         ("cost", 0, 0.01),
     ]
     assert "cost" not in [name for name, _, _ in compare(one, one).figures()]
-    wrote = state(usage={**usage, "cache_write_tokens": 5, "seconds": 1.0})
-    assert ("written to the cache", 0, 5) in compare(one, wrote).figures()
 
 
 def plan(*steps: tuple[str, str]) -> dict[str, Any]:

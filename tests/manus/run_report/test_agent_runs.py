@@ -34,6 +34,8 @@ def used(reply: Message, prompt: int, completion: int, cached: int = 0) -> Messa
 
 
 async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
+    details = {"cached_tokens": 100, "cache_write_tokens": 40}
+    wrote = {**tokens(170, 5), "prompt_tokens_details": details}
     await agent.run(
         used(
             calls(
@@ -46,7 +48,7 @@ async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
             20,
         ),
         used(calls(call("append", path="a", line="2")), 150, 10, cached=90),
-        used(text("Done, **all** of it."), 170, 5, cached=140),
+        replace(text("Done, **all** of it."), usage=wrote),
         request="Do three things.",
     )
     [run] = await runs_of(agent)
@@ -68,20 +70,10 @@ async def test_steps_calls_and_what_came_of_them(agent: ScriptedAgent) -> None:
     assert first.calls[0].observation == "Appended to a."
     assert first.calls[1].observation == "There is no file missing."
     assert [step.tokens.total for step in run.steps if step.tokens] == [120, 160, 175]
-    total = run.tokens
-    assert (total.input, total.output, total.cached) == (420, 35, 230)
+    assert run.tokens == Tokens(420, 35, 190, None, 40)
     moments = [m for s in run.steps for m in (s.began, s.thought_at, s.ended) if m]
     assert moments == sorted(moments)
     assert run.idle == []
-
-
-async def test_what_was_written_to_the_cache_is_told(agent: ScriptedAgent) -> None:
-    details = {"cached_tokens": 30, "cache_write_tokens": 40}
-    wrote = {**tokens(100, 20), "prompt_tokens_details": details}
-    await agent.run(replace(text("Done."), usage=wrote))
-    [run] = await runs_of(agent)
-    assert run.tokens == run.steps[0].tokens == Tokens(100, 20, 30, None, 40)
-    assert "<dt>Written to the cache</dt><dd>40" in await page_of(agent)
 
 
 async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
@@ -181,10 +173,6 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     html = await page_of(agent)
     assert "Cost so far" in html
     assert "<dd>0.0033<small>by the price table</small></dd>" in html
-    await agent.run(text("No price.", usage=None), request="Again.", model="other", thread="u")
-    html = await page_of(agent, "u")
-    assert "Cost so far" not in html
-    assert "partly estimated" in html
 
 
 async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> None:

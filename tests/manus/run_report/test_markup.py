@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from manus.formatting import gist, last_lines, offset, short, size, span
+from manus.formatting import gist, offset, short, size, span
 from manus.run_report.clock import Clock
 from manus.run_report.page import asset, environment
 from manus.run_report.prose import prose
@@ -82,11 +82,6 @@ def test_figures_in_words() -> None:
 )
 def test_the_gist_of_an_observation(observation: str, line: str) -> None:
     assert gist(observation) == line
-
-
-def test_the_last_lines_of_what_failed() -> None:
-    assert last_lines("1\n2\n\n3\n4\n[exit code 1]") == "2\n3\n4"
-    assert last_lines("1\n2\n3\n4") == ""
 
 
 def test_the_clock_stands_still_while_nothing_works() -> None:
