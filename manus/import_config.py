@@ -146,7 +146,7 @@ def translate(config: Mapping[str, Any], servers: Mapping[str, Any]) -> Translat
             rest = [engine for engine in Settings().search.engines if engine != first]
             done.take(name, ("search", "engines"), [first, *rest])
         else:
-            done.left.append((name, "there is no such setting here"))
+            done.left.append((name, "nothing here corresponds to it"))
     for name, server in servers.items():
         done.take(f"mcpServers.{name}", ("mcp", name), _server(server))
     return done
@@ -175,7 +175,7 @@ def _take_model(
         elif name in known and (name != "api_version" or provider == "azure"):
             done.take(theirs, (*place, name), value)
         elif name != "api_type":
-            done.left.append((theirs, "there is no such setting here"))
+            done.left.append((theirs, "nothing here corresponds to it"))
 
 
 def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -62,7 +62,7 @@ def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     server.always(_counting)
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
     done = subprocess.run(
         manus.command("run", "--json", "--max-steps", "40", "--thread", "t", "count"),

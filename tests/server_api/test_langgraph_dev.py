@@ -108,7 +108,6 @@ async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
     pieces = [p for m in spoken if m["type"] == "AIMessageChunk" for p in m["tool_call_chunks"]]
     assert [piece["name"] for piece in pieces if piece["name"]] == ["bash", "terminate"]
     first = [piece["args"] or "" for piece in pieces[: next_call(pieces)]]
-    assert len(first) > 2, "arguments arrive in pieces"
     assert json.loads("".join(first)) == {"command": "echo hi > made.txt; echo $$ > pid"}
     happened = [part.data["type"] for part in parts if part.event == "custom"]
     assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
