@@ -65,11 +65,16 @@ class Bash:
     """One bash, made by `launch`. It carries out one command at a time."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, reports: asyncio.StreamReader, status: int
+        self,
+        process: asyncio.subprocess.Process,
+        reports: asyncio.StreamReader,
+        pipe: asyncio.BaseTransport,
+        status: int,
     ) -> None:
         self._process = process
         self._exit = asyncio.ensure_future(process.wait())
         self._reports = reports
+        self._pipe = pipe
         self._status = status
         self._number = 0
         self._last = 0
@@ -99,10 +104,10 @@ class Bash:
         finally:
             os.close(status)
         reports = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reports), pipe
         )
-        bash = cls(process, reports, status)
+        bash = cls(process, reports, transport, status)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -162,6 +167,7 @@ class Bash:
         """End it, and everything that it has started."""
         await end(self._process)
         self._exit.cancel()
+        self._pipe.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
 
