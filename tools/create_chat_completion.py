@@ -10,29 +10,22 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_json
 from typing_extensions import override
 
-from manus.state.errors import SettingsError, ToolError
+from manus.state.errors import ToolError
 from manus.tools.arguments import describe, explain_arguments
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
-from manus.tools.session import Session
 
 _FIELD = "response"
 
 
-def create_chat_completion(response_type: Any = str, *, session: Session) -> AgentTool:
-    """The tool for answers of a type: a scalar, a list, a dict, a union, a pydantic model.
+class CreateChatCompletion(AgentTool):
+    """Gives an answer of `response_type`: a scalar, a list, a dict, a union, a pydantic model.
 
     A model's own fields are the arguments; any other type is that of one argument, `response`.
 
     Raises:
-        SettingsError: no schema can be made of the type.
+        ValueError: no schema can be made of the type.
     """
-    _arguments_of(response_type)  # within the making of a model pydantic would wrap the refusal
-    return CreateChatCompletion(session=session, response_type=response_type)
-
-
-class CreateChatCompletion(AgentTool):
-    """Gives an answer of `response_type`."""
 
     name: str = "create_chat_completion"
     description: str = ""
@@ -87,7 +80,7 @@ def _arguments_of(response_type: Any) -> type[BaseModel]:
     try:
         return create_model("CreateChatCompletionArgs", __base__=Arguments, **fields)
     except PydanticUserError:
-        raise SettingsError(
+        raise ValueError(
             f"{response_type!r} cannot be a response type; use a scalar, a list, a dict, a union "
             "of them, or a pydantic model."
         ) from None
