@@ -87,8 +87,7 @@ def fresh_step() -> Step:
 
 def _default(earlier: Sequence[Step], index: int) -> list[int]:
     """The step before; a blocked one is passed over, since nothing could begin behind it."""
-    before = (i for i in range(index - 1, -1, -1) if earlier[i]["status"] != "blocked")
-    return [next(before)] if any(step["status"] != "blocked" for step in earlier) else []
+    return [i for i in range(index) if earlier[i]["status"] != "blocked"][-1:]
 
 
 def _carried(

@@ -132,7 +132,7 @@ def _settings(environment: Mapping[str, str], found: dict[str, Any], file: Path)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(_explain(error.errors()[0], own, file)) from None
+        raise SettingsError(_explain(error.errors()[0], environment, file)) from None
 
 
 @cache
@@ -197,27 +197,19 @@ def _add_grouped(values: dict[str, Any], environment: Mapping[str, str]) -> None
             values[group] = {**given, field: value}
 
 
-def _explain(error: ErrorDetails, environment: Mapping[str, Any], file: str | Path) -> str:
+def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Path) -> str:
     path = [str(part) for part in error["loc"]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
         known = _fields_at(Settings, path[:-1])
         return f"{file} sets `{name}`, which is not a setting{_hint(path[-1], known)}"
     variable = _PREFIX + "_".join(path).upper()
-    source = variable if _holds(environment, path) else str(file)
+    source = variable if environment.get(variable) else str(file)
     secret = _SECRET in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
     value = "" if secret else f" is {reprlib.repr(error['input'])}, which"
     problem = error["msg"].removeprefix("Value error, ")
     problem = problem[:1].lower() + problem[1:]
     return f"{source}: `{name}`{value} does not fit: {problem}."
-
-
-def _holds(values: Any, path: Sequence[str]) -> bool:
-    for part in path:
-        if not isinstance(values, dict) or part not in values:
-            return False
-        values = values[part]
-    return True
 
 
 def _fields_at(schema: type[BaseModel], path: Sequence[str]) -> Iterable[str]:

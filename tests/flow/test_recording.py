@@ -29,7 +29,7 @@ async def played(workspace: Path) -> Outcome:
 async def test_it_makes_a_calculator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     workspace = tmp_path / "workspace"
-    for _ in range(3):  # in an empty workspace, and where its files are there already
+    for _ in range(2):  # in an empty workspace, and where its files are there already
         outcome = await played(workspace)
         assert (outcome.status, outcome.stop_reason) == ("finished", "completed"), outcome.output
         assert outcome.plan is not None

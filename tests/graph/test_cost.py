@@ -27,7 +27,7 @@ def stored(saver: SqliteStore, thread: str) -> int:
 async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: SqliteStore) -> None:
     (agent.workspace / "long").write_text(OBSERVED)
     sizes = {}
-    for steps in (20, 60):
+    for steps in (10, 30):
         work: list[Scripted] = [
             calls(call("read", path="long"), call("append", path="a", line=str(n)))
             for n in range(steps)
@@ -35,7 +35,7 @@ async def test_storage_grows_with_the_steps(agent: ScriptedAgent, saver: SqliteS
         thread = f"t{steps}"
         await agent.run(*work, text("Done."), thread=thread, max_steps=80)
         sizes[steps] = stored(saver, thread)
-    first, later = sizes[20] / 20, (sizes[60] - sizes[20]) / 40
+    first, later = sizes[10] / 10, (sizes[30] - sizes[10]) / 20
     assert later < 1.15 * first, "a step late in the run costs what an early one does"
     assert first < 12_000, "1 KB of observation and two calls"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -101,20 +100,6 @@ def test_langgraph_json_names_a_graph_for_each() -> None:
         assert isinstance(graph, RunGraph)
         assert graph.profile.name == ("manus" if name == "agent" else name)
         assert not graph.checkpointer
-
-
-def test_a_graph_s_module_reads_no_configuration(home: Path) -> None:
-    _write(home, "this is not TOML")
-    code = "import manus.graph.served, manus.graph.flow; print(manus.graph.served.browser.name)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=home,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "browser\n"), done.stderr
 
 
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:

@@ -190,9 +190,9 @@ async def test_what_is_stored_for_it_grows_with_the_steps(
     agent: ScriptedAgent, saver: SqliteStore
 ) -> None:
     """A line a step, and not all of them with each."""
-    work: list[Any] = [POLL] * 40
-    await agent.run(*work, DONE, max_steps=50)
+    work: list[Any] = [POLL] * 20
+    await agent.run(*work, DONE, max_steps=30)
     query = "SELECT SUM(LENGTH(value)), COUNT(*) FROM writes WHERE channel = 'spent'"
     found = saver.conn.execute(query).fetchone()
-    assert found[1] == 41
-    assert found[0] < 41 * 300
+    assert found[1] == 21
+    assert found[0] < 21 * 300
