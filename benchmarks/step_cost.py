@@ -106,7 +106,7 @@ def middle(samples: list[Sample]) -> Sample:
 def step_table(server: Server, steps: list[int], repeat: int) -> None:
     """Print the cost of a step for each length of run: invoked, and streamed to a terminal."""
     print(
-        "| steps | plain loop ms | agent ms | ratio | streamed ms | to invoked | "
+        "| steps | plain loop ms | agent ms | ratio | streamed ms | streamed / agent | "
         "last ten / first ten | checkpoints MB |"
     )
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

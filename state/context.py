@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
 from manus.state.budget import Budget
@@ -48,11 +47,3 @@ class Context(BaseModel):
         False, description="Whether a person approves each plan before it is carried out"
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
-
-
-def context_of(runtime: Runtime[Any]) -> Context:
-    """The run's context; the default where none, or a foreign one, was given."""
-    given = runtime.context
-    if isinstance(given, Context):
-        return given
-    return Context.model_validate(given) if isinstance(given, dict) else Context()

@@ -221,14 +221,6 @@ async def test_figures_are_counted_once(agent: ScriptedAgent, chunks: list[Chunk
     assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
 
 
-async def test_one_that_says_what_is_wrong_instead_of_streaming(agent: ScriptedAgent) -> None:
-    wrong = b'{"error": {"message": "No such key.", "code": 401}}'
-    await streamed(agent, raw(wrong, content_type="application/json; charset=utf-8"))
-    outcome = await agent.outcome()
-    assert outcome.stop_reason == "error"
-    assert "refused the key (401)" in outcome.output
-
-
 @pytest.mark.parametrize("body", [b"[1]", b"<html>", b'{"ok": true}'])
 async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
     outcome = await agent.run(raw(body, content_type="application/json"))
@@ -267,28 +259,6 @@ async def test_an_error_in_a_stream_is_tried_again(
     events = [data async for mode, data in stream if mode == "custom"]
     assert [words in event["reason"] for event in events if event["type"] == "retry"] == [True]
     assert (await agent.outcome()).output == "Whole."
-
-
-FILTERS: dict[str, Chunk] = {
-    "Azure": {"error": {"code": "content_filter", "message": "The response was filtered."}},
-    "OpenAI": {"error": {"type": "content_policy_violation", "message": "Not allowed."}},
-    "Qwen": {"error": {"code": "data_inspection_failed", "message": "Output data."}},
-    "in words": {"error": {"message": "Output data may contain inappropriate content."}},
-    "a reason": said({}, "content_filter"),
-}
-
-
-@pytest.mark.parametrize("chunk", FILTERS.values(), ids=FILTERS)
-async def test_a_filter_in_the_middle_of_a_stream_ends_it(
-    agent: ScriptedAgent, chunk: Chunk
-) -> None:
-    """It would say the same again; nothing of the call that had come is carried out."""
-    asked = piece("append", ARGS, index=0, id="x")
-    await streamed(agent, sse({"choices": [], "prompt_filter_results": []}, asked, chunk))
-    outcome = await agent.outcome()
-    assert outcome.stop_reason == "error"
-    assert len(agent.server.requests) == 1
-    assert agent.lines("a") == []
 
 
 async def test_a_context_that_is_too_small_is_told_in_a_stream_too(agent: ScriptedAgent) -> None:

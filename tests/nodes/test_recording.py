@@ -13,7 +13,6 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langgraph.types import Command
 
 from manus.models.recording import (
     Recorder,
@@ -112,16 +111,6 @@ async def test_another_request_fails_on_the_first_message(agent: ScriptedAgent) 
     assert "message 1 of 1" in outcome.output
     assert "-Do it." in outcome.output
     assert "+Something else." in outcome.output
-
-
-async def test_a_recording_goes_on_after_a_question(agent: ScriptedAgent) -> None:
-    await agent.run(call("ask_human", inquire="Which?"), record=FILE)
-    await agent.invoke(Command(resume="Blue."), text("Blue."), record=FILE)
-    assert len(Path(FILE).read_text().splitlines()) == 2
-    waiting = await agent.run(thread="again", model=f"replay:{FILE}")
-    assert waiting.output == "Which?"
-    outcome = await agent.invoke(Command(resume="Blue."), thread="again", model=f"replay:{FILE}")
-    assert outcome.output == "Blue."
 
 
 @pytest.fixture

@@ -266,26 +266,6 @@ async def test_no_other_server_gets_it(
     assert "of the other" not in json.dumps(others)
 
 
-async def test_the_same_server_with_another_model_does_not_get_it(lax: ScriptedAgent) -> None:
-    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0)]})
-    await run(lax, first, text("done"), streamed=False)
-    await run(lax, text("again"), streamed=False, model="another")
-    assert all("reasoning_details" not in one for one in assistants(lax.server))
-    await run(lax, text("and again"), streamed=False)
-    assert assistants(lax.server)[0]["reasoning_details"] == DETAILS
-
-
-async def test_it_outlives_the_process(lax: ScriptedAgent) -> None:
-    """A thread is read from the file by a graph that has never seen its messages."""
-    first = reply(False, {"reasoning_details": DETAILS, "tool_calls": [made(0, **signed("AbC"))]})
-    await run(lax, first, text("done"), streamed=False)
-    again = ScriptedAgent(lax.server, lax.workspace, lax.saver)
-    await run(again, text("again"), streamed=False)
-    sent = assistants(lax.server)[0]
-    assert sent["reasoning_details"] == DETAILS
-    assert sent["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
-
-
 @pytest.mark.parametrize("count", [0, 2])
 def test_calls_that_are_no_longer_those_that_were_made_are_unsigned(count: int) -> None:
     calls: Any = [{"name": "a", "args": {}, "id": f"c{n}"} for n in range(count)]

@@ -79,12 +79,6 @@ class TestMeasures:
         assert hinted == [False, False, False, True]
         assert agent.lines("a") == []
 
-    async def test_the_threshold_is_the_callers_choice(self, agent: ScriptedAgent) -> None:
-        said = [text("I am thinking.")] * 6
-        outcome = await agent.run(*said, text_reply="continue", duplicate_threshold=4)
-        assert outcome.stop_reason == "stuck"
-        assert outcome.usage["model_calls"] == 6
-
     async def test_polling_is_left_in_peace(self, agent: ScriptedAgent) -> None:
         outcome = await agent.run(*[call("poll")] * 10, text("Done."))
         assert outcome.stop_reason == "answered"
@@ -127,13 +121,6 @@ class TestAskingAPerson:
         await agent.run(*[READ] * 6, interactive=True)
         await agent.invoke(Command(resume="Go on."), READ, READ, text("No."), interactive=True)
         assert "loop" not in agent.server.requests[-1].text
-
-    async def test_a_second_loop_is_asked_about_again(self, agent: ScriptedAgent) -> None:
-        await agent.run(*[READ] * 6, interactive=True)
-        again = await agent.invoke(Command(resume="Go on."), *[READ] * 6, interactive=True)
-        assert again.stop_reason == "interrupted"
-        outcome = await agent.invoke(Command(resume="Stop."), text("I stop."), interactive=True)
-        assert outcome.output == "I stop."
 
     @pytest.mark.parametrize("limits", [{"max_steps": 6}])
     async def test_nobody_is_asked_when_no_step_is_left_for_the_answer(
