@@ -6,7 +6,6 @@ prints. With TOKEN in the environment it wants that as a bearer token.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 import socket
@@ -31,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-LARGE = 10_000_000
+LARGE = 2_000_000
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -60,13 +59,6 @@ def note_and_die(line: str) -> str:
 
 
 @mcp.tool()
-async def hang() -> str:
-    """Never answer."""
-    await asyncio.Event().wait()
-    return "never"
-
-
-@mcp.tool()
 def freeze() -> str:
     """Answer nothing at all any more."""
     import threading
@@ -77,7 +69,7 @@ def freeze() -> str:
 
 @mcp.tool()
 def large() -> str:
-    """Give ten million characters."""
+    """Give two million characters."""
     return "x" * LARGE
 
 

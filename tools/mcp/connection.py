@@ -18,8 +18,8 @@ from manus.tools.workspace import Workspace
 
 T = TypeVar("T")
 
-_PATIENCE, _END = 3.0, 20.0
-"""Seconds for a server to say goodbye, and for its end."""
+_END = 20.0
+"""Seconds for a server to end."""
 _SESSION_TERMINATED = 32600
 """How the SDK tells that a server at an address does not know our session any more."""
 _CLIENT = types.Implementation(name="manus", version="0.1.0")
@@ -47,7 +47,6 @@ class Connection:
         self._server = server
         self._workspace = workspace
         self._on_change = on_change
-        self._closing = asyncio.Event()
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._said = ""
         self._owner = asyncio.create_task(self._own())
@@ -63,12 +62,12 @@ class Connection:
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            await self.close(at_once=True)
+            await self.close()
             raise
         if self._session.done():
             return
         reason = self._why() if self._owner.done() else f"it did not answer within {seconds:g} s"
-        await self.close(at_once=True)
+        await self.close()
         said = f" (it said: {self._said})" if self._said else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._name}` ({self._server.place}) cannot be used: {reason}{said}."
@@ -88,7 +87,7 @@ class Connection:
                 async with session:
                     await session.initialize()
                     self._session.set_result(session)
-                    await self._closing.wait()
+                    await anyio.sleep_forever()
             finally:
                 self._said = last_words()
 
@@ -128,11 +127,8 @@ class Connection:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def close(self, *, at_once: bool = False) -> None:
+    async def close(self) -> None:
         """End it, and the program that it started."""
-        self._closing.set()
-        if not at_once:
-            await asyncio.wait({self._owner}, timeout=_PATIENCE)
         self._owner.cancel()
         await asyncio.wait({self._owner}, timeout=_END)
         self._error()  # seen: nobody else will ask for it
