@@ -55,18 +55,6 @@ async def test_keys_are_heard_and_the_old_text_is_replaced(driver: Driver, site:
     assert "| XYZ!" in driver.text
 
 
-async def test_suggestions_appear_as_new_elements(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<input role=combobox aria-label=Town id=f><div role=listbox id=list></div>
-      <script>f.oninput = () => list.innerHTML =
-        "<div role=option>Rome</div><div role=option>Romford";
-      list.onclick = (e) => { f.value = e.target.textContent; list.innerHTML = "" }</script>"""
-    await driver.open(site.base)
-    await driver.write('combobox "Town"', "Ro")
-    assert '*[2] option "Rome"' in driver.text
-    await driver.click('option "Romford"')
-    assert '= "Romford"' in driver.line('combobox "Town"')
-
-
 async def test_fields_that_are_not_plain(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<div contenteditable aria-label=Editor><b>old</b> text</div>
       <input aria-label=Code maxlength=3><label>Day<input type=date></label>"""

@@ -113,9 +113,8 @@ async def test_what_a_compressed_page_unpacks_to_is_counted_as_it_comes(
         await read_page(proxy, f"{site.base}/huge")
 
 
-@pytest.mark.parametrize("html", ["<", "\x00", "<div>" * 10_000])
-async def test_what_is_hardly_html(html: str) -> None:
-    assert (await parse("html", "http://x.test/", html.encode())).text in ("", "\\<")
+async def test_what_is_hardly_html() -> None:
+    assert (await parse("html", "http://x.test/", b"\0" + b"<div>" * 10_000)).text == ""
 
 
 async def test_reading_is_given_up_when_it_takes_too_long() -> None:
