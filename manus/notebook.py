@@ -7,7 +7,7 @@ one, since the colour of texts is the page's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -18,13 +18,11 @@ from manus.run_report.page import asset, environment
 from manus.state.agent import Usage
 from manus.state.messages import text_of
 from manus.state.plan import Plan, as_text
-from manus.text import clean, count, fit, flat, main_argument
+from manus.text import clean, count, flat
 from manus.trace.as_text import steps_as_text
 from manus.trace.model import Call, Step
 from manus.trace.reading import run_of_state, steps_in
 
-_HALF = 46
-"""Cells of a line of plain text, where there are two beside each other."""
 _SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 
 
@@ -120,8 +118,7 @@ def show_comparison(comparison: Comparison) -> Shown:
         for title, left, right in comparison.figures()
     ]
     said = where_they_part(comparison)
-    lines = [said, *_compared_lines(comparison)]
-    lines += [f"{title:<20} {one:>12} {two:>12}" for title, one, two, _ in figures]
+    lines = [said, *(f"{title:<20} {one:>12} {two:>12}" for title, one, two, _ in figures)]
     head = ["", *comparison.names, "difference"]
     return _shown(
         lines, "comparison", said=said, rows=comparison.rows, signs=_SIGNS, head=head,
@@ -148,18 +145,3 @@ def _number(value: float | None, name: str, sign: str = "") -> str:
         return ""
     said = f"{value:{sign},.{ {'seconds': 1, 'cost': 4}.get(name, 0) }f}"
     return said if said.strip("+-0.,") or not sign else "="
-
-
-def _compared_lines(comparison: Comparison) -> Iterator[str]:
-    from rich.cells import set_cell_size
-
-    for row in comparison.rows:
-        left, right = (fit(_brief(step), _HALF) for step in (row.left, row.right))
-        yield f"{set_cell_size(left, _HALF)} {_SIGNS[row.sameness]} {right}"
-
-
-def _brief(step: Step | None) -> str:
-    if step is None:
-        return ""
-    called = "; ".join(f"{call.name}: {main_argument(call.args)}" for call in step.calls)
-    return f"{step.number}. {called or flat(step.thought)}"

@@ -28,7 +28,6 @@ class Superstep:
     """A checkpoint, and what was written from it on."""
 
     id: str
-    namespace: str
     began: datetime
     until: datetime | None
     """When the next one began; None for the newest of its namespace."""
@@ -95,7 +94,7 @@ async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> Check
     history = CheckpointHistory(thread_id)
     for namespace, found in by_namespace.items():
         line = _line(found)
-        history.namespaces[namespace] = list(_supersteps(namespace, line))
+        history.namespaces[namespace] = list(_supersteps(line))
         history.branches += len(found) - len(line) if namespace == ROOT else 0
     return history
 
@@ -121,11 +120,10 @@ def _line(found: dict[str, CheckpointTuple]) -> list[CheckpointTuple]:
     return line[::-1]
 
 
-def _supersteps(namespace: str, line: list[CheckpointTuple]) -> Iterable[Superstep]:
+def _supersteps(line: list[CheckpointTuple]) -> Iterable[Superstep]:
     for one, after in zip(line, [*line[1:], None], strict=True):
         yield Superstep(
             id=_id(one),
-            namespace=namespace,
             began=_time(one),
             until=_time(after) if after is not None else None,
             metadata=dict(one.metadata),
