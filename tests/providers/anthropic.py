@@ -9,7 +9,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Anthropic:
-    """Writes whole messages and streams of events."""
+    """Writes streams of events."""
 
     content_type = "text/event-stream; charset=utf-8"
 
@@ -19,16 +19,6 @@ class Anthropic:
     def is_stream(self, path: str, body: Json) -> bool:
         assert path == "/v1/messages", path
         return body.get("stream") is True
-
-    def whole(self, turn: Turn) -> Json:
-        content: list[Json] = []
-        if turn.thought:
-            content.append({"type": "thinking", "thinking": turn.thought, "signature": "c2ln"})
-        if turn.text:
-            content.append({"type": "text", "text": turn.text})
-        content += [self._use(name, arguments) for name, arguments in turn.calls]
-        message = self._message(turn)
-        return {**message, "content": content, "stop_reason": _reason(turn)}
 
     def stream(self, turn: Turn) -> list[bytes]:
         return [sse(event, event["type"]) for event in self._events(turn)]
@@ -62,11 +52,6 @@ class Anthropic:
     def _events(self, turn: Turn) -> Iterator[Json]:
         yield {"type": "message_start", "message": self._message(turn)}
         place = itertools.count()
-        if turn.thought:
-            deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(turn.thought)]
-            signed = {"type": "signature_delta", "signature": "c2ln"}
-            start = {"type": "thinking", "thinking": "", "signature": ""}
-            yield from _block(next(place), start, [*deltas, signed])
         if turn.text:
             deltas = [{"type": "text_delta", "text": piece} for piece in pieces(turn.text)]
             yield from _block(next(place), {"type": "text", "text": ""}, deltas)

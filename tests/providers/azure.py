@@ -25,12 +25,8 @@ class Azure:
         assert _PATH.match(path), path
         return body.get("stream") is True
 
-    def whole(self, turn: Turn) -> Json:
-        body: Json = json.loads(b"".join(self._frames(turn, stream=False)))
-        return body
-
     def stream(self, turn: Turn) -> list[bytes]:
-        said = self._frames(turn, stream=True)
+        said = self._frames(turn)
         return said[:-3] if turn.silent else said  # its reason, the usage, the end
 
     def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
@@ -40,7 +36,7 @@ class Azure:
         error = {"code": refusal.status, "message": refusal.message}
         return [*self.stream(Turn(text="So"))[:2], sse({"error": error})]
 
-    def _frames(self, turn: Turn, *, stream: bool) -> list[bytes]:
+    def _frames(self, turn: Turn) -> list[bytes]:
         calls = tuple(Call(name, turn.arguments(i)) for i, (name, _) in enumerate(turn.calls))
         reply = Message(
             turn.text or None,
@@ -48,5 +44,5 @@ class Azure:
             usage=tokens(100, 20, cached=turn.cached),
             finish_reason="length" if turn.at_limit else None,
         )
-        asked = {"stream": stream, "stream_options": {"include_usage": True}}
+        asked = {"stream": True, "stream_options": {"include_usage": True}}
         return frames(reply, Request(json.dumps(asked).encode()), self._ids)

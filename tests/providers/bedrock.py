@@ -13,7 +13,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces
 
 
 class Bedrock:
-    """Writes `converse` and `converse-stream`."""
+    """Writes `converse-stream`."""
 
     content_type = "application/vnd.amazon.eventstream"
 
@@ -23,12 +23,6 @@ class Bedrock:
     def is_stream(self, path: str, body: Json) -> bool:
         assert re.match(r"/model/anthropic\.claude-[\w-]+-v1:0/converse", path), path
         return path.endswith("/converse-stream")
-
-    def whole(self, turn: Turn) -> Json:
-        content: list[Json] = [{"text": turn.text}] if turn.text else []
-        content += [{"toolUse": {**self._use(name), "input": args}} for name, args in turn.calls]
-        message = {"role": "assistant", "content": content}
-        return {"output": {"message": message}, "stopReason": _reason(turn), **_metadata(turn)}
 
     def stream(self, turn: Turn) -> list[bytes]:
         return [frame(kind, body) for kind, body in self._events(turn)]

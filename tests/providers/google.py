@@ -14,10 +14,6 @@ class Google:
         assert path.startswith("/v1beta/models/gemini-scripted:"), path
         return ":streamGenerateContent" in path
 
-    def whole(self, turn: Turn) -> Json:
-        parts = [{"text": turn.text}] if turn.text else []
-        return _said(turn, [*parts, *_calls(turn)], last=True)
-
     def stream(self, turn: Turn) -> list[bytes]:
         events = [_said(turn, [{"text": piece}], last=False) for piece in pieces(turn.text)]
         return [sse(event) for event in [*events, _said(turn, _calls(turn), last=True)]]

@@ -19,7 +19,6 @@ class Asked:
     path: str
     headers: dict[str, str]
     raw: bytes
-    streamed: bool
 
     @property
     def body(self) -> Json:
@@ -80,18 +79,15 @@ def _handler(server: ProviderServer) -> type[BaseHTTPRequestHandler]:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             path = unquote(self.path)
-            streamed = server.dialect.is_stream(path, json.loads(raw))
-            said = server.take(Asked(path, headers, raw, streamed))
-            if isinstance(said, Refusal) and not (said.mid_stream and streamed):
+            assert server.dialect.is_stream(path, json.loads(raw)), "always"
+            said = server.take(Asked(path, headers, raw))
+            if isinstance(said, Refusal) and not said.mid_stream:
                 body, more = server.dialect.refusal(said)
                 self._whole(body, said.status, {**more, **said.headers})
-            elif streamed:
+            else:
                 broken = isinstance(said, Refusal)
                 write: Any = server.dialect.broken if broken else server.dialect.stream
                 self._pieces(write(said))
-            else:
-                assert not isinstance(said, Refusal)
-                self._whole(server.dialect.whole(said), 200, {})
 
         def _whole(self, body: Json, status: int, headers: dict[str, str]) -> None:
             said = json.dumps(body).encode()

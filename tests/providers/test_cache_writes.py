@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from langgraph.types import Command
 
 from manus.state.budget import Budget
-from manus.state.context import Context
-from manus.state.usage import summed
-from tests.helpers.agent import thread_config
 from tests.providers.conftest import PROVIDERS, ProvidedAgent
 from tests.providers.turns import Turn
 
@@ -25,13 +21,9 @@ def priced(folder: Path, provider: str, *lines: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_it_is_counted_wherever_cached_input_is(
-    agent: ProvidedAgent, tmp_path: Path, streamed: bool
-) -> None:
+async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent, tmp_path: Path) -> None:
     """By run, role and step; of 1,100 tokens 600 are read, 400 written and 100 neither."""
     priced(tmp_path, agent.provider, "cached = 0.1", "cache_write = 1.25")
-    agent.streamed = streamed
     outcome = await agent.ask(
         Turn(calls=(WRITE,), written=400, cached=600), Turn(text="Done.", cached=1_000)
     )
@@ -47,9 +39,7 @@ async def test_it_is_counted_wherever_cached_input_is(
 
 
 @BOTH
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_what_is_kept_for_an_hour_counts_too(agent: ProvidedAgent, streamed: bool) -> None:
-    agent.streamed = streamed
+async def test_what_is_kept_for_an_hour_counts_too(agent: ProvidedAgent) -> None:
     usage = (await agent.ask(Turn(text="Done.", written=300, written_hour=50))).usage
     assert (usage["input_tokens"], usage["cache_write_tokens"]) == (450, 350)
     assert not usage.get("estimated")
@@ -62,34 +52,6 @@ async def test_without_its_price_it_costs_what_input_does(
     priced(tmp_path, agent.provider, "cached = 0.1")
     usage = (await agent.ask(Turn(text="Done.", written=400))).usage
     assert usage["cost"] == pytest.approx((500 + 20 * 10) / 1e6)
-
-
-@BOTH
-async def test_where_none_was_written_nothing_is_said_of_it(agent: ProvidedAgent) -> None:
-    outcome = await agent.ask(Turn(text="Done.", cached=10))
-    assert "cache_write_tokens" not in outcome.as_json()["usage"]
-
-
-@pytest.mark.parametrize("provider", ["anthropic"])
-async def test_a_thread_from_before_it_was_counted_goes_on(agent: ProvidedAgent) -> None:
-    """Its usage has no such figure; a run that is resumed adds to what it has."""
-    await agent.ask(Turn(calls=(("ask_human", {"inquire": "Why?"}),)))
-    values = await agent.values()
-    assert "cache_write" not in str((values["usage"], values["spent"])), "as it was before"
-    agent.asked.script(Turn(text="Done.", written=400))
-    await agent.graph.ainvoke(
-        Command(resume="So."), thread_config("t"), context=Context(workspace=str(agent.workspace))
-    )
-    usage = (await agent.outcome()).usage
-    assert (usage["input_tokens"], usage["cache_write_tokens"]) == (600, 400)
-    assert summed(usage["steps"])["cache_write_tokens"] == 400
-
-
-@pytest.mark.parametrize("provider", ["anthropic"])
-async def test_the_account_of_a_step_has_it(agent: ProvidedAgent) -> None:
-    await agent.ask(Turn(calls=(WRITE,), written=400), Turn(text="Done."))
-    first, last = (await agent.values())["spent"]
-    assert (first["cache_write_tokens"], "cache_write_tokens" in last) == (400, False)
 
 
 @pytest.mark.parametrize("provider", ["anthropic"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.factory import build_model
@@ -22,7 +22,6 @@ MARK = {"type": "ephemeral"}
 EFFORT: dict[str, Any] = {
     "anthropic": ("output_config", {"effort": "low"}),
     "google": ("generationConfig", {"thinking_level": "LOW"}),
-    "azure": ("reasoning_effort", "low"),
 }
 
 
@@ -64,35 +63,6 @@ async def test_cache_points_are_set_for_models_that_know_them(
     assert last == expected, "the next-step prompt stays outside"
 
 
-@pytest.mark.parametrize("provider", ["anthropic"])
-@pytest.mark.parametrize("streamed", [False, True])
-async def test_a_thought_goes_back_with_its_signature(agent: ProvidedAgent, streamed: bool) -> None:
-    """Anthropic refuses a history with calls whose thoughts were left out."""
-    agent.streamed = streamed
-    await agent.ask(Turn(thought="I had better write.", calls=(WRITE,)), Turn(text="Done."))
-    assistant = agent.asked.requests[1].body["messages"][1]["content"]
-    assert [block["type"] for block in assistant] == ["thinking", "tool_use"]
-    assert assistant[0] == {
-        "type": "thinking",
-        "thinking": "I had better write.",
-        "signature": "c2ln",
-    }
-    kept = (await agent.messages())[1]
-    assert isinstance(kept, AIMessage)
-    assert kept.text == ""
-
-
-@pytest.mark.parametrize("provider", list(EFFORT))
-async def test_how_hard_a_model_thinks_is_handed_on(
-    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_REASONING_EFFORT", "low")
-    await agent.ask(Turn(text="Done."))
-    name, value = EFFORT[agent.provider]
-    found = agent.asked.requests[0].body[name]
-    assert found == value or found["thinkingConfig"] == value
-
-
 async def test_a_picture_reaches_the_model(agent: ProvidedAgent) -> None:
     await agent.ask(Turn(calls=(("picture", {}),)), Turn(text="Seen."))
     sent = agent.asked.requests[1].raw
@@ -100,21 +70,24 @@ async def test_a_picture_reaches_the_model(agent: ProvidedAgent) -> None:
     assert (await agent.outcome()).output == "Seen."
 
 
-async def test_other_chosen_parameters_are_sent(
+async def test_chosen_parameters_are_sent(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     monkeypatch.setenv("MANUS_MAX_TOKENS", "123")
+    if agent.provider in EFFORT:
+        monkeypatch.setenv("MANUS_REASONING_EFFORT", "low")
     await agent.ask(Turn(text="Done."))
-    sent = agent.asked.requests[0].raw
-    assert b"0.5" in sent
-    assert b"123" in sent
+    [request] = agent.asked.requests
+    assert b"0.5" in request.raw
+    assert b"123" in request.raw
+    if agent.provider in EFFORT:
+        name, value = EFFORT[agent.provider]
+        assert value in (request.body[name], request.body[name].get("thinkingConfig"))
 
 
 @pytest.mark.parametrize("provider", ["azure"])
-@pytest.mark.parametrize(
-    ("deployment", "sent"), [("gpt-5", None), ("o3-mini", None), ("gpt-4o", 0.5), ("mine", 0.5)]
-)
+@pytest.mark.parametrize(("deployment", "sent"), [("o3-mini", None), ("mine", 0.5)])
 async def test_a_reasoning_model_on_azure_gets_no_temperature(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch, deployment: str, sent: float | None
 ) -> None:

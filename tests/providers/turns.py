@@ -20,7 +20,6 @@ class Turn:
         at_limit: It ends at its length limit, in the middle of the last call's arguments where the
             protocol sends these as text.
         silent: Its stream ends without saying why.
-        thought: What it thought before, where the protocol has a place for that.
         cached: Tokens of the request that were in the provider's cache.
         written: Those that were written to it, for five minutes.
         written_hour: Those that were written to it for an hour; where a server tells the two apart.
@@ -30,7 +29,6 @@ class Turn:
     calls: tuple[tuple[str, Json], ...] = ()
     at_limit: bool = False
     silent: bool = False
-    thought: str = ""
     cached: int = 0
     written: int = 0
     written_hour: int = 0
@@ -65,11 +63,7 @@ class Dialect(Protocol):
     """Of a stream."""
 
     def is_stream(self, path: str, body: Json) -> bool:
-        """Whether the reply is to be streamed."""
-        ...
-
-    def whole(self, turn: Turn) -> Json:
-        """A reply in one body."""
+        """Whether a reply in pieces is asked for, at the right path."""
         ...
 
     def stream(self, turn: Turn) -> list[bytes]:
