@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from manus.graph.outcome import Outcome
-from manus.sqlite import SqliteStore
+from manus.sqlite import SqliteStore, open_sqlite
 from manus.state.context import Context
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.providers.anthropic import Anthropic
@@ -26,6 +28,7 @@ PROVIDERS: dict[str, tuple[type[Any], str]] = {
     "azure": (Azure, "scripted"),
 }
 KEY = "sk-secret-of-tests"
+_TIMEOUTS = itertools.count(70)
 
 
 class ProvidedAgent(ScriptedAgent):
@@ -53,16 +56,36 @@ class ProvidedAgent(ScriptedAgent):
         return [part async for part in stream]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One event loop for all of these: a loop has its clients, and to make one takes a second."""
+    shared = pytest.mark.asyncio(loop_scope="session")
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(shared, append=False)
+
+
 @pytest.fixture(params=list(PROVIDERS))
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def servers() -> Iterator[dict[str, ProviderServer]]:
+    """A server for each provider."""
+    made = {provider: ProviderServer(dialect()) for provider, (dialect, _) in PROVIDERS.items()}
+    yield made
+    for server in made.values():
+        server.close()
+
+
 @pytest.fixture
-def asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+def asked(
+    provider: str, servers: dict[str, ProviderServer], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ProviderServer]:
     """The provider's server; the settings name it."""
     dialect, name = PROVIDERS[provider]
-    server = ProviderServer(dialect())
+    server = servers[provider]
+    server.begin(dialect())
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("MANUS_MODEL", f"{provider}:{name}")
     monkeypatch.setenv("MANUS_BASE_URL", server.address)
@@ -77,12 +100,24 @@ def asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderSe
     else:
         monkeypatch.setenv("MANUS_API_KEY", KEY)
     yield server
-    server.close()
     assert server.unexpected == []
     assert server.replies == [], "left unused"
 
 
 @pytest.fixture
+def own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that no other test has: its client finds its credentials anew."""
+    monkeypatch.setenv("MANUS_TIMEOUT", str(next(_TIMEOUTS)))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """Checkpoints in a file of the test's own."""
+    async with open_sqlite(tmp_path / "threads.sqlite") as saver:
+        yield saver
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def agent(
     provider: str,
     asked: ProviderServer,

@@ -36,14 +36,18 @@ class ProviderServer:
     """
 
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
-        self.requests: list[Asked] = []
-        self.unexpected: list[str] = []
-        self.replies: list[Said] = []
+        self.begin(dialect)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
+
+    def begin(self, dialect: Dialect) -> None:
+        """Know nothing of what was asked before."""
+        self.dialect = dialect
+        self.requests: list[Asked] = []
+        self.unexpected: list[str] = []
+        self.replies: list[Said] = []
 
     @property
     def address(self) -> str:

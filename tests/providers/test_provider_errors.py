@@ -145,6 +145,7 @@ async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatc
     assert "cannot be reached" in (await agent.outcome()).output
 
 
+@pytest.mark.usefixtures("own_client")
 async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MANUS_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -164,6 +165,7 @@ async def test_google_refuses_a_key_as_a_bad_request(agent: ProvidedAgent) -> No
     assert "refused the key (400)" in outcome.output
 
 
+@pytest.mark.usefixtures("own_client")
 @pytest.mark.parametrize("provider", ["bedrock"])
 async def test_bedrock_without_a_region(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
