@@ -16,8 +16,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mcp import ClientSession, StdioServerParameters, types
-from mcp.client.stdio import stdio_client
+from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
@@ -125,17 +124,31 @@ async def test_a_question_comes_back_and_is_answered(served: Serve, server: Scri
         assert said(ended) == "Blue it is."
 
 
-async def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) -> None:
-    program = StdioServerParameters(
-        command=sys.executable, args=COMMAND, cwd=tmp_path, env=environment
-    )
-    async with stdio_client(program) as (read, write), ClientSession(read, write) as client:
-        await client.initialize()
-        shell = said(await client.call_tool("bash", {"command": "echo $$"})).split()[0]
-        [server] = [p for p in psutil.Process().children() if "serve" in p.cmdline()]
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0
-        assert not psutil.pid_exists(int(shell))
+def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, *COMMAND]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    shell = {"name": "bash", "arguments": {"command": "echo $$"}}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            for message in (
+                {"id": 1, "method": "initialize", "params": hello},
+                {"method": "notifications/initialized"},
+                {"id": 2, "method": "tools/call", "params": shell},
+            ):
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+            answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+            assert [answer["id"] for answer in answers] == [1, 2]
+            pid = answers[1]["result"]["content"][0]["text"].split()[0]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+            assert not psutil.pid_exists(int(pid))
+        finally:
+            process.kill()
 
 
 async def test_over_http_with_a_token_that_is_made(
