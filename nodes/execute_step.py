@@ -7,14 +7,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.runtime import Runtime
+from langgraph.config import get_stream_writer
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.planning.run_plan_step import run_plan_step
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.agent import Usage
 from manus.state.budget import budget_used_up
-from manus.state.context import Context
 from manus.state.events import PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
 from manus.state.plan import executor_for
@@ -29,7 +28,6 @@ Update = dict[str, Any]
 
 async def execute_step(
     given: FlowState | StepTask,
-    runtime: Runtime[Context],
     config: RunnableConfig,
     *,
     executors: Mapping[str, Any],
@@ -42,11 +40,11 @@ async def execute_step(
     running = running_of(config)
     if "step" in given:
         task = cast(StepTask, given)
-        return await run_plan_step(task, running, executors[task["executor"]], runtime, config)
-    return take_steps(given, running, exclusive, runtime.stream_writer)
+        return await run_plan_step(task, running, executors[task["executor"]], config)
+    return take_steps(given, running, exclusive)
 
 
-def take_steps(state: FlowState, running: Running, exclusive: Collection[str], emit: Any) -> Update:
+def take_steps(state: FlowState, running: Running, exclusive: Collection[str]) -> Update:
     """Mark the steps that go to work now as in progress.
 
     None do if the budget is used up, or if the plan is to be revised first.
@@ -62,6 +60,7 @@ def take_steps(state: FlowState, running: Running, exclusive: Collection[str], e
     chosen = choose_steps(plan, most, exclusive)
     if not chosen:
         return update
+    emit = get_stream_writer()
     emit(StatusEvent(type="status", status="executing", stop_reason=None))
     changes = []
     for index in chosen:

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
@@ -39,15 +40,15 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
-    running, emit = running_of(config), runtime.stream_writer
+    running = running_of(config)
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
-        return _approved(state, running, emit)
+        return _approved(state, running)
     with metered(running, runtime) as meter:
         try:
             if new:
-                return await _make(state, running, executors, meter, emit)
-            return await _revise(state, running, executors, meter, emit)
+                return await _make(state, running, executors, meter)
+            return await _revise(state, running, executors, meter)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
 
@@ -60,12 +61,10 @@ def is_new(state: FlowState) -> bool:
     return request is not None and run["request_id"] != request.id
 
 
-async def _make(
-    state: FlowState, running: Running, executors: Executors, meter: Meter, emit: Any
-) -> Update:
+async def _make(state: FlowState, running: Running, executors: Executors, meter: Meter) -> Update:
     """A plan for the newest request; the one before it is put with the earlier ones."""
-    emit(StatusEvent(type="status", status="running", stop_reason=None))
-    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
+    get_stream_writer()(StatusEvent(type="status", status="running", stop_reason=None))
+    get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
     running.budget.sync(no_usage(), meter.lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
@@ -78,18 +77,18 @@ async def _make(
 
     question = ephemeral(prompts.PLAN_NOW)
     try:
-        made = await ask_planner(state, running, executors, question, make, emit)
+        made = await ask_planner(state, running, executors, question, make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
         usage = meter.usage(running.session.lap())
-        ended = _ended("error", str(error), emit)
+        ended = _ended("error", str(error))
         return {**begun, **ended, "plan": Overwrite({}), "usage": Overwrite(usage)}
     usage = meter.usage(running.session.lap())
     default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
     chosen = made or with_executors(create(_free("plan", taken), title, default), list(executors))
     why: PlanChange = "default" if made is None else "made"
-    emit(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
+    get_stream_writer()(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
     return {**begun, "plan": Overwrite(chosen), "usage": Overwrite(usage)}
 
 
@@ -131,28 +130,26 @@ def _free(plan_id: str, taken: list[str]) -> str:
     return free
 
 
-def _approved(state: FlowState, running: Running, emit: Any) -> Update:
+def _approved(state: FlowState, running: Running) -> Update:
     """What a person decides about the plan."""
     run, present = state["run"], state["plan"]
     decision = ask_for_approval(present, running)
     if decision.kind == "cancel":
         said = f"{prompts.CANCELLED}\n\n{as_text(present)}"
-        return _ended("plan_incomplete", said, emit)
+        return _ended("plan_incomplete", said)
     if decision.kind == "reject":
         return {"run": {**run, "approval": "rejected", "reason": decision.reason}}
     given: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
         return given
     spent = spent_so_far(state["usage"])
-    emit(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
+    get_stream_writer()(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
     return {**given, "plan": Overwrite(decision.plan)}
 
 
-async def _revise(
-    state: FlowState, running: Running, executors: Executors, meter: Meter, emit: Any
-) -> Update:
+async def _revise(state: FlowState, running: Running, executors: Executors, meter: Meter) -> Update:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
-    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
+    get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
     present, used = state["plan"], state["usage"]
     running.budget.sync(used, meter.lines)
     update: Update = {
@@ -167,17 +164,17 @@ async def _revise(
     try:
         if budget_used_up(running.budget.limits, used) is None:
             question = HumanMessage(_question(state))
-            revised = await ask_planner(state, running, executors, question, make, emit)
+            revised = await ask_planner(state, running, executors, question, make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
         spent = add_usage(meter.usage(running.session.lap()), detailed(present))
-        return {**update, **_ended("error", said, emit), "usage": spent}
+        return {**update, **_ended("error", said), "usage": spent}
     usage = meter.usage(running.session.lap())
     spent_now = spent_so_far(add_usage(used, usage))
     why: PlanChange = "kept" if revised is None else "revised"
-    emit(PlanEvent(type="plan", why=why, plan=revised or present, spent=spent_now))
+    get_stream_writer()(PlanEvent(type="plan", why=why, plan=revised or present, spent=spent_now))
     changed: Update = {} if revised is None else {"plan": Overwrite(revised)}
     return {**update, **changed, "usage": usage}
 
@@ -215,8 +212,8 @@ def _question(state: FlowState) -> str:
     )
 
 
-def _ended(reason: StopReason, said: str, emit: Any) -> Update:
+def _ended(reason: StopReason, said: str) -> Update:
     """The end of a run that has no plan to carry out."""
     status = "error" if reason == "error" else "idle"
-    emit(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
+    get_stream_writer()(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
     return {"status": status, "stop_reason": reason, "success": False, "output": said}

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, running_of
@@ -34,11 +35,11 @@ Update = dict[str, Any]
 async def summarize(state: FlowState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask for a summary; where the model is down or the budget used up, make one from the plan."""
     running = running_of(config)
-    tell = runtime.stream_writer
+    tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     with metered(running, runtime) as meter:
         running.budget.sync(state["usage"], meter.lines)
-        text = await _summary(state, running, tell)
+        text = await _summary(state, running)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
     usage = add_usage(meter.usage(running.session.lap()), detailed(state["plan"]))
@@ -57,7 +58,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     }
 
 
-async def _summary(state: FlowState, running: Running, tell: Any) -> str:
+async def _summary(state: FlowState, running: Running) -> str:
     plan = state["plan"]
     budget, used = running.budget.limits, running.budget.used
     if budget_used_up(ending_limits(budget), used):
@@ -72,7 +73,7 @@ async def _summary(state: FlowState, running: Running, tell: Any) -> str:
     )
     try:
         async with asyncio.timeout(left):
-            reply = await running.client.complete(ROLE, messages, tell=tell)
+            reply = await running.client.complete(ROLE, messages, tell=get_stream_writer())
     except (BudgetError, TimeoutError):
         return without_model(plan)
     except ManusError as error:

@@ -12,6 +12,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
 from manus.models.recording import ephemeral
@@ -50,7 +51,6 @@ async def ask_planner(
     executors: Executors,
     question: HumanMessage,
     make: MakePlan,
-    emit: Any,
 ) -> Plan | None:
     """A plan, or None if there is no usable one after the second reply, or no budget for it.
 
@@ -70,7 +70,7 @@ async def ask_planner(
     for attempt in range(1, TRIES + 1):
         try:
             reply = await running.client.complete(
-                ROLE, asked, tools=tools, tool_choice=choice, tell=emit
+                ROLE, asked, tools=tools, tool_choice=choice, tell=get_stream_writer()
             )
         except BudgetError:
             return None

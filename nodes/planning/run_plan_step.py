@@ -9,14 +9,13 @@ from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_stream_writer
 from langgraph.errors import GraphBubbleUp
-from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import SHARE, Running
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned
 from manus.state.agent import Usage, no_usage
 from manus.state.budget import Budget, limits_of
-from manus.state.context import Context
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
 from manus.state.plan import StepResult, shortened
@@ -46,7 +45,6 @@ async def run_plan_step(
     task: StepTask,
     running: Running,
     executor: Any,
-    runtime: Runtime[Context],
     config: RunnableConfig,
 ) -> Update:
     """Carry out one step. Whatever happens to it, it ends as completed or as blocked.
@@ -60,7 +58,7 @@ async def run_plan_step(
     left = budget_left(running.budget.limits, running.budget.used)
     try:
         async with asyncio.timeout(left.seconds) as clock:
-            await _stream(task, running, executor, runtime, config, left, values)
+            await _stream(task, running, executor, config, left, values)
     except GraphBubbleUp:
         running.session.waiting = True
         raise
@@ -75,7 +73,7 @@ async def run_plan_step(
     if problem and (known := running.budget.used_by(who)) is not None:
         usage = calls_of_models(known, usage)  # with the calls that were under way
     files = await asyncio.to_thread(_files, task, running, values)
-    return _ended(task, values, problem, usage, files, runtime.stream_writer, config)
+    return _ended(task, values, problem, usage, files, config)
 
 
 def _ended(
@@ -84,7 +82,6 @@ def _ended(
     problem: str,
     usage: Usage,
     files: list[str],
-    emit: Any,
     config: RunnableConfig,
 ) -> Update:
     """What a step that has ended writes: `completed` only if its executor says it succeeded."""
@@ -104,15 +101,16 @@ def _ended(
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
-    told = PlanStepEvent(
-        type="plan_step",
-        step=task["step"],
-        status=change["status"],
-        notes=notes,
-        executor=task["executor"],
-        spent=spent,
+    get_stream_writer()(
+        PlanStepEvent(
+            type="plan_step",
+            step=task["step"],
+            status=change["status"],
+            notes=notes,
+            executor=task["executor"],
+            spent=spent,
+        )
     )
-    emit(told)
     # seconds are the flow's own: steps side by side would count the same time more than once
     # and what each step of the executor used is in its own state, by its own numbers
     counted = {name: value for name, value in usage.items() if name != "steps"}
@@ -133,12 +131,12 @@ async def _stream(
     task: StepTask,
     running: Running,
     executor: Any,
-    runtime: Runtime[Context],
     config: RunnableConfig,
     budget: Budget,
     values: dict[str, Any],
 ) -> None:
     """Run the executor's graph; `values` holds its state as far as it came."""
+    tell = get_stream_writer()
     chosen = {
         "workspace": str(running.session.workspace.root),
         "budget": budget,
@@ -155,8 +153,7 @@ async def _stream(
             if mode == "values":
                 values.update(data)
             else:
-                told = PlanActionEvent(type="plan_action", step=task["step"], event=data)
-                runtime.stream_writer(told)
+                tell(PlanActionEvent(type="plan_action", step=task["step"], event=data))
 
 
 def _request(task: StepTask) -> HumanMessage:
