@@ -55,7 +55,7 @@ def _ask_for_trust() -> None:
     _, variables = allowed_variables(_variables(), trusted=False)
     if names := [*settings, *variables]:
         sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
-        said = ask_yes("Do you trust this folder with that?", default=False)
+        said = ask_yes("Do you trust this folder with that?")
         try:
             trust(here, trusted=said)
         except OSError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,9 +22,13 @@ if TYPE_CHECKING:
 
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
+_YES = ("y", "yes")
 _SHORTEST_ID = 6
 _LIKE_AN_ID = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}=")
 """How an answer with an id begins: of no open question it is a slip, and no text for another."""
+
+_MOMENT = 2.0
+"""Seconds until a person is told that stdin is waited for."""
 
 
 def someone_is_there() -> bool:
@@ -31,21 +36,59 @@ def someone_is_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def ask_request() -> str:
-    """The request, typed at the terminal; empty at the end of input."""
+def read_request(words: Sequence[str]) -> str:
+    """The request: the words and what is piped; with neither, what is typed at the terminal.
+
+    Piped text is the request itself where there are no words, or `-`; else it is attached.
+
+    Raises:
+        UsageError: there is none.
+    """
+    said = _decoded(" ".join(words)).strip()
+    said = "" if said == "-" else said
+    piped = _piped()
+    if piped.strip():
+        request = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if said else piped.strip()
+    else:
+        request = said or _typed()
+    if not request:
+        raise UsageError(
+            "There is no request: give it as an argument, type it when asked, or send it to stdin."
+        )
+    return request
+
+
+def _piped() -> str:
+    """All of a pipe or a file; nothing of a terminal, or of what else stdin may be."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    if not select.select([sys.stdin], [], [], _MOMENT)[0]:
+        sys.stderr.write("Waiting for what is piped in (Ctrl-C ends it) …\n")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _typed() -> str:
+    """The request, typed at the terminal; empty at the end of input, or where nobody is."""
+    if not someone_is_there():
+        return ""
     try:
-        return _session().prompt("What is to be done? ").strip()
+        return _decoded(_session().prompt("What is to be done? ")).strip()
     except EOFError:
         return ""
 
 
-def ask_yes(question: str, *, default: bool) -> bool:
-    """A person's yes or no; the end of input is a no."""
+def _decoded(text: str) -> str:
+    """The text with bytes that are not UTF-8 replaced; a request must be encodable."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def ask_yes(question: str) -> bool:
+    """A person's yes or no; an empty line and the end of input are a no."""
     try:
-        said = _session().prompt(f"{question} [{'Y/n' if default else 'y/N'}] ")
+        said = _session().prompt(f"{question} [y/N] ")
     except EOFError:
         return False
-    return _is_yes(said, default=default)
+    return said.strip().lower() in _YES
 
 
 async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
@@ -55,7 +98,7 @@ async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
         said = await _session().prompt_async(f"{steps} more steps? [Y/n] ", handle_sigint=False)
     except EOFError:
         return False
-    return _is_yes(said, default=True)
+    return said.strip().lower() in ("", *_YES)
 
 
 async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answers, bool]:
@@ -81,10 +124,6 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
             answer = answer.strip()
         answers[question.id] = answer
     return answers, True
-
-
-def _is_yes(said: str, *, default: bool) -> bool:
-    return said.strip().lower() in ("y", "yes") or (default and not said.strip())
 
 
 def _session() -> PromptSession[str]:

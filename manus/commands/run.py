@@ -66,7 +66,7 @@ def _begin(kind: str, args: RunOptions) -> int:
 
     from manus.configuration import check_model, read_settings
     from manus.logs import set_up_logging
-    from manus.request import read_request
+    from manus.questions import read_request
 
     settings = read_settings()
     request = read_request(args.prompt)

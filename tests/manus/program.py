@@ -180,11 +180,6 @@ class Running:
         code = self._child.wait()
         return Result(code, _said(self._out), _said(self._err))
 
-    def line(self) -> str:
-        """Wait for the first line on stdout."""
-        _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
-        return _said(self._out).partition("\n")[0]
-
     def expect(self, words: str) -> None:
         """Wait until it has said something on stderr."""
         _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
@@ -213,10 +208,6 @@ class Terminal:
         limit = time.monotonic() + _LIMIT
         while words.rstrip() not in self.text:
             assert self._read(limit), f"{words!r} is not in:\n{self.text}"
-
-    def resize(self, columns: int) -> None:
-        """Give it another width, as a person does who drags the window."""
-        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())

@@ -25,7 +25,6 @@ class Connection:
         """Send a reply of any kind."""
         match reply:
             case Message():
-                self._closing.wait(reply.delay)
                 self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
             case Fail():
                 self.send_json({"error": dict(reply.error)}, reply.status, reply.headers)

@@ -45,7 +45,6 @@ class Message:
     usage: UsageOption = AUTO
     finish_reason: str | None = None
     reasoning: str | None = None
-    delay: float = 0.0
     pace: float = 0.0
 
 
@@ -94,7 +93,6 @@ def text(
     usage: UsageOption = AUTO,
     finish_reason: str | None = None,
     reasoning: str | None = None,
-    delay: float = 0.0,
     pace: float = 0.0,
 ) -> Message:
     """Answer with text.
@@ -105,10 +103,9 @@ def text(
             a quarter of the bytes. `tokens(...)` writes one.
         finish_reason: By default "stop", or "tool_calls" beside calls.
         reasoning: `reasoning_content`, which some servers send next to the content.
-        delay: Seconds before the first byte.
         pace: Seconds before each piece of it.
     """
-    return Message(content, (), usage, finish_reason, reasoning, delay, pace)
+    return Message(content, (), usage, finish_reason, reasoning, pace)
 
 
 def call(
@@ -139,10 +136,9 @@ def calls(
     usage: UsageOption = AUTO,
     finish_reason: str | None = None,
     reasoning: str | None = None,
-    delay: float = 0.0,
 ) -> Message:
-    """Make several tool calls in one message, or one with text, usage or a delay beside it."""
-    return Message(text, made, usage, finish_reason, reasoning, delay)
+    """Make several tool calls in one message, or one with text or usage beside it."""
+    return Message(text, made, usage, finish_reason, reasoning)
 
 
 def fail(
