@@ -180,6 +180,11 @@ class Running:
         code = self._child.wait()
         return Result(code, _said(self._out), _said(self._err))
 
+    def line(self) -> str:
+        """Wait for the first line on stdout."""
+        _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
+        return _said(self._out).partition("\n")[0]
+
     def expect(self, words: str) -> None:
         """Wait until it has said something on stderr."""
         _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
