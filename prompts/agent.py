@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from manus.prompts.render import render
-
 MANUS = """\
 You are Manus, an agent that gets things done on a computer. You are given a task and work on it \
 step by step with your tools until it is finished, without waiting to be told what to do next.
@@ -53,11 +51,6 @@ SWE_NEXT = """\
 Decide on the next step. When the change is made and checked, call `terminate` with a summary as \
 its `answer`.\
 """
-
-
-def system_prompt(text: str, workspace: str) -> str:
-    """The system prompt of a profile, with the workspace filled in."""
-    return render(text, workspace=workspace)
 
 
 def next_step_prompt(text: str, notes: Sequence[str]) -> str:

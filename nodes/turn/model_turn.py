@@ -19,6 +19,7 @@ from manus.nodes.turn.notes import Notes
 from manus.nodes.turn.request import has_images, to_request
 from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
+from manus.prompts.render import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
@@ -44,7 +45,7 @@ class ModelTurn:
         self.update: dict[str, Any] = {}
         self._running = running
         self._run = run
-        self._system = prompts.system_prompt(running.profile.system_prompt, run["workspace"])
+        self._system = render(running.profile.system_prompt, workspace=run["workspace"])
         self._role = running.profile.role
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []
