@@ -69,7 +69,10 @@ def tidy(schema: Any, given: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(schema, type) and issubclass(schema, Arguments)):
         return given
     fields = schema.model_fields
-    renamed = {_meant(name, fields, given): value for name, value in given.items()}
+    if all(name in fields for name in given):
+        renamed = given
+    else:
+        renamed = {_meant(name, fields, given): value for name, value in given.items()}
     return {
         name: _unpacked(fields.get(name), value)
         for name, value in renamed.items()
