@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from manus.trace.checkpoint_history import RESUME, Superstep
 from manus.trace.model import Interval
@@ -33,8 +33,24 @@ def idle_intervals(
 
 
 def _waits(supersteps: Sequence[Superstep]) -> Iterator[Interval]:
-    """The supersteps in which a person was asked, and answered."""
-    return ((s.began, s.ended) for s in supersteps if s.written(RESUME))
+    """The supersteps in which a person was asked, and answered, but for what was worked there.
+
+    An agent counts the seconds in which it works as a running total.
+    """
+    counted, waited = 0.0, None
+    for superstep in supersteps:
+        if superstep.written(RESUME):
+            if waited is not None:
+                yield waited.began, waited.ended
+            waited = superstep
+        seconds = (superstep.last("usage") or {}).get("seconds")
+        if seconds and waited is not None:
+            worked = timedelta(seconds=max(seconds - counted, 0.0))
+            yield waited.began, max(waited.began, waited.ended - worked)
+            waited = None
+        counted = seconds or counted
+    if waited is not None:
+        yield waited.began, waited.ended
 
 
 def _restarts(supersteps: Sequence[Superstep]) -> Iterator[Interval]:

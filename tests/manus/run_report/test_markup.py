@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from manus.formatting import gist, offset, short, size, span
 from manus.run_report.clock import Clock
 from manus.run_report.page import asset, environment
 from manus.run_report.prose import prose
+from manus.trace.checkpoint_history import RESUME, Superstep
+from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Run
 
 EVIL = '<script>alert(1)</script><b onclick="x">&amp;'
@@ -97,3 +100,16 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     assert clock.ticks == [0, 5, 10, 15, 20]
     assert clock.place(at(9_999)) == 1
     assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0
+
+
+def test_what_was_worked_while_a_person_was_asked_is_no_waiting() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def superstep(first: float, last: float, **writes: Any) -> Superstep:
+        began, until = begin + timedelta(seconds=first), begin + timedelta(seconds=last)
+        return Superstep("", began, until, {}, {}, [("", *write) for write in writes.items()])
+
+    think = superstep(0, 10, usage={"seconds": 10.0})
+    act = superstep(10, 100, **{RESUME: "blue"})
+    [(waited, ended)] = idle_intervals([think, act, superstep(100, 101, usage={"seconds": 40.0})])
+    assert [(moment - begin).total_seconds() for moment in (waited, ended)] == [10, 70]
