@@ -64,11 +64,8 @@ class EgressProxy:
 
     def since(self, mark: int) -> list[Incident]:
         """The incidents after a mark, without repetitions."""
-        seen: dict[tuple[str, str], Incident] = {}
-        for incident in self._incidents:
-            if incident.number > mark:
-                seen.setdefault((incident.host, incident.reason), incident)
-        return list(seen.values())
+        new = [incident for incident in self._incidents if incident.number > mark]
+        return list({(one.host, one.reason): one for one in new}.values())
 
     def raise_if_ours(self, body: bytes) -> None:
         """Tell an answer of this proxy from one of the server.

@@ -1,5 +1,5 @@
-// How long nothing has changed, in milliseconds, and how much has changed so far; needs openStore.
+// How long nothing has changed, in milliseconds; needs openStore.
 () => {
   const store = openStore();
-  return { token: store.token, still: performance.now() - store.changedAt, changes: store.changes, ready: document.readyState };
+  return { token: store.token, still: performance.now() - store.changedAt, ready: document.readyState };
 }
