@@ -49,7 +49,7 @@ class Browser:
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
         self.last_url = ""
-        """What the tab in front showed when it closed, or when the browser ended."""
+        """What the tab in front showed when it was closed last."""
         self.downloads = Downloads(workspace, settings.max_download_megabytes, self.log)
         self._shows_files = False
         self._active = 0
@@ -101,10 +101,7 @@ class Browser:
             self._active = max(self.tabs, default=0)
 
     def _on_death(self, _: object) -> None:
-        # whether the pages or the browser are told to have ended first is a matter of luck
         self.dead = True
-        if self.active is not None:
-            self.last_url = self.active.page.url
         for tab in self.tabs.values():
             tab.trouble.set()
 
