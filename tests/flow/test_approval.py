@@ -127,6 +127,16 @@ async def test_a_rejected_plan_is_made_anew_with_the_reason(flow: ScriptedFlow) 
     assert flow.asked(is_step("fly")) == []
 
 
+async def test_rejections_do_not_count_as_replans(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    flow.plans().always(revises("alpha"))
+    await flow.run(approve_plan=True)
+    for _ in range(3):
+        outcome = await flow.invoke(Command(resume="no"), approve_plan=True)
+        assert outcome.stop_reason == "interrupted"
+    assert (await flow.values())["run"]["replans_left"] == 2
+
+
 async def test_the_run_is_left(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), makes("beta"))
     flow.step("beta", succeeds())

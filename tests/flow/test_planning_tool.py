@@ -157,6 +157,15 @@ async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) 
     assert [s["status"] for s in plan["steps"]] == ["completed", "in_progress"]
 
 
+async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
+    await keeper.run(created("a"), text("Planned."))
+    again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
+    await again.run(call("planning", command="list"), text("Seen."), request="And?")
+    assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
+    await again.run(call("planning", command="list"), text("None."), thread="other")
+    assert (await again.observations("other"))[-1].startswith("There are no plans yet")
+
+
 async def test_a_plan_is_kept_whole_by_a_compaction(
     keeper: ScriptedAgent, server: ScriptedServer
 ) -> None:
