@@ -332,22 +332,3 @@ def without_ids(blocks: list[Json]) -> list[Json]:
     """The blocks as they were scripted: Google's package makes ids of its own."""
     google = [{k: v for k, v in b.items() if k != "id"} for b in blocks if "functionCall" in b]
     return [b for b in blocks if "functionCall" not in b] + google
-
-
-TOO_LONG = Refusal(
-    400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
-)
-
-
-@pytest.mark.parametrize("provider", ["anthropic"])
-async def test_they_go_with_their_messages_when_the_history_is_made_shorter(
-    thinker: ProvidedAgent,
-) -> None:
-    steps = [Blocks(blocks=(thought(f"Thought {n}.", f"s{n}"), use(n))) for n in range(8)]
-    notes = Turn(text="None.")
-    await thinker.ask(*steps, TOO_LONG, notes, Turn(text="Done."))
-    assert (await thinker.outcome()).output == "Done."
-    sent = thinker.asked.requests[-1].raw.decode()
-    assert "Thought 0." not in sent
-    assert "s0" not in [block.get("signature") for block in assistant(thinker)]
-    assert thought("Thought 7.", "s7") in assistant(thinker, -1)
