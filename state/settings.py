@@ -33,6 +33,7 @@ from manus.state.model_settings import (
     provider_of,
 )
 from manus.state.profile import ProfileSettings
+from manus.state.sandbox_settings import SandboxSettings
 from manus.state.trust import harmless, is_trusted
 
 log = logging.getLogger("manus")
@@ -46,6 +47,7 @@ _FOREIGN = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
 _GROUPED = {
     "MANUS_BROWSER_PATH": ("browser", "path"),
     "MANUS_BROWSER_CDP_URL": ("browser", "cdp_url"),
+    "MANUS_SANDBOX": ("sandbox", "kind"),
     "MANUS_SEARXNG_URL": ("search", "searxng_url"),
     "TAVILY_API_KEY": ("search", "tavily_api_key"),
     "BRAVE_API_KEY": ("search", "brave_api_key"),
@@ -80,6 +82,7 @@ class Settings(ModelSettings):
     browser: BrowserSettings = Field(default_factory=BrowserSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     egress: EgressSettings = Field(default_factory=EgressSettings)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     mcp: dict[str, McpServer] = Field(default_factory=dict)
     """MCP servers by name; profiles with `mcp` among their tools get the tools of all of them."""
 

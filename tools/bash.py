@@ -11,6 +11,7 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
+from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import exit_state, program_text
 from manus.tools.shell.shell import CommandResult, Shell
 from manus.tools.workspace import Workspace
@@ -90,7 +91,7 @@ class Bash(AgentTool):
         return Observation(said, is_error=outcome.status != 0)
 
     async def _open(self) -> Shell:
-        return Shell(self.session.workspace)
+        return Shell(self.session.workspace, await sandbox_of(self.session))
 
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:

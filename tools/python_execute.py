@@ -16,6 +16,7 @@ from manus.state.files import make_private_folder, write_atomically
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
+from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import Finished, exit_state, program_text, run
 from manus.tools.workspace import PRIVATE, Workspace
 
@@ -71,6 +72,7 @@ class PythonExecute(AgentTool):
             workspace=workspace,
             seconds=wanted.timeout,
             extra={"PYTHONPATH": str(workspace.root)},
+            sandbox=await sandbox_of(self.session),
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -16,8 +17,20 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def lives(pid: int | str) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        return psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE
+    """Whether a process is there and no zombie: of this machine, or of a sandbox of this test's."""
+    below = psutil.Process().children(recursive=True)
+    if any(_numbers(process.pid)[1:] == [int(pid)] for process in below):
+        return True
+    try:  # those of the kernel, whose numbers are as low as those in a sandbox, have no command
+        return _numbers(int(pid)) == [int(pid)] and bool(psutil.Process(int(pid)).cmdline())
     except psutil.NoSuchProcess:
         return False
+
+
+def _numbers(pid: int) -> list[int]:
+    """The numbers of a process: here, and in the namespace that it is in."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return []
+    return next([int(n) for n in line.split()[1:]] for line in lines if line.startswith("NSpid"))

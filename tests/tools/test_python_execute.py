@@ -76,8 +76,10 @@ async def test_the_same_code_gives_the_same_observation(tmp_path: Path) -> None:
     for folder in ("one", "other"):
         workspace = Workspace(tmp_path / folder)
         workspace.prepare()
-        python = PythonExecute(session=Session(workspace))
+        session = Session(workspace)
+        python = PythonExecute(session=session)
         said += [await say(python, "import os\nprint(os.environ)\nopen('nope')") for _ in range(2)]
+        await session.close()
     said = [text.replace(str(tmp_path / "one"), str(tmp_path / "other")) for text in said]
     assert len(set(said)) == 1
 

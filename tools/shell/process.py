@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.sandbox.sandbox import CERTIFICATES, Confined, Sandbox
 from manus.tools.shell.output import PipeReader
 from manus.tools.workspace import Workspace
 
@@ -27,8 +29,7 @@ _PASSED = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"),
         *("LD_LIBRARY_PATH", "LOCALE_ARCHIVE"),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
-        *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
+        *CERTIFICATES,
         *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
         *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
     }
@@ -72,7 +73,8 @@ def _end(root: int, returncode: int | None) -> None:
     if returncode is not None and psutil.pid_exists(root):
         return
     left = _family(root)
-    _signal(left, signal.SIGTERM)
+    # the wall would take those behind it along at once; it falls when they have ended
+    _signal([process for process in left if not is_wall(process)], signal.SIGTERM)
     until = time.monotonic() + _GRACE
     while left and time.monotonic() < until:
         time.sleep(0.01)
@@ -109,6 +111,13 @@ def _lives(process: psutil.Process) -> bool:
     return False
 
 
+def is_wall(process: psutil.Process) -> bool:
+    """Whether it is the sandbox around a program, and not the program. Blocking."""
+    with contextlib.suppress(psutil.Error):
+        return bool(process.name() == "bwrap")
+    return False
+
+
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(psutil.Error):  # it has just ended
@@ -123,25 +132,29 @@ async def start(
     stdin: int = asyncio.subprocess.DEVNULL,
     descriptors: Sequence[int] = (),
     extra: Mapping[str, str] | None = None,
+    sandbox: Sandbox | None = None,
 ) -> asyncio.subprocess.Process:
     """Start a program in a session of its own; stdout and stderr go to `output`, in order.
 
     It sees no keys of ours: `extra` goes on top of what `scrubbed` leaves. `descriptors` are open
-    in it under the numbers they have here.
+    in it under the numbers they have here. Without a sandbox it is a program of ours.
 
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
+    started = Confined(tuple(argv), scrubbed(os.environ) | own)
+    if sandbox is not None and await asyncio.to_thread(_is_here, argv[0]):
+        started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *argv,
+            *started.argv,
             cwd=directory,
-            env=scrubbed(os.environ) | own,
+            env=dict(started.environment),
             stdin=stdin,
             stdout=output,
             stderr=output,
-            pass_fds=descriptors,
+            pass_fds=(*descriptors, *started.owned),
             start_new_session=True,
         )
     )
@@ -156,6 +169,13 @@ async def start(
         with contextlib.suppress(OSError):
             await end(await starting)
         raise
+    finally:
+        for descriptor in started.owned:
+            os.close(descriptor)
+
+
+def _is_here(program: str) -> bool:
+    return shutil.which(program) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +195,7 @@ async def run(
     workspace: Workspace,
     seconds: float,
     extra: Mapping[str, str] | None = None,
+    sandbox: Sandbox | None = None,
 ) -> Finished:
     """Run a program in the workspace to its end, or to the end of its time.
 
@@ -187,13 +208,17 @@ async def run(
     reader = PipeReader(reading)
     try:
         try:
-            process = await start(argv, directory=workspace.root, output=writing, extra=extra)
+            process = await start(
+                argv, directory=workspace.root, output=writing, extra=extra, sandbox=sandbox
+            )
         finally:
             os.close(writing)
         code = await _ended_within(process, seconds)
         capture = reader.take()
     finally:
         reader.close()
+    if sandbox is not None and code is not None:
+        code = sandbox.exit_code(code)
     return Finished(await asyncio.to_thread(capture.text), code)
 
 

@@ -24,8 +24,9 @@ import psutil
 
 from manus.state.errors import ToolUnavailableError
 from manus.state.files import make_private_folder, write_atomically
+from manus.tools.sandbox.sandbox import Sandbox
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import end, start
+from manus.tools.shell.process import end, is_wall, start
 from manus.tools.workspace import Workspace
 
 _LATE = 0.1
@@ -70,8 +71,10 @@ class Bash:
         reports: asyncio.StreamReader,
         pipe: asyncio.BaseTransport,
         status: int,
+        sandbox: Sandbox | None,
     ) -> None:
         self._process = process
+        self._sandbox = sandbox
         self._exit = asyncio.ensure_future(process.wait())
         self._reports = reports
         self._pipe = pipe
@@ -80,7 +83,7 @@ class Bash:
         self._last = 0
 
     @classmethod
-    async def launch(cls, directory: Path) -> Bash:
+    async def launch(cls, directory: Path, sandbox: Sandbox | None = None) -> Bash:
         """Start bash in a directory.
 
         Raises:
@@ -97,6 +100,7 @@ class Bash:
                 output=asyncio.subprocess.DEVNULL,
                 stdin=asyncio.subprocess.PIPE,
                 descriptors=[status],
+                sandbox=sandbox,
             )
         except BaseException:
             pipe.close()
@@ -107,7 +111,7 @@ class Bash:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reports), pipe
         )
-        bash = cls(process, reports, transport, status)
+        bash = cls(process, reports, transport, status, sandbox)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -119,8 +123,11 @@ class Bash:
     def directory(self) -> Path | None:
         """Where it is; None if it has ended. Blocking."""
         try:
-            return Path(psutil.Process(self._process.pid).cwd())
-        except psutil.Error:
+            found = psutil.Process(self._process.pid)
+            while is_wall(found):
+                found = found.children()[0]
+            return Path(found.cwd())
+        except (psutil.Error, IndexError):
             return None
 
     async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
@@ -143,7 +150,8 @@ class Bash:
                 await asyncio.wait((report, self._exit), return_when=asyncio.FIRST_COMPLETED)
                 status = report.result() if report.done() else None
                 if status is None:  # bash ends, or has let go of the pipe and ends after that
-                    return await asyncio.shield(self._exit)
+                    code = await asyncio.shield(self._exit)
+                    return self._sandbox.exit_code(code) if self._sandbox else code
         except TimeoutError:
             return None
         finally:
@@ -179,14 +187,13 @@ class Shell:
     one, in the directory where the old one was when it was last heard of.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, sandbox: Sandbox | None = None) -> None:
         self._workspace = workspace
+        self._sandbox = sandbox
         self._folder = workspace.private / "shell"
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
         self._bash: Bash | None = None
-        self._exited: list[Bash] = []
-        """Those that have ended by themselves; background jobs of theirs may go on."""
         self._lost = False
         """A shell has ended and nobody has been told."""
         self._readers: list[PipeReader] = []
@@ -237,22 +244,21 @@ class Shell:
             self._lost = True
             await self._note(self._bash)
         if self._bash is None:
-            self._bash = await Bash.launch(self._directory)
+            self._bash = await Bash.launch(self._directory, self._sandbox)
         return self._bash
 
     async def _note(self, bash: Bash) -> None:
-        """Remember where bash is. If it has ended, its background jobs go on, as a script's do."""
+        """Remember where bash is. If it has ended, so do its background jobs."""
         if not bash.alive:
-            self._bash = None
-            self._exited.append(bash)
+            await self._end()
         found = await asyncio.to_thread(bash.directory) or self._directory
         is_there = await asyncio.to_thread(os.access, found, os.X_OK)
         self._directory = found if is_there else self._workspace.root
 
     async def _end(self) -> None:
-        ending = [*self._exited, *filter(None, [self._bash])]
-        self._bash, self._exited = None, []
-        await asyncio.gather(*(bash.end() for bash in ending))
+        bash, self._bash = self._bash, None
+        if bash is not None:
+            await bash.end()
 
     @asynccontextmanager
     async def _files(self, command: bytes) -> AsyncIterator[tuple[Path, Path, PipeReader]]:

@@ -133,6 +133,9 @@ class EgressRules:
         self._private = [parse_entry(text) for text in settings.allow_private]
         self._resolve = resolve or _system_resolve
         self.upstream = settings.upstream_proxy
+        self.inside: Callable[[int], Awaitable[socket.socket | None]] | None = None
+        """Connects to a port of the sandbox. Where there is one, loopback means that of the
+        programs inside: their servers need no rule."""
 
     def check_url(self, url: str, schemes: Iterable[str] = ("http", "https")) -> None:
         """Refuse what can be refused by looking at an address alone.
@@ -235,11 +238,25 @@ class EgressRules:
             raise _refused(host, "the host is not on the allow list (`egress.allow`)")
         self._check_private(host, address, port)
 
+    def check_outside(self, host: str, port: int) -> None:
+        """The same for a loopback address of this machine, though there is a sandbox.
+
+        Raises:
+            EgressRefusedError: it is not allowed.
+        """
+        inside, self.inside = self.inside, None
+        try:
+            self.check_host(host, port)
+        finally:
+            self.inside = inside
+
     def _is_listed(self, name: str, port: int) -> bool:
         return any(entry.covers_name(name, port) for entry in self._allow)
 
     def _check_private(self, host: str, address: Address, port: int) -> None:
         kind = private_kind(address)
+        if self.inside is not None and unwrap(address).is_loopback:
+            return
         if kind is None or any(entry.covers_name(_ascii(host), port) for entry in self._private):
             return
         both = (address, unwrap(address))

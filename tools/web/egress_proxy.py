@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections import deque
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from manus.state.errors import ToolError
 from manus.tools.session import Session
-from manus.tools.web.egress import EgressRefusedError, EgressRules, UnreachableError
+from manus.tools.web.egress import (
+    EgressRefusedError,
+    EgressRules,
+    UnreachableError,
+    literal_address,
+    unwrap,
+)
 
 _HEAD_LIMIT = 256 * 1024
 _HEAD_SECONDS = 60.0
@@ -39,7 +46,7 @@ class EgressProxy:
 
     def __init__(self, rules: EgressRules) -> None:
         self.rules = rules
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
         self._incidents: deque[Incident] = deque(maxlen=200)
         self._count = 0
@@ -48,14 +55,24 @@ class EgressProxy:
     async def start(cls, rules: EgressRules) -> EgressProxy:
         """A proxy that listens on a free port of loopback."""
         proxy = cls(rules)
-        proxy._server = await asyncio.start_server(proxy._accept, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+        await proxy.listen(socket.create_server(("127.0.0.1", 0)))
         return proxy
+
+    async def listen(self, listener: socket.socket) -> asyncio.Server:
+        """Serve those who come there, too, until what this returns is closed, or the proxy."""
+        server = await asyncio.start_server(self._accept, sock=listener, limit=_HEAD_LIMIT)
+        self._servers.append(server)
+        return server
+
+    @property
+    def port(self) -> int:
+        """Where it listens on loopback."""
+        return int(self._servers[0].sockets[0].getsockname()[1])
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        """The same as an address."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def count(self) -> int:
@@ -81,15 +98,13 @@ class EgressProxy:
 
     async def close(self) -> None:
         """Stop listening and drop all connections."""
-        if self._server is None:
-            return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         tasks = list(self._connections)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)  # the connections' ends take a turn of the loop
-        self._server = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
@@ -139,11 +154,25 @@ class EgressProxy:
             addresses = [host]
         else:
             addresses = await self.rules.addresses(host, port)
+            if found := await self._inside(addresses, port):
+                return found
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
         raise UnreachableError(f"{host} does not answer on port {port}.")
+
+    async def _inside(
+        self, addresses: list[str], port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """A connection to a server in the sandbox, if it is one that was asked for."""
+        inside, first = self.rules.inside, literal_address(addresses[0])
+        if inside is None or first is None or not unwrap(first).is_loopback:
+            return None
+        if found := await inside(port):
+            return await asyncio.open_connection(sock=found, limit=_HEAD_LIMIT)
+        self.rules.check_outside(addresses[0], port)
+        return None
 
     def _note(self, host: str, error: ToolError) -> None:
         self._count += 1

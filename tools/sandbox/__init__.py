@@ -1,0 +1,1 @@
+"""What keeps the programs that a model starts inside the workspace."""

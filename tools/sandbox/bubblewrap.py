@@ -1,0 +1,134 @@
+"""bubblewrap: the programs of a run see a small read-only system and the workspace, no more.
+
+What was tried against it is in `tests/safety/escape`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from manus.tools.workspace import PRIVATE
+
+_TRY_SECONDS = 10.0
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
+_FROM_ETC = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "ssl", "pki", "crypto-policies"),
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "locale.alias"),
+    *("fonts", "mime.types", "magic", "protocols", "services", "host.conf", "nsswitch.conf"),
+    *("debian_version", "os-release", "lsb-release", "bash.bashrc", "profile", "inputrc"),
+    *("gitconfig", "python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
+)
+_WALLS = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
+    *("--hostname", "sandbox"),
+)
+
+
+def program() -> str | None:
+    """Where bubblewrap is, if it is here."""
+    return shutil.which("bwrap")
+
+
+@functools.cache
+def fault() -> str:
+    """Why bubblewrap does not work on this machine; empty if it does. Blocking; tried once."""
+    if program() is None:
+        return "it is not installed"
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        lay_out(home)
+        front = words(home / "tmp", home, home / "tmp", read=(), filter_at=None)
+        try:
+            done = subprocess.run(
+                [*front, "true"],
+                capture_output=True,
+                timeout=_TRY_SECONDS,
+                env={"PATH": os.defpath},
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    return done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
+
+
+def words(
+    workspace: Path, home: Path, directory: Path, *, read: Iterable[Path], filter_at: int | None
+) -> list[str]:
+    """What stands before a command. Blocking: it looks at the folders.
+
+    Args:
+        workspace: Writable at its own path.
+        home: A folder of the run's own with `home` and `tmp`, which become `$HOME` and `/tmp`.
+        directory: Where the command starts; it must be visible inside.
+        read: Further files and folders that may be read.
+        filter_at: The descriptor of the filter for system calls.
+    """
+    found = [program() or "bwrap", *_WALLS]
+    for path in map(Path, _SYSTEM):
+        if path.is_symlink():
+            found += ["--symlink", str(path.readlink()), str(path)]
+        elif path.exists():
+            found += ["--ro-bind", str(path), str(path)]
+    for name in _FROM_ETC:
+        found += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
+    found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
+    for name in ("passwd", "group", "hosts"):
+        found += ["--ro-bind", str(home / name), f"/etc/{name}"]
+    identity = Path.home() / ".gitconfig"
+    found += ["--ro-bind-try", str(identity), f"{HOME}/.gitconfig"]
+    for path in [*interpreter(), *read]:
+        found += ["--ro-bind-try", str(path), str(path)]
+    found += ["--bind", str(workspace), str(workspace), *_kept(workspace)]
+    if filter_at is not None:
+        found += ["--seccomp", str(filter_at)]
+    return [*found, "--chdir", str(directory), "--"]
+
+
+HOME = "/home/agent"
+
+
+def interpreter() -> Iterator[Path]:
+    """Where the Python lies that the model's code runs with, and its packages."""
+    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
+        if not prefix.startswith(("/usr/", "/opt/")):
+            yield Path(prefix)
+
+
+def _kept(workspace: Path) -> list[str]:
+    """What in the workspace can be read only: the run's records, a repository's hooks and settings.
+
+    The folders are mounts of their own, so that they cannot be swapped by a rename. A FIFO in the
+    records can be written all the same.
+    """
+    found: list[str] = []
+    git = workspace / ".git"
+    kept = [workspace / PRIVATE, git / "hooks", git / "config"]
+    if git.is_dir() and not git.is_symlink():
+        found += ["--bind", str(git), str(git)]
+    for path in kept:
+        if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
+            found += ["--ro-bind", str(path), str(path)]
+    return found
+
+
+def lay_out(home: Path) -> None:
+    """Make the folder that becomes `$HOME` and `/tmp`. Blocking."""
+    user, group = os.getuid(), os.getgid()
+    for name in ("tmp", "home"):
+        (home / name).mkdir(mode=0o700)
+    account = f"agent:x:{user}:{group}:agent:{HOME}:/bin/bash\n"
+    root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+    (home / "passwd").write_text(root + account)
+    (home / "group").write_text(
+        f"agent:x:{group}:\n" if group == 0 else f"root:x:0:\nagent:x:{group}:\n"
+    )
+    (home / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")

@@ -1,0 +1,188 @@
+"""The one seam through which every program of a run is started.
+
+A run's session has one sandbox, opened when its first program starts. Which wall it is says
+`SandboxSettings.kind`; `auto` takes the strongest that works on this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from manus.state.errors import ToolUnavailableError
+from manus.state.sandbox_settings import SandboxSettings
+from manus.tools.sandbox import bubblewrap, landlock, seccomp
+from manus.tools.sandbox.network import Network, open_network
+from manus.tools.session import Session
+from manus.tools.web.egress_proxy import EgressProxy, egress_of
+
+Wall = Literal["bubblewrap", "landlock", "none"]
+
+CERTIFICATES = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
+    *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
+)
+"""Variables whose files a program needs to trust the servers that this machine trusts."""
+_NO_WALL = (
+    "Programs are not started without a sandbox, and none stands: {faults}. Install bubblewrap "
+    "(`apt install bubblewrap`), or work in a container or virtual machine and set "
+    "`MANUS_SANDBOX=none`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A program as it is really started: its words, environment, and descriptors to hand on."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    owned: tuple[int, ...] = field(default=())
+    """Descriptors to hand on, and to close here once it has started."""
+
+
+class Sandbox:
+    """The wall around the programs of one run. `open_sandbox` makes one."""
+
+    def __init__(
+        self,
+        wall: Wall,
+        settings: SandboxSettings,
+        workspace: Path,
+        home: Path,
+        network: Network | None = None,
+        proxy: EgressProxy | None = None,
+    ) -> None:
+        self.wall = wall
+        self.network = network
+        """The programs' own network; None where they have the machine's, or none."""
+        self._settings = settings
+        self._workspace = workspace
+        self._home = home
+        self._proxy = proxy
+        self.door: asyncio.Server | None = None
+        """Where the proxy serves those inside."""
+
+    def confine(
+        self, argv: Sequence[str], environment: Mapping[str, str], directory: Path
+    ) -> Confined:
+        """How a program is started behind the wall. Blocking: it looks at folders."""
+        if self.wall == "none":
+            return Confined(tuple(argv), environment)
+        known = {**environment, **self._own_variables()}
+        certificates = [environment[name] for name in CERTIFICATES if name in environment]
+        read = [Path(path).expanduser() for path in (*self._settings.read, *certificates)]
+        if self.wall == "landlock":
+            closed = self._settings.network != "open"
+            port = self._proxy.port if self._proxy and "http_proxy" in known else None
+            read += bubblewrap.interpreter()
+            front = landlock.words(
+                self._workspace, self._home, read=read, network=closed, port=port
+            )
+            return Confined((*front, *argv), known)
+        filter_at = _in_memory(seccomp.program())
+        front = bubblewrap.words(
+            self._workspace, self._home, directory, read=read, filter_at=filter_at
+        )
+        entry = self.network.entry if self.network else ()
+        owned = () if filter_at is None else (filter_at,)
+        return Confined((*entry, *front, *argv), known, owned)
+
+    def exit_code(self, code: int) -> int:
+        """What a program's exit code is without the wall, which says 128 + N for a signal N."""
+        return 128 - code if self.wall == "bubblewrap" and 128 < code < 160 else code
+
+    def _own_variables(self) -> dict[str, str]:
+        inside = self.wall == "bubblewrap"
+        home = bubblewrap.HOME if inside else str(self._home / "home")
+        variables = {"HOME": home, "TMPDIR": "/tmp" if inside else str(self._home / "tmp")}
+        if self._proxy is not None and self._settings.network == "rules":
+            variables |= _proxied(self.network.proxy if self.network else self._proxy.url)
+        return variables
+
+    async def close(self) -> None:
+        """End the network and remove the programs' own folders."""
+        if self.door is not None:
+            self.door.close()
+        if self.network is not None:
+            if self._proxy is not None:
+                self._proxy.rules.inside = None
+            await asyncio.to_thread(self.network.close)
+        if self.wall != "none":
+            await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
+
+
+async def sandbox_of(session: Session) -> Sandbox:
+    """The sandbox of a session, opened when it is first needed.
+
+    Raises:
+        ToolUnavailableError: see `open_sandbox`.
+    """
+    settings = session.settings
+
+    async def make() -> Sandbox:
+        proxy = await egress_of(session)
+        return await open_sandbox(settings.sandbox, session.workspace.root, proxy)
+
+    return await session.obtain("sandbox", make)
+
+
+async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> Sandbox:
+    """A sandbox; what its programs want of the network goes through the proxy.
+
+    Raises:
+        ToolUnavailableError: the wall that the settings name does not stand here.
+    """
+    if settings.kind == "none":
+        return Sandbox("none", settings, workspace, workspace)
+    home = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="manus-sandbox-"))
+    try:
+        await asyncio.to_thread(bubblewrap.lay_out, home)
+        wall, network = await asyncio.to_thread(_raise_wall, settings)
+        sandbox = Sandbox(wall, settings, workspace, home, network, proxy)
+        if network is not None:
+            proxy.rules.inside = network.connect
+            if settings.network == "rules":
+                sandbox.door = await proxy.listen(network.listener)
+    except BaseException:
+        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        raise
+    return sandbox
+
+
+def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
+    """The first wall of those wanted that works. Blocking."""
+    faults = []
+    if settings.kind in ("auto", "bubblewrap"):
+        fault = bubblewrap.fault()
+        try:
+            if not fault:
+                return "bubblewrap", None if settings.network == "open" else open_network()
+        except ToolUnavailableError as error:
+            fault = str(error)
+        faults.append(f"bubblewrap does not work here ({fault})")
+    if settings.kind in ("auto", "landlock"):
+        if landlock.version():
+            return "landlock", None
+        faults.append("the kernel has no Landlock")
+    raise ToolUnavailableError(_NO_WALL.format(faults=" and ".join(faults)))
+
+
+def _in_memory(content: bytes) -> int | None:
+    if not content:
+        return None
+    place = os.memfd_create("seccomp", os.MFD_CLOEXEC)
+    os.write(place, content)
+    os.lseek(place, 0, os.SEEK_SET)
+    return place
+
+
+def _proxied(url: str) -> dict[str, str]:
+    names = ("http_proxy", "https_proxy", "all_proxy")
+    here = {"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"}
+    return {**dict.fromkeys((*names, *map(str.upper, names)), url), **here}
