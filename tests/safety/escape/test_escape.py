@@ -1,0 +1,231 @@
+"""Whatever a program tries, nothing outside its workspace is read, changed, reached or ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from manus.state.browser_settings import EgressSettings
+from manus.state.sandbox_settings import SandboxSettings
+from manus.tools.sandbox.sandbox import Sandbox, open_sandbox
+from manus.tools.shell.process import end, start
+from manus.tools.web.egress import EgressRules
+from manus.tools.web.egress_proxy import EgressProxy
+from tests.safety.escape.attempts import ALL
+
+WALLS = ("bubblewrap", "landlock")
+LEFT_BY_LANDLOCK = {name for name in ALL if name.startswith(("repository", "records"))} | {
+    *("write: a mode", "write: a time"),
+}
+"""Landlock knows no exceptions inside a folder that may be written, and watches no modes and
+times."""
+WATCHED = (
+    *("/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/cron.d/x", "/usr/local/bin/x", "/usr/bin/x"),
+    "/root/.bashrc",
+)
+CALL = (
+    "import ctypes, platform, sys; x, a, *rest = map(int, sys.argv[1:]); "
+    "n = x if platform.machine() == 'x86_64' else a; "
+    "print('THROUGH' if ctypes.CDLL(None).syscall(n, *rest) >= 0 else '')"
+)
+
+
+@dataclass
+class Outside:
+    """What an escape would find: a secret, a process that has it, servers, files of the system."""
+
+    folder: Path
+    workspace: Path
+    token: str
+    process: subprocess.Popen[bytes]
+    servers: dict[str, socket.socket]
+
+    def words(self) -> dict[str, object]:
+        """What stands in the braces of a script."""
+        return {
+            "secret": self.folder / "secret",
+            "outside": self.folder,
+            "pid": self.process.pid,
+            "tcp": self.servers["tcp"].getsockname()[1],
+            "udp": self.servers["udp"].getsockname()[1],
+            "unix": self.servers["unix"].getsockname(),
+            "abstract": self.servers["abstract"].getsockname().decode()[1:],
+            "address": own_address(),
+            "python": sys.executable,
+            "call": f'{sys.executable} -c "{CALL}"',
+            "clone": 56 if platform.machine() == "x86_64" else 220,
+        }
+
+    def state(self) -> dict[str, object]:
+        """All that must not change."""
+        files = [self.folder, *sorted(self.folder.rglob("*")), *map(Path, WATCHED)]
+        found: dict[str, object] = {str(path): stamp(path) for path in files}
+        records = self.workspace / ".manus"
+        found |= {str(path): stamp(path) for path in (records, *records.rglob("*"))}
+        git = self.workspace / ".git"
+        found["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
+        found["settings"] = (git / "config").read_text() if (git / "config").exists() else None
+        found["the process"] = self.process.poll()
+        found["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
+        return found
+
+    def heard(self) -> list[str]:
+        """The servers that somebody reached."""
+        return [name for name, server in self.servers.items() if reached(server)]
+
+
+def stamp(path: Path) -> object:
+    try:
+        now = path.stat()
+    except FileNotFoundError:
+        return None
+    return now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns
+
+
+def reached(server: socket.socket) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        if server.type == socket.SOCK_STREAM:
+            server.accept()[0].close()
+        else:
+            server.recv(99)
+        return True
+    return False
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback, if it has one."""
+    for addresses in psutil.net_if_addrs().values():
+        for address in addresses:
+            if address.family == socket.AF_INET and not address.address.startswith("127."):
+                return str(address.address)
+    return "127.0.0.1"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Iterator[Outside]:
+    folder, workspace = tmp_path / "outside", tmp_path / "workspace"
+    folder.mkdir()
+    workspace.mkdir()
+    subprocess.run(["git", "init", "-q", workspace], check=True)
+    (workspace / ".manus").mkdir()
+    (workspace / ".manus" / "journal").write_text("an entry\n")
+    token = f"token-{secrets.token_hex(8)}"
+    (folder / "secret").write_text(token)
+    servers = {
+        "tcp": socket.create_server(("", 0)),
+        "udp": socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "unix": socket.socket(socket.AF_UNIX),
+        "abstract": socket.socket(socket.AF_UNIX),
+    }
+    servers["udp"].bind(("", 0))
+    servers["unix"].bind(str(tmp_path / "socket"))
+    servers["abstract"].bind(f"\0manus-{secrets.token_hex(4)}")
+    for name in ("unix", "abstract"):
+        servers[name].listen()
+    for server in servers.values():
+        server.setblocking(False)
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec 9<>{folder}/secret; exec -a canary-process sleep 600"],
+        env={"TOKEN": token, "PATH": os.environ["PATH"]},
+        cwd=folder,
+    )
+    try:
+        yield Outside(folder, workspace, token, process, servers)
+    finally:
+        process.kill()
+        process.wait()
+        for server in servers.values():
+            server.close()
+
+
+@contextlib.asynccontextmanager
+async def opened(wall: str, workspace: Path) -> AsyncIterator[Sandbox]:
+    settings = SandboxSettings.model_validate({"kind": wall})
+    proxy = await EgressProxy.start(EgressRules(EgressSettings()))
+    sandbox = await open_sandbox(settings, workspace, proxy)
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
+        await proxy.close()
+
+
+async def said_by(sandbox: Sandbox, script: str, workspace: Path) -> str:
+    """What a script prints, in its twenty seconds at most."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as output:
+        try:
+            process = await start(
+                ["bash", "-c", script], directory=workspace, output=writing, sandbox=sandbox
+            )
+        finally:
+            os.close(writing)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(20):
+                await process.wait()
+        await end(process)
+        os.set_blocking(reading, False)
+        return (output.read() or b"").decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("wall", WALLS)
+async def test_no_attempt_gets_through(wall: str, outside: Outside) -> None:
+    """One after the other behind one wall, in a workspace made anew for each."""
+    through = {}
+    before_all = sleepers()
+    spare = outside.workspace.with_name("spare")
+    shutil.copytree(outside.workspace, spare)
+    async with opened(wall, outside.workspace) as sandbox:
+        for name, script in ALL.items():
+            before = outside.state()
+            said = await said_by(sandbox, script.format(**outside.words()), outside.workspace)
+            after = outside.state()
+            changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+            heard = outside.heard()
+            if changed or heard or outside.token in said or "THROUGH" in said:
+                through[name] = [*changed, *heard, said[-200:]]
+            fresh(outside.workspace, spare)
+        for pid in sleepers() - before_all:
+            psutil.Process(pid).kill()
+    expected = LEFT_BY_LANDLOCK if wall == "landlock" else set()
+    assert set(through) - expected == set(), through
+
+
+def fresh(workspace: Path, spare: Path) -> None:
+    """The workspace as it was; the folder itself stays, since it is mounted."""
+    for path in workspace.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    shutil.copytree(spare, workspace, symlinks=True, dirs_exist_ok=True)
+
+
+async def test_nothing_is_left_behind(outside: Outside) -> None:
+    before = sleepers()
+    async with opened("bubblewrap", outside.workspace) as sandbox:
+        await said_by(sandbox, ALL["process: a daemon"], outside.workspace)
+    assert sleepers() <= before
+    assert str(outside.workspace) not in Path("/proc/mounts").read_text()
+
+
+def sleepers() -> set[int]:
+    """The processes of the daemons that an attempt starts."""
+    return {
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if (process.info["cmdline"] or [])[-1:] == ["4711"]
+    }
