@@ -85,8 +85,11 @@ class Bash(AgentTool):
             await shell.restart()
         if wanted.command is None:
             return Observation(_RESTARTED)
+        sandbox = await sandbox_of(self.session)
+        mark = sandbox.mark
         outcome = await shell.run(text, wanted.timeout)
         said = _describe(outcome, self.session.workspace, wanted.timeout)
+        said += sandbox.not_reached(mark)
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
         return Observation(said, is_error=outcome.status != 0)
 

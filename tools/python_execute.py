@@ -67,16 +67,18 @@ class PythonExecute(AgentTool):
         workspace = self.session.workspace
         code = program_text("code", wanted.code)
         script = await asyncio.to_thread(_lay_down, code, workspace)
+        sandbox = await sandbox_of(self.session)
+        mark = sandbox.mark
         finished = await run(
             [sys.executable, str(script)],
             workspace=workspace,
             seconds=wanted.timeout,
             extra={"PYTHONPATH": str(workspace.root)},
-            sandbox=await sandbox_of(self.session),
+            sandbox=sandbox,
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = _describe(output, finished, wanted.timeout)
+        said = _describe(output, finished, wanted.timeout) + sandbox.not_reached(mark)
         return Observation(said, is_error=finished.returncode != 0)
 
 

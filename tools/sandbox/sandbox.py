@@ -29,6 +29,8 @@ CERTIFICATES = (
     *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
 )
 """Variables whose files a program needs to trust the servers that this machine trusts."""
+_NAMED = 3
+"""Hosts named at most of those that were not reached."""
 _NO_WALL = (
     "Programs are not started without a sandbox, and none stands: {faults}. Install bubblewrap "
     "(`apt install bubblewrap`), or work in a container or virtual machine and set "
@@ -96,6 +98,20 @@ class Sandbox:
     def exit_code(self, code: int) -> int:
         """What a program's exit code is without the wall, which says 128 + N for a signal N."""
         return 128 - code if self.wall == "bubblewrap" and 128 < code < 160 else code
+
+    @property
+    def mark(self) -> int:
+        """How many requests of the run have failed until now: a mark for `not_reached`."""
+        return self._proxy.count if self._proxy else 0
+
+    def not_reached(self, mark: int) -> str:
+        """A line on what programs asked for since a mark in vain; empty if nothing."""
+        if self._proxy is None:
+            return ""
+        door = self.network.listener.getsockname()[1] if self.network else self._proxy.port
+        found = [i.reason.rstrip(".") for i in self._proxy.since(mark) if i.door == door]
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
 
     def _own_variables(self) -> dict[str, str]:
         inside = self.wall == "bubblewrap"

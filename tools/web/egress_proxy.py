@@ -39,6 +39,8 @@ class Incident:
     host: str
     reason: str
     refused: bool
+    door: int
+    """The port at which it was asked for: programs in a sandbox have one of their own."""
 
 
 class EgressProxy:
@@ -130,7 +132,7 @@ class EgressProxy:
             host, port = _place(target, tunnel)
             there = await self._connect(host, port)
         except ToolError as error:
-            self._note(host, error)
+            self._note(host, error, writer.get_extra_info("sockname")[1])
             await _answer(writer, error)
             return
         try:
@@ -174,10 +176,10 @@ class EgressProxy:
         self.rules.check_outside(addresses[0], port)
         return None
 
-    def _note(self, host: str, error: ToolError) -> None:
+    def _note(self, host: str, error: ToolError, door: int) -> None:
         self._count += 1
         refused = isinstance(error, EgressRefusedError)
-        self._incidents.append(Incident(self._count, host, str(error), refused))
+        self._incidents.append(Incident(self._count, host, str(error), refused, door))
 
 
 async def egress_of(session: Session) -> EgressProxy:
