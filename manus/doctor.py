@@ -19,7 +19,7 @@ from manus.state.errors import ManusError, SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings
-from manus.text import clean
+from manus.text import clean, flat
 from manus.tools.shell.process import scrubbed
 
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ _WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 _MARGIN = 18
 _TIMEOUT = 3.0
 """Seconds that the model's server has to answer."""
+_LEAVES = {
+    "bubblewrap": "change what is in the workspace",
+    "landlock": "change what is in the workspace, see the machine's processes",
+}
+"""By wall: what programs can still do."""
+_REACHES = {
+    "off": "",
+    "rules": ", reach what [egress] allows",
+    "open": ", reach the whole network",
+}
 _OPENAI = "https://api.openai.com/v1"
 
 
@@ -82,7 +92,7 @@ def examine() -> list[Finding]:
         remedy = "Mend the setting; until then the rest is looked at with the defaults."
         findings.append(Finding("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (_model, _threads, _workspace, _disk, _browser, _fonts, _mcp, _tracing)
+    checks = (_model, _threads, _workspace, _sandbox, _disk, _browser, _fonts, _mcp, _tracing)
     return findings + [check(settings) for check in checks]
 
 
@@ -185,6 +195,33 @@ def _workspace(settings: Settings) -> Finding:
 
 def _workspace_place(settings: Settings) -> Path:
     return Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
+
+
+def _sandbox(settings: Settings) -> Finding:
+    """Which wall stands around programs, what it leaves open, and what a stronger one wants."""
+    from manus.tools.sandbox import bubblewrap
+    from manus.tools.sandbox.sandbox import try_wall
+
+    chosen = settings.sandbox
+    try:
+        wall = try_wall(chosen)
+    except ManusError as error:
+        text, _, remedy = str(error).partition(". ")
+        return Finding("sandbox", "missing", f"{text}.", remedy)
+    if wall == "none":
+        text = "none, as it is set: programs of the model can do what you can"
+        return Finding("sandbox", "warning", text, "Leave MANUS_SANDBOX out.")
+    can = f"{_LEAVES[wall]}{_REACHES[chosen.network]}"
+    text = f"{wall}: programs can still {can}, and use faults of the kernel"
+    if wall == "bubblewrap" or chosen.kind == "landlock":
+        return Finding("sandbox", "ok", text)
+    fault = bubblewrap.fault()
+    if bubblewrap.program() is None:
+        remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
+    else:
+        why = fault or "it gets no network namespace"
+        remedy = f"Bubblewrap keeps more out and is not allowed here ({flat(why)})."
+    return Finding("sandbox", "warning", text, remedy)
 
 
 def _disk(settings: Settings) -> Finding:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -41,6 +43,10 @@ class RunOptions:
     answer: tuple[str, ...] = ()
     json: bool = False
     quiet: bool = False
+    verbose: bool = False
+    last: bool = False
+    files: tuple[Path, ...] = ()
+    images: tuple[Path, ...] = ()
 
 
 def thread_id(text: str) -> str:
@@ -87,8 +93,42 @@ def _limit(part: str) -> tuple[str, float]:
 
 COUNT = click.IntRange(min=1)
 PORT = click.IntRange(0, 65_535)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-thread_argument = click.argument("thread", metavar="THREAD", type=thread_id)
+NEWEST = ""
+"""In place of a thread's id: the one that was worked on last."""
+
+last_option = click.option(
+    "-c", "--last", is_flag=True, help="The newest thread, in place of an id."
+)
+
+
+def meant_thread(*named: str | None, last: bool) -> str:
+    """The one id that was given, or `NEWEST`.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
+    given = {*filter(None, named), *([NEWEST] if last else [])}
+    if len(given) > 1:
+        said = " and ".join(name or "--last" for name in sorted(given))
+        raise click.UsageError(f"{said} name different threads: give one of them")
+    if not given:
+        raise click.UsageError("Missing argument THREAD (-c is the newest one)")
+    return given.pop()
+
+
+def thread_argument(command: Command) -> Command:
+    """THREAD or `-c`; the command gets what `meant_thread` makes of them as `thread`."""
+
+    @functools.wraps(command)
+    def with_thread(thread: str | None, last: bool, **chosen: Any) -> Any:
+        return command(thread=meant_thread(thread, last=last), **chosen)
+
+    named = click.argument("thread", metavar="THREAD", required=False, type=thread_id)
+    return named(last_option(with_thread))  # type: ignore[return-value]
+
+
 workspace_option = click.option(
     "--workspace",
     metavar="DIR",
@@ -111,7 +151,8 @@ _OF_RUN = (
     click.option("--model", metavar="PROVIDER:NAME", help="Model to use, or replay:FILE."),
     click.option("--record", metavar="FILE", help="Record the model's turns to a file."),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
-    click.option("--quiet", is_flag=True, help="No progress on stderr."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
+    click.option("-v", "--verbose", is_flag=True, help="All of what is said, called and printed."),
 )
 _OF_NEW_RUN = (
     click.argument("prompt", nargs=-1, metavar="[PROMPT]..."),
@@ -120,6 +161,13 @@ _OF_NEW_RUN = (
         metavar="ID",
         type=thread_id,
         help="Go on with a thread, or name a new one.",
+    ),
+    last_option,
+    click.option(
+        "-f", "--file", "files", metavar="FILE", type=_FILE, multiple=True, help="Attach a text."
+    ),
+    click.option(
+        "--image", "images", metavar="FILE", type=_FILE, multiple=True, help="Attach a picture."
     ),
     click.option(
         "--or-replay", metavar="FILE", help="Play this recording where no model is configured."

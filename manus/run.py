@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.settings import Settings
 from manus.stopping import Stopping
+from manus.threads import find_thread
+from manus.tools.sandbox.sandbox import wall_in_words
 
 log = logging.getLogger("manus.run")
 
@@ -50,7 +53,7 @@ class Job:
     profile: str
     context: Context
     request: str
-    """In words; for a run that is resumed, as far as it is known."""
+    """The thread's first in words, as far as it is known."""
     graph: Any
     """Compiled, with the saver of the open store."""
     given: Any
@@ -113,28 +116,36 @@ class Nothing:
     workspace: str
 
 
-Prepare = Callable[[Store], Awaitable[Job | Nothing]]
-"""Finds out what is to be done, once the store is open and the thread is ours."""
+Prepare = Callable[[Store, str], Awaitable[Job | Nothing]]
+"""Finds out what is to be done on a thread, once the store is open and the thread is ours."""
 
 
 class Run:
     """Works on one thread for one call of the program."""
 
-    def __init__(self, args: RunOptions, settings: Settings, thread_id: str) -> None:
+    def __init__(self, args: RunOptions, settings: Settings) -> None:
         self._args = args
         self._settings = settings
-        self._thread_id = thread_id
+        self._thread_id = ""
         self._screen = Screen(quiet=args.quiet)
         self._progress = Progress(self._screen, live=not args.json, currency=settings.currency)
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
 
-    async def work(self, prepare: Prepare) -> int:
-        """Do the job, report on it, and give the exit code."""
+    async def work(self, prepare: Prepare, meant: str | None, *, or_new: bool = False) -> int:
+        """Do the job, report on it, and give the exit code.
+
+        `meant` and `or_new` are those of `find_thread`; None makes a new thread.
+        """
         with self._stopping:
-            log.info("thread %s: begun", self._thread_id)
             try:
-                outcome = await self._outcome(prepare)
+                async with open_store(self._settings) as store:
+                    if meant is None:
+                        self._thread_id = secrets.token_hex(5)
+                    else:
+                        self._thread_id = await find_thread(store, meant, or_new=or_new)
+                    log.info("thread %s: begun", self._thread_id)
+                    outcome = await self._outcome(store, prepare)
             except asyncio.CancelledError:
                 if not self._stopping.swallow():
                     raise
@@ -147,13 +158,15 @@ class Run:
             self._report(outcome)
             return self._stopping.exit_code or exit_code(outcome)
 
-    async def _outcome(self, prepare: Prepare) -> Outcome:
-        async with open_store(self._settings) as store, store.hold(self._thread_id):
-            found = await prepare(store)
+    async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
+        async with store.hold(self._thread_id):
+            found = await prepare(store, self._thread_id)
             self._workspace = found.workspace
             if isinstance(found, Nothing):
                 return found.outcome
-            self._screen.paragraph(f"Working in {self._workspace}", "dim")
+            if not self._args.quiet:
+                wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
+                self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
             try:
                 return await self._stream_all(found)
             finally:

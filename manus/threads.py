@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import ENDINGS, ending_of
+from manus.options import NEWEST
 from manus.state.errors import ThreadBusyError, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 _INTERRUPT = "__interrupt__"
 _RESUME = "__resume__"
+_ALL = 1_000_000
+"""More threads than a store holds."""
+_SHORTEST = 4
+_MADE = re.compile("[0-9a-f]{10}")
 _BESIDE = ("", "-journal", "-wal", "-shm")
 """Endings of the files that SQLite may have beside its own."""
 
@@ -65,18 +71,39 @@ async def read_thread(store: Store, thread_id: str) -> Thread | None:
     return None if found is None else _thread(thread_id, found)
 
 
-async def get_thread(store: Store, thread_id: str) -> Thread:
-    """The thread.
+async def get_thread(store: Store, meant: str) -> Thread:
+    """The thread that `find_thread` finds.
 
     Raises:
-        UsageError: there is none of that id.
+        UsageError: as there.
     """
-    thread = await read_thread(store, thread_id)
-    if thread is None:
-        raise UsageError(
-            f"There is no thread {thread_id} in {store.place}; `manus threads` lists what there is."
-        )
+    thread = await read_thread(store, await find_thread(store, meant))
+    assert thread is not None
     return thread
+
+
+async def find_thread(store: Store, meant: str, *, or_new: bool = False) -> str:
+    """The whole id of a thread that is named by its beginning, or as the newest.
+
+    `or_new`: one that is not there is the name of a new one, and only ids that we made can be
+    shortened, to four characters or more.
+
+    Raises:
+        UsageError: there is none, or more than one begins so.
+    """
+    if meant == NEWEST:
+        found = await store.recent(1)
+    elif await read_thread(store, meant) is not None:
+        return meant
+    else:
+        found = [one for one in await store.recent(_ALL) if one.startswith(meant)]
+    if or_new and meant != NEWEST:
+        found = [i for i in found if len(meant) >= _SHORTEST and _MADE.fullmatch(i)] or [meant]
+    if len(found) == 1:
+        return found[0]
+    none = f"There is no thread {meant or 'yet'}"
+    problem = f"{len(found):,} threads begin with {meant}" if found else none
+    raise UsageError(f"{problem} in {store.place}; `manus threads` lists what there is.")
 
 
 async def is_being_worked_on(store: Store, thread_id: str) -> bool:

@@ -26,7 +26,8 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
     from manus.configuration import read_settings
 
-    html = asyncio.run(_page(thread, read_settings())).encode("utf-8", "replace")
+    thread, shown = asyncio.run(_page(thread, read_settings()))
+    html = shown.encode("utf-8", "replace")
     if output == "-":
         sys.stdout.buffer.write(html)
         sys.stdout.buffer.flush()
@@ -41,17 +42,18 @@ def report(thread: str, output: str | None, show: bool) -> int:
     return 0
 
 
-async def _page(thread: str, settings: Settings) -> str:
+async def _page(meant: str, settings: Settings) -> tuple[str, str]:
+    """The thread's id, and its page."""
     from manus.checkpoint import open_store
     from manus.run_report.page import page
-    from manus.threads import get_thread, is_being_worked_on
+    from manus.threads import find_thread, is_being_worked_on
     from manus.trace.reading import read_trace
 
     async with open_store(settings) as store:
-        await get_thread(store, thread)
+        thread = await find_thread(store, meant)
         is_running = await is_being_worked_on(store, thread)
         trace = await read_trace(store.saver, thread, is_running=is_running)
-        return page(trace, place=store.place)
+        return thread, page(trace, place=store.place)
 
 
 def _file_name(thread: str) -> str:

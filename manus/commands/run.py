@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manus.options import RunOptions, new_run_options, run_options, thread_id
+from manus.options import (
+    NEWEST,
+    RunOptions,
+    last_option,
+    meant_thread,
+    new_run_options,
+    run_options,
+    thread_id,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +44,7 @@ def flow(**chosen: Any) -> int:
 @click.command()
 @click.argument("named", metavar="THREAD", required=False, type=thread_id)
 @click.option("--thread", metavar="ID", type=thread_id, help="The same, as `run` takes it.")
+@last_option
 @click.option(
     "--answer",
     metavar="TEXT",
@@ -43,42 +52,40 @@ def flow(**chosen: Any) -> int:
     help="Answer to the open question; ID=TEXT where several are open.",
 )
 @run_options
-def resume(named: str | None, thread: str | None, **chosen: Any) -> int:
+def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> int:
     """Go on with a thread that was stopped, or answer its question."""
     from manus.configuration import read_settings
     from manus.logs import set_up_logging
 
-    if thread and named and thread != named:
-        raise click.UsageError(f"{named} and {thread} are two threads: name the one to go on with")
-    if not (found := named or thread):
-        raise click.UsageError("Missing argument THREAD")
+    meant = meant_thread(named, thread, last=last)
     args, settings = RunOptions(**chosen), read_settings()
     set_up_logging()
 
-    async def prepare(store: Store) -> Job | Nothing:
-        return await _job_to_resume(found, args, settings, store)
+    async def prepare(store: Store, thread_id: str) -> Job | Nothing:
+        return await _job_to_resume(thread_id, args, settings, store)
 
-    return _work(args, settings, found, prepare)
+    return _work(args, settings, prepare, meant)
 
 
 def _begin(kind: str, args: RunOptions) -> int:
-    import secrets
-
+    from manus.attachments import given_of, with_files
     from manus.configuration import check_model, read_settings
     from manus.logs import set_up_logging
     from manus.questions import read_request
 
+    if args.last and args.thread:
+        meant_thread(args.thread, last=True)
     settings = read_settings()
-    request = read_request(args.prompt)
+    request = with_files(read_request(args.prompt), args.files)
+    given = given_of(request, args.images)
     set_up_logging()
     _choose_recording(settings, args)
     check_model(settings.for_role("main").at(args.model, None))
-    thread = args.thread or secrets.token_hex(5)
 
-    async def prepare(store: Store) -> Job:
-        return await _new_job(kind, thread, request, args, settings, store)
+    async def prepare(store: Store, thread_id: str) -> Job:
+        return await _new_job(kind, thread_id, request, given, args, settings, store)
 
-    return _work(args, settings, thread, prepare)
+    return _work(args, settings, prepare, NEWEST if args.last else args.thread, or_new=True)
 
 
 def _choose_recording(settings: Settings, args: RunOptions) -> None:
@@ -95,7 +102,9 @@ def _choose_recording(settings: Settings, args: RunOptions) -> None:
     args.model = f"{REPLAY}{args.or_replay}"
 
 
-def _work(args: RunOptions, settings: Settings, thread: str, prepare: Prepare) -> int:
+def _work(
+    args: RunOptions, settings: Settings, prepare: Prepare, meant: str | None, **how: Any
+) -> int:
     import asyncio
 
     from manus import startup
@@ -105,11 +114,17 @@ def _work(args: RunOptions, settings: Settings, thread: str, prepare: Prepare) -
     from manus.run import Run
 
     with sending_traces():
-        return asyncio.run(Run(args, settings, thread).work(prepare))
+        return asyncio.run(Run(args, settings).work(prepare, meant, **how))
 
 
 async def _new_job(
-    kind: str, thread: str, request: str, args: RunOptions, settings: Settings, store: Store
+    kind: str,
+    thread: str,
+    request: str,
+    given: Any,
+    args: RunOptions,
+    settings: Settings,
+    store: Store,
 ) -> Job:
     from manus.configuration import read_context
     from manus.graphs import build
@@ -117,7 +132,7 @@ async def _new_job(
     from manus.state.errors import UsageError
     from manus.threads import read_thread
 
-    known = await read_thread(store, thread) if args.thread else None
+    known = await read_thread(store, thread)
     if known is not None and known.kind != kind:
         right = "flow" if known.kind == "flow" else "run"
         raise UsageError(
@@ -128,7 +143,8 @@ async def _new_job(
     context = read_context(args, **({"workspace": known.workspace} if known else {}))
     graph = build(kind, profile, store.saver)
     context = await _with_workspace(settings, context)
-    return Job(thread, kind, profile, context, request, graph, {"request": request})
+    request = (known and known.request) or request  # a thread is known by its first one
+    return Job(thread, kind, profile, context, request, graph, given)
 
 
 async def _job_to_resume(

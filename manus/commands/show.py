@@ -25,7 +25,7 @@ def show(thread: str, full: bool, json: bool) -> int:
     return asyncio.run(_show(thread, read_settings(), full=full, as_json=json))
 
 
-async def _show(thread_id: str, settings: Settings, *, full: bool, as_json: bool) -> int:
+async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) -> int:
     from manus.checkpoint import open_store
     from manus.graph.outcome import outcome_of
     from manus.graphs import build
@@ -35,11 +35,11 @@ async def _show(thread_id: str, settings: Settings, *, full: bool, as_json: bool
     from manus.trace.reading import read_trace
 
     async with open_store(settings) as store:
-        thread = await get_thread(store, thread_id)
+        thread = await get_thread(store, meant)
         # The profile makes no difference to reading, and a user's own one is not known here.
         graph = build(thread.kind, settings.profile, store.saver)
-        outcome = outcome_of(await graph.aget_state(config_of(thread_id)))
-        runs = (await read_trace(store.saver, thread_id)).runs
+        outcome = outcome_of(await graph.aget_state(config_of(thread.thread_id)))
+        runs = (await read_trace(store.saver, thread.thread_id)).runs
     if as_json:
         data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}
         flow = next((run for run in reversed(runs) if run.kind == "flow" and run.plan), None)

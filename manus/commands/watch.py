@@ -28,12 +28,13 @@ def watch(thread: str, port: int, show: bool) -> int:
     return asyncio.run(_watch(thread, port, read_settings(), show=show))
 
 
-async def _watch(thread: str, port: int, settings: Settings, *, show: bool) -> int:
+async def _watch(meant: str, port: int, settings: Settings, *, show: bool) -> int:
     from manus.checkpoint import open_store
-    from manus.threads import read_thread
+    from manus.threads import find_thread, read_thread
     from manus.watch import PageServer, pages
 
     async with open_store(settings) as store:
+        thread = await find_thread(store, meant, or_new=True)
         server = PageServer(port)
         with server.running():
             if await read_thread(store, thread) is None:

@@ -27,6 +27,23 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     assert not manus.workspace.exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "state"), [("bubblewrap", "ok"), ("landlock", "ok"), ("none", "note")]
+)
+def test_the_sandbox(manus: Program, kind: str, state: str) -> None:
+    found = _lines(manus("doctor", MANUS_SANDBOX=kind).out)["sandbox"]
+    assert found.split()[0] == state
+    assert found.split()[2].startswith(kind)
+
+
+def test_a_weaker_wall_says_how_to_get_the_stronger(manus: Program, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    result = manus("doctor", PATH=str(tmp_path / "bin"))
+    assert result.code == 0
+    assert _lines(result.out)["sandbox"].startswith("note    sandbox   landlock")
+    assert "apt install bubblewrap" in result.out
+
+
 def test_no_model(bare: Program) -> None:
     result = bare("doctor")
     assert result.code == 1

@@ -1,6 +1,7 @@
 """`manus run` with pipes: what comes on stdout, what on stderr, and the exit code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ def test_an_answer(manus: Program, server: ScriptedServer) -> None:
     result = manus("run", "Say hello")
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.requests[0].messages[-2]["content"] == "Say hello"
-    assert result.err.startswith(f"Working in {manus.workspace}\nStep 1/20\n  model ")
+    first, _, rest = result.err.partition("\n")
+    assert re.fullmatch(rf"Working in {manus.workspace} \(sandbox: (bubblewrap|landlock)\)", first)
+    assert rest.startswith("Step 1/20\n  model ")
     assert "\x1b" not in result.err
     assert all(
         len(line) <= 80
@@ -131,7 +134,7 @@ def test_the_workspace_is_the_current_folder_in_a_project(
     folders = {"empty": "empty/workspace", "mine": "mine", "repository": "repository"}
     for folder, place in folders.items():
         err = manus.cold("run", "where?", prefix=("env", "-C", folder)).err
-        assert err.startswith(f"Working in {manus.home / place}\n")
+        assert err.startswith(f"Working in {manus.home / place} (")
         assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
 
 
@@ -238,3 +241,18 @@ def test_streams_that_the_caller_has_closed(
     assert "unexpected" not in result.err
     assert (manus.workspace / "a").exists()
     assert "Hi." in manus("show", "t").out
+
+
+def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer) -> None:
+    (manus.home / "notes.txt").write_text("wörds\n")
+    (manus.home / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    server.script(text("Read."), text("Seen."))
+    assert manus("run", "-f", "notes.txt", "-f", "notes.txt", "look").code == 0
+    said = str(server.requests[0].messages[-2]["content"])
+    assert said.startswith("look\n\n<file name")
+    assert said.count("wörds") == 2
+    assert manus("run", "--image", "dot.png", "look").code == 0
+    words, picture = server.requests[1].messages[-2]["content"]
+    assert (words["text"], picture["type"]) == ("look", "image_url")
+    for wrong in (("-f", "dot.png"), ("--image", "notes.txt"), ("-f", "none"), ("-f", ".")):
+        assert manus("run", *wrong, "look").code == 2

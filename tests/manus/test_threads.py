@@ -91,3 +91,35 @@ def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     assert "What went wrong</h2><pre" in page
     assert "refused the key (401)" in page
     assert "No step was done." in page
+
+
+def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("One."), text("Two."), text("Three."), text("Four."))
+    manus("run", "--thread", "alpha-1", "Say one")
+    manus("run", "--thread", "alpha-2", "Say two")
+    made = manus("run", "--json", "Say three").thread
+    assert manus("run", "-c", "--json", "And four").thread == made
+    assert len(server.requests[-1].messages) > len(server.requests[-2].messages)
+    assert manus("show", "--json", "-c").json["output"] == "Four."
+    assert manus("show", "--json", "alpha-2").json["output"] == "Two."
+    assert manus("resume", "--json", made[:4]).json["output"] == "Four."
+    manus("report", "--last")
+    assert (manus.home / f"{made}.html").exists()
+    [newest, *_] = manus("threads", "--json").json
+    assert (newest["thread_id"], newest["request"]) == (made, "Say three")
+    assert [manus("show", *wrong).code for wrong in (("alpha",), ("x",), (), ("-c", made))] == [
+        2
+    ] * 4
+
+
+def test_a_name_for_a_new_thread_is_no_beginning_of_an_older_one(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("One."), text("Two."), text("Three."))
+    manus("run", "--thread", "alphabet", "Say one")
+    assert manus("run", "--thread", "alpha", "--json", "Say two").thread == "alpha"
+    made = manus("run", "--json", "Say three").thread
+    server.script(text("Four."))
+    assert manus("run", "--thread", made[:5], "--json", "Say four").thread == made

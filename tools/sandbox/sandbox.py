@@ -171,6 +171,29 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
     return sandbox
 
 
+def try_wall(settings: SandboxSettings) -> Wall:
+    """Which wall a run would get here, found out by raising it. Blocking, for a tenth of a second.
+
+    Raises:
+        ToolUnavailableError: as `open_sandbox`.
+    """
+    if settings.kind == "none":
+        return "none"
+    wall, network = _raise_wall(settings)
+    if network is not None:
+        network.close()
+    return wall
+
+
+def wall_in_words(settings: SandboxSettings) -> str:
+    """`sandbox: bubblewrap`, or that there is none. Blocking, as `try_wall`."""
+    try:
+        wall = try_wall(settings)
+    except ToolUnavailableError:
+        return "no sandbox stands, so no program is started: see `manus doctor`"
+    return "no sandbox" if wall == "none" else f"sandbox: {wall}"
+
+
 def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
     """The first wall of those wanted that works. Blocking."""
     faults = []

@@ -1,0 +1,56 @@
+"""What goes along with a request: files of text within it, pictures beside it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manus.state.errors import UsageError
+
+
+def with_files(request: str, files: Sequence[Path]) -> str:
+    """The request with files attached as piped text is.
+
+    Raises:
+        UsageError: one cannot be read, or is no text.
+    """
+    parts = [request]
+    for path in files:
+        data = _read(path)
+        if b"\0" in data:
+            raise UsageError(f"{path} is no text; attach a picture with --image.")
+        text = data.decode("utf-8", "replace").rstrip()
+        parts.append(f'<file name="{path}">\n{text}\n</file>')
+    return "\n\n".join(parts)
+
+
+def given_of(request: str, images: Sequence[Path]) -> dict[str, Any]:
+    """The input of a graph: the request in words, or as a message with pictures.
+
+    Raises:
+        UsageError: a picture cannot be read, or is none that models are shown.
+    """
+    if not images:
+        return {"request": request}
+    content = [{"type": "text", "text": request}, *map(_block, images)]
+    return {"messages": [{"role": "user", "content": content}]}
+
+
+def _block(path: Path) -> dict[str, Any]:
+    from manus.tools.editor.files import image_type
+    from manus.tools.result import Image
+
+    data = _read(path)
+    mime = image_type(data)
+    if mime is None:
+        raise UsageError(f"{path} is no picture that a model is shown (PNG, JPEG, GIF or WebP).")
+    return Image(base64.b64encode(data).decode(), mime).as_block()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be attached ({error.strerror}).") from None
