@@ -30,19 +30,24 @@ def make_private_file(path: Path) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
+def write_atomically(
+    path: Path, data: bytes, mode: int | None = None, at: int | None = None
+) -> None:
     """Replace a file so that a reader, or a crash, meets the old or the new one, never a part.
 
     A file that is there keeps its mode and owner; a new one gets `mode`, or what the umask leaves.
-    What is written can be read by nobody else before its mode is set. Blocking.
+    What is written can be read by nobody else before its mode is set. With `at`, the descriptor of
+    a folder, `path` is a name in it, and no link is followed. Blocking.
 
     Raises:
         OSError: it cannot be written; nothing has changed.
     """
-    before = path.stat() if path.exists() else None
+    before = _replaced(path, at)
     fresh = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
     first = 0o600 if before is not None or mode is not None else 0o666
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, first)
+    descriptor = os.open(
+        fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, first, dir_fd=at
+    )
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -50,10 +55,20 @@ def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
                 _take_after(descriptor, before)
             elif mode is not None:
                 os.fchmod(descriptor, mode)
-        fresh.replace(path)
+        os.replace(fresh, path, src_dir_fd=at, dst_dir_fd=at)
     except BaseException:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=at)
         raise
+
+
+def _replaced(path: Path, at: int | None) -> os.stat_result | None:
+    """The file that is there, if there is one."""
+    try:
+        about = os.stat(path, dir_fd=at, follow_symlinks=at is None)
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISLNK(about.st_mode) else about
 
 
 def _take_after(descriptor: int, before: os.stat_result) -> None:

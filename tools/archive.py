@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manus.state.files import make_private_file, make_private_folder
 from manus.state.sanitize import sanitize
+from manus.tools.beneath import open_own
 from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
@@ -152,8 +152,7 @@ class Archive:
 
     def _open_file(self) -> sqlite3.Connection:
         assert self.path is not None
-        make_private_folder(self.path.parent)
-        make_private_file(self.path)
+        open_own(self.path).close()  # SQLite itself would follow a link
         try:
             return _open(self.path)
         except sqlite3.OperationalError:
@@ -162,7 +161,7 @@ class Archive:
             aside = self.path.with_name(f"{self.path.name}.broken-{os.urandom(4).hex()}")
             self.path.replace(aside)
             log.warning("the archive %s was broken; it is kept as %s", self.path, aside.name)
-            make_private_file(self.path)
+            open_own(self.path).close()
             return _open(self.path)
 
 

@@ -28,6 +28,8 @@ class AgentTool(BaseTool):
     session: Session = Field(exclude=True, repr=False)
     time_limit: ClassVar[float] = 900.0
     """Seconds after which a call is cancelled from outside, whatever its own limit."""
+    channels: ClassVar[frozenset[str]] = frozenset()
+    """Channels of the state, beside the messages, that a call may change."""
     without_effect: ClassVar[bool] = False
     """Whether no call uses or changes anything that another might; else see the two below."""
 

@@ -78,7 +78,7 @@ async def call_tool(
             return await _to_result(task, observation, session, max_observe)
         entry = journal.look_up(key)
         if entry is not None and entry.message is not None:
-            return ToolResult(ToolMessage(**entry.message), entry.update or {})
+            return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update or {}))
         if entry is None:
             if journal.is_lost():
                 await asyncio.to_thread(journal.restore)
@@ -104,6 +104,16 @@ def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], b
             return tool.resources(args), tool.read_only(args)
         # arguments that do not fit the schema, as the call itself will say
     return frozenset({Resource(EVERYTHING)}), False
+
+
+def _declared(tool: BaseTool, update: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a journalled call may change: of a tool of ours only what it declares.
+
+    The journal lies in the workspace, where something else may have written to it.
+    """
+    if not isinstance(tool, AgentTool):
+        return update
+    return {name: value for name, value in update.items() if name in tool.channels}
 
 
 async def _to_result(

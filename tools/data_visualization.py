@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import json
+import os
 import stat
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing_extensions import override
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
+from manus.tools.beneath import look_at, open_file
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
@@ -103,10 +106,9 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
 
 
 def _check(data: Path, shown: str) -> None:
-    try:
-        about = data.stat()
-    except OSError as error:
-        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+    about = look_at(data)
+    if about is None:
+        raise ToolError(f"{shown} cannot be read: {os.strerror(errno.ENOENT)}.")
     if not stat.S_ISREG(about.st_mode):
         raise ToolError(f"{shown} is no file; give the path of a data file.")
     if about.st_size > MAX_BYTES:
@@ -132,5 +134,6 @@ def _said(
         f"{shown.removesuffix('.png')}.html, which works offline.",
         *result["notes"],
     ]
-    drawn = base64.b64encode(Path(job["picture"]).read_bytes()).decode("ascii")
+    with open_file(Path(job["picture"])) as picture:
+        drawn = base64.b64encode(picture.read()).decode("ascii")
     return Observation("\n".join(lines), (Image(drawn),))

@@ -19,17 +19,19 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
-from manus.state.files import make_private_folder, write_atomically
+from manus.tools.beneath import look_at, open_own, write_private
 
 log = logging.getLogger("manus")
 
 # Only the calls of the last superstep can be asked for again; the rest is kept as a trail.
 _KEEP = 200
+_MOST_BYTES = 256 * 2**20
+"""Size of the largest journal that is read; a larger one counts as damaged."""
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _HEADER = b'{"journal": 1}\n'
 """The first line of a whole journal: one that lacks it has lost its beginning."""
@@ -54,7 +56,7 @@ class Journal:
     def __init__(self, path: Path | None) -> None:
         self._entries: dict[str, Entry] = {}
         self._spent: dict[str, list[dict[str, Any]]] = {}
-        self._file: IO[bytes] | None = None
+        self._file: BinaryIO | None = None
         self._path = path
         self._lock = threading.RLock()
         """Held from what is written to what is remembered: a file that is written anew meanwhile
@@ -82,14 +84,19 @@ class Journal:
         if self._path is None or self._file is not None:
             return
         try:
-            held = self._path.read_bytes() if self._path.exists() else b""
+            file = open_own(self._path)
+            too_large = os.fstat(file.fileno()).st_size > _MOST_BYTES
+            file.seek(0)  # it was opened to be appended to
+            held = b"" if too_large else file.read()
             lines = held.splitlines(keepends=True)
             known = [self._recall(line) for line in lines]
             self.is_whole = held.startswith(_HEADER) and held.endswith(b"\n") and all(known)
             if not self.is_whole or len(lines) > 2 * _KEEP:
+                file.close()
                 self._write_anew(self._path)
+                file = open_own(self._path)
             # unbuffered: a line that was refused must not stay behind and be written later
-            self._file = self._path.open("ab", buffering=0)
+            self._file = file
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -101,12 +108,9 @@ class Journal:
         if self._path is None or self._file is None:
             return True
         with self._lock:
-            try:
-                there = self._path.stat()
-            except OSError:
-                return False
-            is_same = there.st_ino == os.fstat(self._file.fileno()).st_ino
-            return is_same and there.st_size == self._file.tell()
+            there, ours = look_at(self._path), os.fstat(self._file.fileno())
+            is_same = there is not None and there.st_ino == ours.st_ino
+            return is_same and ours.st_size == self._file.tell()
 
     def is_lost(self) -> bool:
         """Whether its file was removed, as by an agent that cleans its workspace. Not blocking."""
@@ -123,7 +127,7 @@ class Journal:
             if self._path is not None and self._file is not None and self.is_lost():
                 try:
                     self._write_anew(self._path)
-                    fresh = self._path.open("ab", buffering=0)
+                    fresh = open_own(self._path)
                 except OSError as error:
                     raise self._unusable(error) from None
                 self._file.close()
@@ -158,9 +162,8 @@ class Journal:
             records += [{"key": key, "state": "spent", "line": line} for line in spent]
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
-        make_private_folder(path.parent)
         lines = "".join(json.dumps(record) + "\n" for record in records)
-        write_atomically(path, _HEADER + lines.encode("ascii"), 0o600)
+        write_private(path, _HEADER + lines.encode("ascii"))
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""

@@ -12,7 +12,8 @@ from typing_extensions import override
 from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.editor.files import make_folders, read_file, replace_file
+from manus.tools.beneath import is_folder
+from manus.tools.editor.files import read_file, replace_file
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.report.files import Files
 from manus.tools.result import Observation
@@ -65,7 +66,6 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     data = page.html.encode("utf-8", "replace")
     shown = workspace.show(output)
     try:
-        make_folders(output.parent)
         replace_file(output, data)
     except OSError as error:
         raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
@@ -90,7 +90,7 @@ def _output(wanted: MakeReportArgs, workspace: Workspace) -> Path:
     output = workspace.writable(wanted.output)
     if output.suffix.lower() not in (".html", ".htm"):
         raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
-    if output.is_dir():
+    if is_folder(output):
         raise ToolError(f"{workspace.show(output)} is a folder; give the path of a file.")
     return output
 

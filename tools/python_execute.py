@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.state.files import make_private_folder, write_atomically
 from manus.tools.base import AgentTool, Arguments
+from manus.tools.beneath import write_private
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
@@ -88,11 +88,9 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
     A file, so that tracebacks show the line and `multiprocessing` finds the main module; written
     aside and moved there, since another session may be executing the same code.
     """
-    folder = workspace.root / _FOLDER
-    path = folder / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
+    path = workspace.root / _FOLDER / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
     try:
-        make_private_folder(folder)
-        write_atomically(path, code, 0o600)
+        write_private(path, code)
     except OSError as error:
         raise ToolUnavailableError(
             f"The code cannot be written to {_FOLDER} in the workspace ({error.strerror}); "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from manus.state.files import make_private_folder, write_atomically
+from manus.tools.beneath import look_at, write_private
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
 HEAD = 0.6
@@ -43,9 +43,8 @@ def _keep(text: str, workspace: Workspace) -> str:
     name = f"{OBSERVATIONS}/{hashlib.sha256(data).hexdigest()[:12]}.txt"
     path = workspace.root / name
     try:
-        if not path.exists():
-            make_private_folder(path.parent)
-            write_atomically(path, data, 0o600)
+        if look_at(path) is None:
+            write_private(path, data)
     except OSError as error:
         return f"it could not be kept in a file: {error.strerror}"
     return f"all {len(text):,} are in {name}"

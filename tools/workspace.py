@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from manus.state.errors import ToolError, UsageError
-from manus.state.files import make_private_file, make_private_folder, write_atomically
+from manus.tools.beneath import look_at, open_at, write_private
 from manus.tools.locks import WORKSPACE
 
 PRIVATE = ".manus"
@@ -22,8 +22,9 @@ class Workspace:
     """A directory, and the paths inside it.
 
     Paths that the model names are relative to the root, or absolute below it. Symbolic links are
-    followed before the check, since code that the model wrote may have made them. `.manus` in the
-    root is ours: readable, never written through `writable`.
+    followed before the check, since code that the model wrote may have made them; the real path is
+    then opened through `beneath`, which follows none. `.manus` in the root is ours: readable, never
+    written through `writable`.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -40,8 +41,8 @@ class Workspace:
             self.root.mkdir(parents=True, exist_ok=True)
             self.private.mkdir(mode=0o700, exist_ok=True)  # what it holds is nobody else's
             ignore = self.private / ".gitignore"
-            if not ignore.exists():
-                write_atomically(ignore, b"*\n", 0o600)
+            if look_at(ignore) is None:
+                write_private(ignore, b"*\n")
         except OSError as error:
             raise UsageError(_unusable(self.root, error.strerror)) from None
         if not os.access(self.root, os.W_OK | os.X_OK):
@@ -94,12 +95,12 @@ class Workspace:
             OSError: the lock's own file cannot be made.
         """
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
-        folder = self.private / "locks"
-        make_private_folder(folder)
-        make_private_file(folder / name)
-        with (folder / name).open("ab") as lock:
+        lock = open_at(self.private / "locks" / name, os.O_RDWR | os.O_CREAT, 0o600, make=0o700)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
             yield
+        finally:
+            os.close(lock)
 
     def resource(self, path: str) -> str:
         """What a call on that path touches: `workspace/<relative path>`. Asks no file system.

@@ -10,18 +10,16 @@ from pathlib import Path
 from manus.formatting import size
 from manus.nodes.planning.changed_files import changed_since
 from manus.run_report.edits import Edit, edit_of, relative
+from manus.state.errors import ToolError
+from manus.tools.beneath import look_at, open_file
+from manus.tools.editor.files import image_type
+from manus.tools.workspace import Workspace
 from manus.trace.model import Image, Run
 
 _MOST_FILES = 200
 _MOST_IMAGES = 12
 _LARGEST_IMAGE = 2_000_000
 """Bytes of an image that is put into the page."""
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 
 
 @dataclass(slots=True)
@@ -57,7 +55,7 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
     ]
     images = 0
     for file in files:
-        _add_image(file, root / file.path, has_room=images < _MOST_IMAGES)
+        _add_image(file, root, has_room=images < _MOST_IMAGES)
         images += file.image is not None
     left = len(paths) - _MOST_FILES
     note = f"{left} more files are not listed." if left > 0 else ""
@@ -80,32 +78,25 @@ def _changed(root: Path, run: Run) -> list[str]:
 
 def _size(root: Path, path: str) -> int | None:
     try:
-        inside = (root / path).resolve().is_relative_to(root.resolve())
-        return (root / path).stat().st_size if inside else None
-    except OSError:
-        return None  # it was deleted, or cannot be read by us
+        about = look_at(Workspace(root).readable(path))
+        return about.st_size if about is not None else None
+    except (OSError, ToolError):
+        return None  # it lies outside, or cannot be read by us
 
 
-def _add_image(file: ChangedFile, whole: Path, *, has_room: bool) -> None:
-    mime = _image_kind(whole) if file.size else None
-    if mime is None:
-        return
-    if not has_room:
-        file.note = "an image; the page has no room for more of them"
-    elif (file.size or 0) > _LARGEST_IMAGE:
-        file.note = f"an image of {size(file.size or 0)}, too large to be shown here"
-    else:
-        data = base64.b64encode(whole.read_bytes()).decode("ascii")
-        file.image = Image(mime, data, file.path)
-
-
-def _image_kind(path: Path) -> str | None:
-    """The media type of an image that browsers draw, told by how the file begins."""
+def _add_image(file: ChangedFile, root: Path, *, has_room: bool) -> None:
     try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except OSError:
-        return None
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for begin, mime in _BEGINNINGS.items() if head.startswith(begin)), None)
+        with open_file(Workspace(root).readable(file.path)) as held:
+            head = held.read(16)
+            mime = image_type(head)
+            if mime is None:
+                return
+            if not has_room:
+                file.note = "an image; the page has no room for more of them"
+            elif (file.size or 0) > _LARGEST_IMAGE:
+                file.note = f"an image of {size(file.size or 0)}, too large to be shown here"
+            else:
+                data = base64.b64encode(head + held.read(_LARGEST_IMAGE)).decode("ascii")
+                file.image = Image(mime, data, file.path)
+    except (OSError, ToolError):
+        return  # it was deleted, lies outside, or cannot be read by us

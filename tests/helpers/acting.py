@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
@@ -30,6 +30,7 @@ class Act(AgentTool):
     name: str = "act"
     description: str = "Does what a test says."
     args_schema: type[BaseModel] = ActArgs
+    channels: ClassVar[frozenset[str]] = frozenset({"n"})
     does: Callable[..., Any] = lambda text: Observation(text)
     pure: bool = False
     begun: list[str] = Field(default_factory=list)

@@ -99,6 +99,14 @@ def test_a_broken_archive_is_set_aside(tmp_path: Path, broken: bytes) -> None:
     assert aside.read_bytes() == broken
 
 
+def test_what_was_put_in_place_of_an_archive_is_not_written_through(tmp_path: Path) -> None:
+    path, other = tmp_path / "archive.sqlite", tmp_path / "other"
+    path.symlink_to(other)
+    with pytest.raises(OSError, match="links"):
+        Archive(path).add(MESSAGES)
+    assert not other.exists()
+
+
 @pytest.mark.parametrize("query", ["#1, #3", "[#1, #3]", "#1;3"])
 async def test_recall_of_several_numbers(tmp_path: Path, query: str) -> None:
     assert await recalled(tmp_path, query) == "\n\n".join(

@@ -115,6 +115,13 @@ async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session
     assert len(held.begun) == 1
 
 
+async def test_a_journal_changes_no_channel_that_the_tool_does_not(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("done", update={"n": 1}))
+    entry = (await execute_alone(session, held)).message.model_dump()
+    session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
+    assert (await execute_alone(session, held)).update == {"n": 2}
+
+
 async def test_a_call_that_had_begun_is_not_executed_again(session: Session) -> None:
     session.journal.begin("key", "act")
     held = Act(session=session)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,6 +126,47 @@ def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> No
         _opened(tmp_path / "file" / "t.jsonl")
     with pytest.raises(StorageError, match="Is a directory"):
         _opened(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "folder's link", "pipe"])
+def test_what_was_put_in_place_of_a_journal_is_not_written_through(
+    tmp_path: Path, kind: str
+) -> None:
+    start_up, path = tmp_path / "startup", tmp_path / "journal" / "t.jsonl"
+    start_up.write_text("alias a=b\n")
+    if kind == "folder's link":
+        (tmp_path / "elsewhere").mkdir()
+        path.parent.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.parent.mkdir()
+        if kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to(start_up if kind == "link" else tmp_path / "new")
+    with pytest.raises(StorageError):
+        _opened(path)
+    assert start_up.read_text() == "alias a=b\n"
+    assert not (tmp_path / "new").exists()
+    assert list(tmp_path.glob("elsewhere/*")) == []
+
+
+def test_a_journal_can_be_read_by_its_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal" / "t.jsonl"
+    _opened(path).close()
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (path, path.parent)] == [0o600, 0o700]
+    path.chmod(0o644)
+    _opened(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_journal_of_a_size_that_none_has_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    _opened(path).close()
+    os.truncate(path, 2**40)  # it has holes only
+    huge = _opened(path)
+    huge.close()
+    assert not huge.is_whole
+    assert path.stat().st_size < 1000
 
 
 def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:

@@ -32,6 +32,15 @@ def test_a_root_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
         Workspace(tmp_path / "file" / "ws").prepare()
 
 
+def test_a_link_in_place_of_the_records_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / ".manus").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError):
+        Workspace(tmp_path / "ws").prepare()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["a/b.txt", "./a/b.txt", "a//b.txt", "a/../a/b.txt", "new/x"])
 def test_a_relative_name_is_below_the_root(workspace: Workspace, name: str) -> None:
     real = workspace.root / os.path.normpath(name)

@@ -14,6 +14,7 @@ from playwright.async_api import Download
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
+from manus.tools.beneath import open_at
 from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
@@ -103,14 +104,13 @@ class Downloads:
         size = source.stat().st_size
         if size > self._limit:
             return self._refusal(name)
-        folder = self._workspace.writable(_FOLDER)
-        folder.mkdir(parents=True, exist_ok=True)
         stem, suffix, count = Path(name).stem, Path(name).suffix, 1
         while True:
             number = f" ({count})" if count > 1 else ""
             target = self._workspace.writable(f"{_FOLDER}/{stem}{number}{suffix}")
             with contextlib.suppress(FileExistsError):
-                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                descriptor = open_at(target, new, 0o644, make=0o777)
                 with source.open("rb") as reading, os.fdopen(descriptor, "wb") as writing:
                     shutil.copyfileobj(reading, writing)
                 return f"Downloaded {self._workspace.show(target)} ({size:,} bytes)."

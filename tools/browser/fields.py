@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import os
 import re
 from typing import Any
 
@@ -15,6 +16,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
+from manus.tools.beneath import open_file
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
 from manus.tools.workspace import Workspace
@@ -212,10 +214,17 @@ async def upload_file(workspace: Workspace, tab: Tab, number: int, path: str) ->
 def _payload(workspace: Workspace, path: str) -> FilePayload:
     """Name, type and content: given a path, Playwright would look at the disk on the event loop."""
     place = workspace.readable(path)
-    if not place.is_file():
-        raise ToolError(f"{path} is not a file in the workspace; only such can be uploaded.")
-    size = place.stat().st_size
-    if size > _MAX_BYTES:
-        raise ToolError(f"{path} is too large to be uploaded: {size:,} of {_MAX_BYTES:,} bytes.")
-    kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
-    return FilePayload(name=place.name, mimeType=kind, buffer=place.read_bytes())
+    try:
+        file = open_file(place)
+    except OSError:
+        raise ToolError(
+            f"{path} is not a file in the workspace; only such can be uploaded."
+        ) from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MAX_BYTES:
+            raise ToolError(
+                f"{path} is too large to be uploaded: {size:,} of {_MAX_BYTES:,} bytes."
+            )
+        kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+        return FilePayload(name=place.name, mimeType=kind, buffer=file.read(_MAX_BYTES))

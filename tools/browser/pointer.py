@@ -13,7 +13,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
-from manus.state.files import write_atomically
+from manus.tools.beneath import write_file
 from manus.tools.browser.arguments import PICTURE
 from manus.tools.browser.scripts import script
 from manus.tools.browser.tab import Tab
@@ -131,8 +131,7 @@ async def screenshot(workspace: Workspace, tab: Tab, path: str | None) -> str:
     if not data:
         raise ToolError("The page could not be painted in time.")
     try:
-        await asyncio.to_thread(place.parent.mkdir, parents=True, exist_ok=True)
-        await asyncio.to_thread(write_atomically, place, data)
+        await asyncio.to_thread(write_file, place, data)
     except OSError as error:
         raise ToolError(f"{place.name} could not be written ({error.strerror}).") from None
     return f"The view is in {workspace.show(place)}."

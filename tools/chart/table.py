@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manus.state.errors import ToolError
+from manus.tools.beneath import open_file
 
 _DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
 _SAID = 30
@@ -35,7 +36,8 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
     if kind not in readers:
         raise ToolError(f"{shown} is of a kind that is not known; there are: {', '.join(readers)}.")
     try:
-        frame: Any = readers[kind](path)
+        with open_file(path) as file:
+            frame: Any = readers[kind](file)
     except ImportError as error:  # pandas has a text of its own for what it lacks
         lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
         raise ModuleNotFoundError(name=error.name or lacking) from error

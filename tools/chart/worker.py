@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader
 
 from manus.state.errors import ToolError
 from manus.state.files import write_atomically
-from manus.tools.editor.files import make_folders, replace_file
+from manus.tools.editor.files import replace_file
 
 
 def main(job: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,6 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
     picture = Path(job["picture"])
     drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     try:
-        make_folders(picture.parent)
         replace_file(picture, drawn)
         replace_file(picture.with_suffix(".html"), _page(spec, Path(job["cache"])).encode())
     except OSError as error:

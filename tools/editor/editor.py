@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from manus.state.errors import ToolError
+from manus.tools.beneath import is_folder, look_at, remove
 from manus.tools.editor import view
 from manus.tools.editor.closest_match import nearest
 from manus.tools.editor.editing import (
@@ -20,7 +22,6 @@ from manus.tools.editor.files import (
     TextFile,
     as_text,
     image_type,
-    make_folders,
     read_file,
     replace_file,
 )
@@ -44,7 +45,7 @@ class Editor:
         """A file with line numbers, a part of it, a picture, or a folder."""
         real = self._workspace.readable(path)
         shown = self._workspace.show(real)
-        if real.is_dir():
+        if is_folder(real):
             if lines is not None:
                 raise ToolError(f"{shown} is a folder; `view_range` is for files, leave it out.")
             return Observation(view.folder_view(real, shown, self._room))
@@ -56,9 +57,9 @@ class Editor:
     def create(self, path: str, text: str) -> Observation:
         """Write a file anew, with the folders it needs."""
         real = self._writable(path)
-        if path.endswith("/") or real.is_dir():
+        if path.endswith("/") or is_folder(real):
             raise ToolError(f"{path} names a folder; give the path of a file.")
-        before = self._read(real) if real.exists() else None
+        before = self._read(real) if look_at(real) else None
         shown = self._workspace.show(real)
         self._write("create", real, before, _encoded(TextFile(""), text, shown))
         lines = len(split_lines(text))
@@ -93,7 +94,7 @@ class Editor:
         """Undo the last edit of a file that took effect."""
         real = self._writable(path)
         shown = self._workspace.show(real)
-        now = digest(self._read(real) if real.exists() else None)
+        now = digest(self._read(real) if look_at(real) else None)
         while (record := self._undo.last(shown)) is not None:
             if now in (record.after, None):
                 return self._restore(real, shown, record)
@@ -107,10 +108,9 @@ class Editor:
 
     def _restore(self, real: Path, shown: str, record: Record) -> Observation:
         if record.before is None:
-            real.unlink(missing_ok=True)
+            remove(real)
             what = "the file is gone again"
         else:
-            make_folders(real.parent)
             replace_file(real, record.before, record.mode)
             what = f"it has {len(record.before):,} bytes again"
         self._undo.drop(shown)
@@ -160,7 +160,7 @@ class Editor:
 
     def _read(self, real: Path) -> bytes:
         shown = self._workspace.show(real)
-        if not real.exists():
+        if look_at(real) is None:
             near = view.near_names(self._workspace.root, real)
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ToolError(f"There is no {shown} in the workspace.{meant}")
@@ -178,14 +178,14 @@ class Editor:
 
     def _write(self, command: str, real: Path, before: bytes | None, data: bytes) -> None:
         """Record what was there, then write; a write that fails leaves no record."""
-        make_folders(real.parent)
-        mode = real.stat().st_mode & 0o7777 if before is not None else None
+        about = look_at(real)
+        mode = stat.S_IMODE(about.st_mode) if about and before is not None else None
         record = Record(command, before, digest(data), mode)
         kept = self._undo.push(self._workspace.show(real), record)
         try:
             replace_file(real, data)
         except BaseException:
-            kept.unlink(missing_ok=True)
+            remove(kept)
             raise
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from manus.state.errors import ToolError
 from manus.state.files import write_atomically
+from manus.tools.beneath import enter, look_at, open_file
 
 MAX_BYTES = 32 * 2**20
 """Size of the largest file that is read, in bytes."""
@@ -42,46 +43,42 @@ def read_file(path: Path, shown: str) -> bytes:
         ToolError: it is something else, or too large.
         OSError: it cannot be read.
     """
-    about = path.stat()
-    if stat.S_ISDIR(about.st_mode):
+    about = look_at(path)
+    if about is not None and stat.S_ISDIR(about.st_mode):
         raise ToolError(f"{shown} is a folder; give the path of a file.")
-    if not stat.S_ISREG(about.st_mode):
-        # opening a pipe would wait for somebody to write into it
+    if about is not None and not stat.S_ISREG(about.st_mode):
         raise ToolError(f"{shown} is no regular file but a pipe, socket or device.")
-    if about.st_size > MAX_BYTES:
-        raise ToolError(
-            f"{shown} has {about.st_size:,} bytes and only files of up to {MAX_BYTES:,} can be "
-            "opened here; use commands such as `head`, `sed -n` and `grep` on it."
-        )
-    return path.read_bytes()
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise ToolError(
+                f"{shown} has {size:,} bytes and only files of up to {MAX_BYTES:,} can be "
+                "opened here; use commands such as `head`, `sed -n` and `grep` on it."
+            )
+        return file.read(MAX_BYTES)
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """Write a file so that a reader, or a crash, meets the old or the new one, never a part.
 
-    Mode and owner stay those of the file that is replaced; `mode` is for one that is gone.
+    The folders it needs are made. Mode and owner stay those of the file that is replaced; `mode`
+    is for one that is gone.
 
     Raises:
-        ToolError: it is write-protected.
+        ToolError: it is write-protected, or a file stands where a folder is needed.
         OSError: it cannot be written.
     """
-    if path.exists() and not os.access(path, os.W_OK):
-        raise ToolError(f"{path.name} is write-protected; change its mode first (`chmod u+w`).")
-    write_atomically(path, data, mode)
-
-
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it.
-
-    Raises:
-        ToolError: a file stands where a folder is needed.
-        OSError: one cannot be made.
-    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
+        with enter(path.parent, make=0o777) as at:
+            if look_at(path) and not os.access(path.name, os.W_OK, dir_fd=at):
+                raise ToolError(
+                    f"{path.name} is write-protected; change its mode first (`chmod u+w`)."
+                )
+            write_atomically(Path(path.name), data, mode, at)
+    except NotADirectoryError:
+        folder = path.parent.name
         raise ToolError(
-            f"{folder.name} cannot be a folder: a file stands in its way; choose another path."
+            f"{folder} cannot be a folder: a file stands in its way; choose another path."
         ) from None
 
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from manus.state.files import make_private_folder, write_atomically
+from manus.tools.beneath import open_file, remove, write_private
 
 KEEP = 20
 """Edits of one file that can be undone."""
@@ -50,18 +50,18 @@ class UndoStore:
         """
         known = self._newest_first(path)
         for file in known[KEEP - 1 :]:
-            file.unlink(missing_ok=True)
+            remove(file)
         number = int(known[0].stem) + 1 if known else 1
         kept = self._of(path) / f"{number:06}.undo"
-        make_private_folder(kept.parent)
         head = [record.command, record.before is not None, record.after, record.mode]
-        write_atomically(kept, json.dumps(head).encode() + b"\n" + (record.before or b""), 0o600)
+        write_private(kept, json.dumps(head).encode() + b"\n" + (record.before or b""))
         return kept
 
     def last(self, path: str) -> Record | None:
         """The newest record of a file."""
         for file in self._newest_first(path):
-            head, _, before = file.read_bytes().partition(b"\n")
+            with open_file(file) as kept:
+                head, _, before = kept.read().partition(b"\n")
             command, existed, after, mode = json.loads(head)
             return Record(command, before if existed else None, after, mode)
         return None
@@ -69,7 +69,7 @@ class UndoStore:
     def drop(self, path: str) -> None:
         """Forget the newest record of a file."""
         for file in self._newest_first(path)[:1]:
-            file.unlink(missing_ok=True)
+            remove(file)
 
     def _of(self, path: str) -> Path:
         return self._folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:16]

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from manus.state.errors import ToolError
+from manus.tools.beneath import enter
 from manus.tools.editor.editing import line_end, split_lines
 from manus.tools.editor.files import TextFile
 from manus.tools.result import Image, Observation
@@ -127,7 +128,8 @@ def folder_view(folder: Path, shown: str, room: int) -> str:
     """
     name, prefix = ("The workspace", "") if shown == "." else (shown, f"{shown}/")
     kept = [f"{name}, 2 levels deep (hidden entries are not shown):"]
-    lines = list(_entries(folder, prefix, 2)) or ["[it has no entries]"]
+    with enter(folder) as at:
+        lines = list(_entries(at, ".", prefix, 2)) or ["[it has no entries]"]
     for number, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
@@ -137,20 +139,28 @@ def folder_view(folder: Path, shown: str, room: int) -> str:
     return "\n".join(kept)
 
 
-def _entries(folder: Path, prefix: str, depth: int) -> Iterator[str]:
-    visible = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    for entry in visible[:_EACH]:
-        name = f"{prefix}{entry.name}"
-        if entry.is_symlink():
-            yield f"{name} -> {entry.readlink()}"
-        elif not entry.is_dir():
-            yield name
-        elif not os.access(entry, os.R_OK | os.X_OK):
-            yield f"{name}/ [cannot be read]"
-        else:
-            yield f"{name}/"
-            if depth > 1:
-                yield from _entries(entry, f"{name}/", depth - 1)
+def _entries(at: int, folder: str, prefix: str, depth: int) -> Iterator[str]:
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+    try:
+        with os.scandir(here) as found:
+            visible = sorted(
+                (entry for entry in found if not entry.name.startswith(".")),
+                key=lambda entry: entry.name,
+            )
+        for entry in visible[:_EACH]:
+            name = f"{prefix}{entry.name}"
+            if entry.is_symlink():
+                yield f"{name} -> {os.readlink(entry.name, dir_fd=here)}"
+            elif not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif not os.access(entry.name, os.R_OK | os.X_OK, dir_fd=here):
+                yield f"{name}/ [cannot be read]"
+            else:
+                yield f"{name}/"
+                if depth > 1:
+                    yield from _entries(here, entry.name, f"{name}/", depth - 1)
+    finally:
+        os.close(here)
     if len(visible) > _EACH:
         yield f"[{len(visible) - _EACH:,} more entries in {prefix or './'}]"
 
@@ -165,7 +175,7 @@ def near_names(root: Path, path: Path) -> list[str]:
 
 
 def _files(root: Path) -> Iterator[str]:
-    for folder, folders, files in os.walk(root):
+    for folder, folders, files, _ in os.fwalk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcp import types
 
-from manus.state.files import make_private_folder, write_atomically
+from manus.tools.beneath import write_private
 from manus.tools.result import Image, Observation
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
@@ -62,8 +62,7 @@ def _keep(data: str, kind: str, root: Path) -> str:
     suffix = mimetypes.guess_extension(kind) or ".bin"
     name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
     try:
-        make_private_folder((root / name).parent)
-        write_atomically(root / name, content, 0o600)
+        write_private(root / name, content)
     except OSError as error:
         return f"[{kind}, {len(content):,} bytes, which could not be kept: {error.strerror}]"
     return f"[{kind}, {len(content):,} bytes, in {name}]"

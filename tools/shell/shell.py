@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 
 from manus.state.errors import ToolUnavailableError
-from manus.state.files import make_private_folder, write_atomically
+from manus.tools.beneath import enter, open_at, remove, write_private
 from manus.tools.sandbox.sandbox import Sandbox
 from manus.tools.shell.output import PipeReader
 from manus.tools.shell.process import end, is_wall, start
@@ -271,10 +271,10 @@ class Shell:
         fifo = text.with_suffix(".out")
         try:
             await asyncio.to_thread(_lay_down, text, command, fifo)
-            reader = PipeReader(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+            reader = PipeReader(open_at(fifo, os.O_RDONLY))
             self._readers = [*(old for old in self._readers if not old.closed), reader]
             # Held open by us too, so that the end is not seen before the command begins to write.
-            writing = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            writing = open_at(fifo, os.O_WRONLY)
             try:
                 yield text, fifo, reader
             finally:
@@ -282,14 +282,14 @@ class Shell:
         finally:
             for path in (text, fifo):
                 with contextlib.suppress(OSError):
-                    await asyncio.to_thread(path.unlink)
+                    await asyncio.to_thread(remove, path)
 
 
 def _lay_down(text: Path, command: bytes, fifo: Path) -> None:
     try:
-        make_private_folder(text.parent)
-        write_atomically(text, command, 0o600)
-        os.mkfifo(fifo, 0o600)
+        write_private(text, command)
+        with enter(fifo.parent) as at:
+            os.mkfifo(fifo.name, 0o600, dir_fd=at)
     except OSError as error:
         raise ToolUnavailableError(
             f"The shell cannot work in this workspace: it cannot write in {text.parent} "

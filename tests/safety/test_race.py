@@ -1,0 +1,92 @@
+"""A folder is swapped for a link outside, again and again, while the agent's files are opened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from manus.state.errors import ToolError
+from manus.tools.browser.fields import _payload
+from manus.tools.chart.table import read_table
+from manus.tools.editor.editor import Editor
+from manus.tools.workspace import Workspace
+
+ROUNDS = 400
+"""Of eight openings each."""
+_SWAP = """
+import ctypes, sys
+swap = ctypes.CDLL(None, use_errno=True).renameat2
+one, other = (word.encode() for word in sys.argv[1:])
+print("ready", flush=True)
+while swap(-100, one, -100, other, 2) == 0:
+    pass
+sys.exit(ctypes.get_errno())
+"""
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    for name in ("f", "t.csv"):
+        (folder / name).write_text("SECRET,b\n1,2\n")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path / "workspace")
+    workspace.prepare()
+    return workspace
+
+
+@pytest.fixture
+def swapped(workspace: Workspace, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`d` is a folder of the workspace at one moment, and a link outside at the next."""
+    root = workspace.root
+    (root / "d").mkdir()
+    for name in ("f", "t.csv"):
+        (root / "d" / name).write_text("a,b\n1,2\n")
+    (root / "link").symlink_to(outside)
+    command = [sys.executable, "-c", _SWAP, str(root / "d"), str(root / "link")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as swapper:
+        assert swapper.stdout is not None
+        assert swapper.stdout.readline() == b"ready\n"
+        yield swapper
+        swapper.kill()
+
+
+def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {f.name: (f.read_bytes(), f.stat().st_mtime_ns) for f in folder.iterdir()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names at once")
+def test_a_folder_swapped_for_a_link_never_leads_outside(
+    workspace: Workspace, outside: Path, swapped: subprocess.Popen[bytes]
+) -> None:
+    editor, before = Editor(workspace, 10_000), _state(outside)
+    openings: dict[str, Callable[[], object]] = {
+        "folder": lambda: editor.view("d", None),
+        "view": lambda: editor.view("d/f", None),
+        "create": lambda: editor.create("d/f", "a\n"),
+        "create in a new folder": lambda: editor.create("d/new/f", "x"),
+        "str_replace": lambda: editor.replace("d/f", "a", "a b"),
+        "undo_edit": lambda: editor.undo("d/f"),
+        "chart": lambda: read_table(workspace.readable("d/t.csv"), "d/t.csv", None).columns,
+        "upload": lambda: _payload(workspace, "d/t.csv"),
+    }
+    met: dict[str, set[bool]] = {what: set() for what in openings}
+    for _ in range(ROUNDS):
+        for what, opening in openings.items():
+            try:
+                assert "SECRET" not in str(opening()), what
+                met[what].add(True)
+            except (ToolError, OSError):
+                met[what].add(False)
+    assert swapped.poll() is None, "it was swapped to the end"
+    assert _state(outside) == before
+    assert all(len(both) == 2 for both in met.values()), met
