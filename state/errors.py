@@ -89,7 +89,13 @@ class ReplayMismatchError(ModelError):
 
 
 class ToolError(ManusError):
-    """A call failed in a way the model can mend; the message becomes the observation."""
+    """A call failed in a way the model can mend; the message becomes the observation.
+
+    Attributes:
+        source: Where what it quotes comes from, if not from us (`prompts/sources.py`).
+    """
+
+    source = ""
 
 
 class ToolUnavailableError(ToolError):

@@ -28,6 +28,9 @@ from pydantic import ValidationError
 MALFORMED_AT = "malformed_at"
 """In a message's `additional_kwargs`: the places of its malformed calls among all, ascending."""
 
+SOURCE = "source"
+"""In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
+
 _IDS = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
 _DUMPED: dict[str, type[BaseMessage]] = {
     "ai": AIMessage,
@@ -147,6 +150,11 @@ def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMess
         if history[index].id == message_id:
             return list(history[index + 1 :])
     return list(history)
+
+
+def source_of(message: BaseMessage) -> str:
+    """Where the text of a message comes from; empty if it is our own, or the user's."""
+    return str(message.additional_kwargs.get(SOURCE, ""))
 
 
 def text_of(message: BaseMessage) -> str:

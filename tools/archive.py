@@ -42,6 +42,7 @@ _PATIENCE = 5.0
 _LOOKED = 2_000
 """Characters of a query that are looked at."""
 _TERMS = 20
+FROM = " from "
 # Scripts that put no space between words: Thai, Lao, Khmer, kana, Han, Hangul with its particles.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
@@ -49,7 +50,11 @@ _UNSPACED = re.compile(
 
 
 class Archived(NamedTuple):
-    """One message that was taken out. `who` is the user, the agent, or the tool's name."""
+    """One message that was taken out.
+
+    `who` is the user, the agent, or the tool's name, with `FROM` and the source behind it if the
+    text comes from outside.
+    """
 
     id: str
     number: int

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
@@ -57,6 +58,7 @@ class Bash(AgentTool):
     """The persistent shell."""
 
     name: str = "bash"
+    source: str = COMMAND
     description: str = (
         "Execute commands in a bash shell that stays: directory, variables, functions and "
         "background jobs are there in the next call. The answer is stdout and stderr in order, "

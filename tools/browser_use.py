@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from typing_extensions import override
 
 from manus.prompts.browser import USE
+from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool
 from manus.tools.browser.arguments import PICTURE, READING, BrowserArgs, missing
@@ -58,7 +59,7 @@ class BrowserUse(AgentTool):
             from manus.tools.web.search import Query, search_text
 
             query = Query(str(arguments.query), _RESULTS, "en", "us")
-            return Observation(await search_text(self.session, query))
+            return Observation(await search_text(self.session, query), source=WEB)
         # Playwright takes a while to load, which a run that looks at no page need not wait for.
         await asyncio.to_thread(import_module, "manus.tools.browser.act")
         from manus.tools.browser.act import act

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
+from manus.state.messages import SOURCE
 from manus.state.sanitize import sanitize
 from manus.state.watched import is_watched
 from manus.tools.arguments import explain_arguments, tidy
@@ -91,7 +92,7 @@ async def call_tool(
         else:
             observation = Observation(UNKNOWN_EFFECT, is_error=True)
         result = await _to_result(task, observation, session, max_observe)
-        result.message.additional_kwargs = {JOURNALLED: True}
+        result.message.additional_kwargs[JOURNALLED] = True
         said_of_it = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
         journal.finish(key, said_of_it, result.update)
         return result
@@ -131,6 +132,7 @@ async def _to_result(
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
+        additional_kwargs={SOURCE: observation.source} if observation.source else {},
     )
     return ToolResult(message, observation.update, observation.fingerprint, observation.executed)
 
@@ -152,8 +154,8 @@ async def observe_call(
     try:
         async with asyncio.timeout(limit) as clock:
             if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
-                return await _observed_directly(tool, args)
-            return await _invoked(tool, args, call_id, config)
+                return _signed(await _observed_directly(tool, args), tool)
+            return _signed(await _invoked(tool, args, call_id, config), tool)
     except (GraphBubbleUp, KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError:
@@ -164,7 +166,7 @@ async def observe_call(
     except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
         if isinstance(error, TimeoutError) and clock.expired():
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
-        return _failed(_said(tool, error))
+        return replace(_failed(_said(tool, error)), source=getattr(error, "source", ""))
     except BaseException as error:  # noqa: BLE001 - `sys.exit()` in a tool does not end the run
         return _failed(str(exit_error(error)))
 
@@ -223,6 +225,13 @@ def _contained(tool: BaseTool) -> BaseTool:
     object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
     object.__setattr__(shell, "_arun", contained_arun)
     return shell
+
+
+def _signed(observation: Observation, tool: BaseTool) -> Observation:
+    """The observation with its source: a tool need not name it in each."""
+    if observation.source or not isinstance(tool, AgentTool) or not tool.source:
+        return observation
+    return replace(observation, source=tool.source)
 
 
 def _failed(text: str) -> Observation:

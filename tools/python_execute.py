@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
@@ -45,6 +46,7 @@ class PythonExecute(AgentTool):
     """Python in a process of its own, in the workspace."""
 
     name: str = "python_execute"
+    source: str = COMMAND
     description: str = (
         "Execute Python code in a fresh process in the workspace, whose modules can be imported. "
         "The answer is what it prints (stdout and stderr in order) and how it ended; the value of "

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.prompts.sources import framed
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.archive import Archived
+from manus.tools.archive import FROM, Archived
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 from manus.tools.web.excerpt import excerpt
@@ -60,11 +61,11 @@ class Recall(AgentTool):
             named = [m for number in numbers[:limit] for m in archive.numbered(number)]
             if named:
                 more = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
-                return "\n\n".join([*(f"{_head(m)}\n{m.text}" for m in named), *more])
+                return "\n\n".join([*(_said(m, m.text) for m in named), *more])
             found = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        shown = (f"{_head(m)}\n{excerpt(m.text, query, _SHOWN)}" for m in found)
+        shown = (_said(m, excerpt(m.text, query, _SHOWN)) for m in found)
         return "\n\n".join(shown) or NOTHING
 
 
@@ -79,5 +80,7 @@ def _numbers(query: str) -> list[int]:
     return list(dict.fromkeys(numbers))
 
 
-def _head(message: Archived) -> str:
-    return f"[#{message.number}] {message.who}:"
+def _said(message: Archived, text: str) -> str:
+    """What was said, by whom; in a frame again if it came from outside."""
+    name, _, source = message.who.partition(FROM)
+    return f"[#{message.number}] {name}:\n{framed(text, source)}"

@@ -29,7 +29,8 @@ class Observation:
 
     `update` changes channels of the state beside `messages`. `fingerprint` is what loops are found
     by in place of the text, in words or as a digest: of a browser action, the page after it.
-    `executed` is false for a call that was answered without being carried out.
+    `executed` is false for a call that was answered without being carried out. `source` is where
+    the text comes from (`prompts/sources.py`); empty where the words are ours.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Observation:
     update: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None
     executed: bool = True
+    source: str = ""
 
     def content(self) -> str | list[str | dict[str, Any]]:
         """The content of the tool message: the text alone, or blocks when there are images."""

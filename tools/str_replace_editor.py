@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
@@ -49,6 +50,7 @@ class StrReplaceEditor(AgentTool):
     """The editor."""
 
     name: str = "str_replace_editor"
+    source: str = WORKSPACE
     description: str = (
         "View and edit files of the workspace. `view` shows a file with line numbers, a picture, "
         "or a folder two levels deep; `create` writes a file anew; `str_replace` replaces a text "

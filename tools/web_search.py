@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.prompts.browser import SEARCH
+from manus.prompts.sources import WEB
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
@@ -33,6 +34,7 @@ class WebSearch(AgentTool):
     """Searches the web."""
 
     name: str = "web_search"
+    source: str = WEB
     description: str = SEARCH
     args_schema: type[BaseModel] = WebSearchArgs
     time_limit: ClassVar[float] = 300.0

@@ -53,7 +53,10 @@ async def _look(session: Session) -> list[dict[str, Any]]:
                 "place": settings.place,
                 "enabled": settings.enabled,
                 "problem": server.problem if server is not None else None,
-                "tools": [{"name": t.name, "description": t.description} for t in tools],
+                "tools": [
+                    {"name": t.name, "description": t.told.description or t.told.title or ""}
+                    for t in tools
+                ],
             }
         )
     return found

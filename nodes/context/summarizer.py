@@ -14,8 +14,9 @@ from manus.nodes.active_run import Running
 from manus.nodes.context.turns import turns_of, who, whole_text
 from manus.nodes.turn.stop_conditions import step_line
 from manus.prompts import compaction as prompts
+from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
-from manus.state.messages import text_of
+from manus.state.messages import source_of, text_of
 
 log = logging.getLogger("manus")
 
@@ -73,7 +74,7 @@ async def _written(running: Running, lines: list[str], part: Mapping[int, AnyMes
         ContextOverflowError: the question is too large.
     """
     words = str(running.settings.context.notes_words)
-    shown = "\n\n".join(f"[#{n}] {who(m)}: {_shown(whole_text(m))}" for n, m in part.items())
+    shown = "\n\n".join(_with_head(n, m) for n, m in part.items())
     question = prompts.notes_request(lines, shown)
     request = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", words)),
@@ -154,6 +155,11 @@ def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> in
         if place > begin and size > most and not isinstance(messages[place], ToolMessage):
             return place
     return len(messages)
+
+
+def _with_head(number: int, message: AnyMessage) -> str:
+    said = framed(_shown(whole_text(message)), source_of(message))
+    return f"[#{number}] {who(message)}: {said}"
 
 
 def _shown(text: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -14,7 +16,9 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.state.messages import call_ids, calls_of, text_of
+from manus.prompts.sources import framed, is_outside
+from manus.state.messages import call_ids, calls_of, source_of, text_of
+from manus.tools.archive import FROM
 
 SUMMARY = "summary"
 """In a system message's `additional_kwargs`: it holds the notes of what was taken out."""
@@ -26,12 +30,41 @@ def is_summary(message: BaseMessage) -> bool:
 
 
 def as_shown(message: AnyMessage) -> AnyMessage:
-    """A message as the model sees it: notes come as a message of the user.
+    """A message as the model sees it: notes come as the user's, results from outside in a frame.
 
     Servers refuse a system message that is not the first one; in the history it is one, since it
-    is no request.
+    is no request. A frame is not part of the history: what shortens a message cannot cut it.
     """
-    return HumanMessage(message.content, id=message.id) if is_summary(message) else message
+    if is_summary(message):
+        return HumanMessage(message.content, id=message.id)
+    return _framed(message) if isinstance(message, ToolMessage) else message
+
+
+# A request has each message as the one before it had: it is sent from the same form then.
+_known: dict[int, tuple[weakref.ref[ToolMessage], ToolMessage | None]] = {}
+
+
+def _framed(message: ToolMessage) -> ToolMessage:
+    key, source = id(message), source_of(message)
+    known = _known.get(key)
+    if known is None or known[0]() is not message:
+        content: Any = message.content
+        if isinstance(content, str):
+            content = framed(content, source)
+        else:
+            content = [_framed_block(block, source) for block in content]
+        same = content == message.content
+        gone = weakref.ref(message, lambda _: _known.pop(key, None))
+        known = (gone, None if same else message.model_copy(update={"content": content}))
+        _known[key] = known
+    return known[1] or message
+
+
+def _framed_block(block: Any, source: str) -> Any:
+    if isinstance(block, str):
+        return framed(block, source)
+    text = block.get("text")
+    return {**block, "text": framed(text, source)} if isinstance(text, str) and text else block
 
 
 def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
@@ -53,9 +86,10 @@ def is_open(turn: Sequence[AnyMessage]) -> bool:
 
 
 def who(message: AnyMessage) -> str:
-    """Who said a message: the agent, the user, or a tool by its name."""
+    """Who said a message: the agent, the user, or a tool by its name and what it comes from."""
     if isinstance(message, ToolMessage):
-        return message.name or "tool"
+        name, source = message.name or "tool", source_of(message)
+        return f"{name}{FROM}{source}" if is_outside(source) else name
     return "agent" if isinstance(message, AIMessage) else "user"
 
 

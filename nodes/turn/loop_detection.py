@@ -19,6 +19,7 @@ from manus.nodes.turn.fingerprint import (
     text_fingerprint,
 )
 from manus.prompts import agent as prompts
+from manus.prompts.sources import plain
 from manus.state.agent import Loop, LoopKind, TrailEntry
 from manus.state.messages import calls_of, has_calls, last_assistant, text_of
 
@@ -75,7 +76,7 @@ def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> 
             refused.append(print_)
             continue
         entries.append(_entry(answer, print_, shown_call(call["name"] or "", call["args"]), step))
-        outcome = text_of(answer) or "an image"
+        outcome = plain(text_of(answer)) or "an image"
     return NewestStep(entries, refused, outcome)
 
 

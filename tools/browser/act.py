@@ -30,7 +30,7 @@ from manus.tools.browser.pointer import (
     scroll_to_text,
 )
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.state import describe, page_fingerprint
+from manus.tools.browser.state import describe, page_fingerprint, source_of
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import NotThereError
 from manus.tools.browser.timing import PageStuckError, wait_until_idle
@@ -87,7 +87,12 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         lines.append(f"\nThe page now:\n{shown}")
     browser.last_error = done if is_error else ""
     fingerprint = await page_fingerprint(browser, mark)
-    return Observation("\n".join(lines), is_error=is_error, fingerprint=fingerprint)
+    return Observation(
+        "\n".join(lines),
+        is_error=is_error,
+        fingerprint=fingerprint,
+        source=source_of(browser.active or tab),
+    )
 
 
 async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:

@@ -9,6 +9,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.render import render
+from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
@@ -47,7 +48,8 @@ async def extract_content(
     note = ""
     if session.complete is not None:
         cut = await asyncio.to_thread(excerpt, text, goal, _MODEL_CHARACTERS)
-        request = render(EXTRACT_REQUEST, goal=goal, title=title, url=url, words=cut)
+        page = framed(f"{title}\n{url}\n\n{cut}", WEB)
+        request = render(EXTRACT_REQUEST, goal=goal, page=page)
         try:
             messages = [SystemMessage(EXTRACT_SYSTEM), HumanMessage(request)]
             if answer := (await session.complete("extract", list(messages))).strip():

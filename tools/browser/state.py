@@ -7,11 +7,13 @@ import base64
 import hashlib
 import time
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
 
 from manus.prompts.browser import STATE_HEAD
+from manus.prompts.sources import WEB, framed
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.page_text import extent, fit, page_lines
@@ -62,7 +64,14 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     tab = browser.active
     is_empty = tab is None or tab.page.url == "about:blank"
     picture = await _picture(tab) if screenshot and tab and not is_empty else None
-    return BrowserState(f"{STATE_HEAD}\n{text}", picture)
+    page = framed(text, source_of(tab)) if tab is not None else text
+    return BrowserState(f"{STATE_HEAD}\n{page}", picture)
+
+
+def source_of(tab: Tab) -> str:
+    """Where what a tab shows comes from."""
+    host = urlsplit(tab.page.url).hostname if tab.page.url.startswith("http") else None
+    return f"{WEB}: {host}" if host else WEB
 
 
 async def describe(browser: Browser, *, is_seen: bool = True) -> str:

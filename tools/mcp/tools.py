@@ -12,6 +12,8 @@ from mcp import types
 from pydantic import Field
 from typing_extensions import override
 
+from manus.prompts.sources import MCP, framed, plain
+from manus.state.errors import ToolError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.catalog import Catalog
@@ -24,6 +26,8 @@ from manus.tools.session import Session
 LONGEST = 64
 """Characters that providers take for a tool's name."""
 _LONGEST_DESCRIPTION = 4_000
+_WORDS = ("title", "description")
+"""What a schema says to a reader."""
 
 
 class McpTool(AgentTool):
@@ -43,7 +47,11 @@ class McpTool(AgentTool):
 
     @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
-        result = await self.server.call(self.told.name, arguments)
+        try:
+            result = await self.server.call(self.told.name, arguments)
+        except ToolError as error:
+            error.source = self.source  # it quotes the server
+            raise
         return await to_observation(result, self.session.workspace)
 
 
@@ -81,14 +89,28 @@ def tools_of(server: Server, catalog: Catalog) -> list[McpTool]:
 def _to_tool(told: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
     about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
     schema = {key: value for key, value in told.inputSchema.items() if key != "$schema"}
+    source = f"{MCP} {server.name}"
     return McpTool(
         name=tool_name(server.name, told.name, lambda name: catalog.find(name) is not None),
-        description=about[:_LONGEST_DESCRIPTION],
-        args_schema={"properties": {}, **schema, "type": "object"},
+        description=framed(about[:_LONGEST_DESCRIPTION], source),
+        args_schema={"properties": {}, **_plain(schema), "type": "object"},
+        source=source,
         session=session,
         server=server,
         told=told,
     )
+
+
+def _plain(schema: Any) -> Any:
+    """A schema whose descriptions hide nothing; what a call must match stays exact."""
+    if isinstance(schema, list):
+        return [_plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: plain(value) if key in _WORDS and isinstance(value, str) else _plain(value)
+        for key, value in schema.items()
+    }
 
 
 def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import SecretStr
 
+from manus.prompts.sources import WEB
 from manus.state.browser_settings import SearchSettings
 from manus.state.errors import ToolError
 from manus.tools.session import Session
@@ -80,9 +81,11 @@ async def search_text(session: Session, query: Query, fetch_content: bool = Fals
         raise ToolError(
             "No search engine can be asked: `search.engines` names none that is set up."
         )
-    raise ToolError(
+    failed = ToolError(
         f'The search for "{query.text}" had no result ({"; ".join(failures)}). Try other words.'
     )
+    failed.source = WEB  # the engines' own words
+    raise failed
 
 
 def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
