@@ -12,6 +12,7 @@ from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.mcp.pins import trust
 from manus.tools.mcp.tools import LONGEST, tool_name
 from tests.mcp.conftest import Connect, odd, odd_at_address
 
@@ -113,8 +114,11 @@ async def test_what_a_program_gets_what_changes_and_how_it_ends(
     trusted = catalog.find("mcp_odd_add")
     assert isinstance(trusted, AgentTool)
     assert trusted.read_only({})
-    assert catalog.find("mcp_odd_grown") is None
-    await catalog.execute("mcp_odd_grow")
+    for _ in range(2):  # new tools are offered once they are trusted
+        assert catalog.find("mcp_odd_grown") is None
+        await catalog.execute("mcp_odd_grow")
+        await load_mcp_tools(catalog, session)
+        trust("odd")
     await load_mcp_tools(catalog, session)
     assert (await catalog.execute("mcp_odd_grown")).text == "grown"
     assert catalog.names().count("mcp_odd_grown") == 1

@@ -12,6 +12,7 @@ from mcp import ClientSession, McpError, types
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp.connection import Connection, LostError, NotSentError
+from manus.tools.mcp.pins import trusted_tools
 from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
@@ -29,7 +30,7 @@ class Server:
         self.name = name
         self.settings = settings
         self.tools: list[types.Tool] = []
-        """As far as they are known; none if the server could not be reached."""
+        """As far as they are known and trusted; none if the server could not be reached."""
         self.problem: str | None = None
         """Why it could not be reached, in a sentence."""
         self._workspace = workspace
@@ -50,7 +51,10 @@ class Server:
                 # a connection made just now says itself that its tools are new
                 await self._connected()
                 self._is_stale = False
-                self.tools = await self._ask(_all_tools, self.settings.connect_timeout)
+                offered = await self._ask(_all_tools, self.settings.connect_timeout)
+                self.tools = await asyncio.to_thread(
+                    trusted_tools, self.name, self.settings, offered
+                )
                 self.problem = None
                 return
             except ToolUnavailableError as error:
