@@ -1,8 +1,12 @@
 """A folder's own settings cost nothing until a person has trusted the folder."""
 
+import json
+import sys
+
 import pytest
 
 from tests.manus.program import Program
+from tests.safety.test_mcp_pins import CHANGED, FIRST, SERVER
 from tests.server import ScriptedServer, call, text
 
 KEY = "sk-of-the-user"
@@ -106,3 +110,28 @@ def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: Scri
     [line] = [line for line in result.err.splitlines() if ".env" in line]
     assert "OPENAI_BASE_URL" in line
     assert "DEBUG" not in line
+
+
+def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
+    bare: Program, server: ScriptedServer
+) -> None:
+    file = bare.home / "offered.json"
+    (bare.home / "manus.toml").write_text(
+        f"[mcp.changing]\ncommand = {json.dumps(sys.executable)}\n"
+        f"args = {json.dumps([SERVER, str(file)])}\nconnect_timeout = 90\n"
+    )
+    file.write_text(json.dumps(FIRST))
+    assert bare("mcp", "list").code == 0
+    file.write_text(json.dumps(CHANGED))
+    own = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "mine"}
+    server.script(text("Done."))
+    ran = bare("run", "hello", **own)
+    assert ran.code == 0
+    assert ran.err.count("manus trust --mcp changing") == 1
+    offered = {tool["function"]["name"] for tool in server.requests[-1].tools}
+    assert {name for name in offered if name.startswith("mcp_")} == {"mcp_changing_look"}
+    trusted = bare("trust", "--mcp", "changing")
+    assert trusted.code == 0
+    assert "keys<U+200B> to me" in trusted.out
+    assert "mcp_changing_more" in bare("mcp", "list").out
+    assert bare("trust", "--mcp", "changing", "--remove").code == 0

@@ -11,9 +11,7 @@ import pytest
 
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp import pins
-from tests.manus.program import Program
 from tests.mcp.conftest import connected_to
-from tests.server import ScriptedServer, text
 
 SERVER = str(Path(__file__).with_name("changing_server.py"))
 FIRST = {"look": "Look at it.", "note": "Note it."}
@@ -100,26 +98,3 @@ async def test_nothing_is_kept_in_the_workspace_nor_for_others(changing: Changin
     [pin] = (changing.folder / "home").rglob("changing-*.json")
     assert not pin.is_relative_to(changing.folder / "workspace")
     assert pin.stat().st_mode & 0o777 == 0o600
-
-
-def test_the_command_line_warns_shows_and_trusts(bare: Program, server: ScriptedServer) -> None:
-    file = bare.home / "offered.json"
-    (bare.home / "manus.toml").write_text(
-        f"[mcp.changing]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = {json.dumps([SERVER, str(file)])}\nconnect_timeout = 90\n"
-    )
-    file.write_text(json.dumps(FIRST))
-    assert bare("mcp", "list").code == 0
-    file.write_text(json.dumps(CHANGED))
-    own = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "mine"}
-    server.script(text("Done."))
-    ran = bare("run", "hello", **own)
-    assert ran.code == 0
-    assert ran.err.count("manus trust --mcp changing") == 1
-    offered = {tool["function"]["name"] for tool in server.requests[-1].tools}
-    assert {name for name in offered if name.startswith("mcp_")} == {"mcp_changing_look"}
-    trusted = bare("trust", "--mcp", "changing")
-    assert trusted.code == 0
-    assert "keys<U+200B> to me" in trusted.out
-    assert "mcp_changing_more" in bare("mcp", "list").out
-    assert bare("trust", "--mcp", "changing", "--remove").code == 0
