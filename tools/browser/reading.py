@@ -48,8 +48,8 @@ async def extract_content(
     note = ""
     if session.complete is not None:
         cut = await asyncio.to_thread(excerpt, text, goal, _MODEL_CHARACTERS)
-        page = framed(f"{title}\n{url}\n\n{cut}", WEB)
-        request = render(EXTRACT_REQUEST, goal=goal, page=page)
+        read = framed(f"{title}\n{url}\n\n{cut}", WEB)
+        request = render(EXTRACT_REQUEST, goal=goal, page=read)
         try:
             messages = [SystemMessage(EXTRACT_SYSTEM), HumanMessage(request)]
             if answer := (await session.complete("extract", list(messages))).strip():
