@@ -131,7 +131,6 @@ EXPECTED = {
         "\nIt is not in the glossary.\n",
         "there is no module `my_tols`, neither installed nor in",
         "its argument `word` has no type hint; write for example `word: str`.",
-        "has two tools named `lookup`, `my_tools:lookup` and `more_tools:lookup`",
     ],
     "data_analysis": [
         "(1461, 6) 2012-01-01 2015-12-31",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from langchain_core.messages import AIMessage
 
 from manus.graph.profiles import SWE
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.helpers.processes import working_in
 from tests.server import call, text
 
 T = thread_config("t")
@@ -30,14 +30,6 @@ async def step(coder: ScriptedAgent, given: Any = None, config: Any = T) -> tupl
     return found
 
 
-def lives(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     coder.server.script(
         call("bash", command="X=5; echo $$ > pid"), call("bash", command="echo $X"), text("Five.")
@@ -46,7 +38,7 @@ async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     while came[-1]:
         came.append(await step(coder))
         if coder.lines("pid"):
-            assert lives(coder.lines("pid")[0]) == bool(came[-1])
+            assert bool(working_in(coder.workspace)) == bool(came[-1])
     rounds = [("act",), ("stuck_check",), ("think",)]
     assert came == [*rounds, *rounds, ("stuck_check",), ()]
     assert (await coder.observations())[1] == "5\n[exit code 0]"
@@ -56,10 +48,10 @@ async def test_what_a_stop_keeps_open_is_closed_when_the_run_ends(coder: Scripte
     coder.server.script(call("bash", command="echo $$ > pid"))
     before = ["stuck_check"]
     await coder.graph.ainvoke({"request": "x"}, T, context=coder.context(), interrupt_before=before)
-    assert lives(coder.lines("pid")[0])
+    assert working_in(coder.workspace)
     coder.server.script(text("Done."))
     await coder.graph.ainvoke(None, T, context=coder.context())
-    assert not lives(coder.lines("pid")[0])
+    assert working_in(coder.workspace) == []
 
 
 async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> None:

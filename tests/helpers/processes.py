@@ -27,6 +27,23 @@ def lives(pid: int | str) -> bool:
         return False
 
 
+def pid_outside(inside: int | str, folder: Path) -> int:
+    """The number, here, of a process that works in a folder and has told its own number.
+
+    In a sandbox a process counts from one.
+    """
+    return next(pid for pid in working_in(folder) if _numbers(pid)[-1:] == [int(inside)])
+
+
+def working_in(folder: Path) -> list[int]:
+    """The numbers of the processes whose directory is a folder, or lies in it."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cwd"])
+        if Path(process.info["cwd"] or "/").is_relative_to(folder)
+    ]
+
+
 def _numbers(pid: int) -> list[int]:
     """The numbers of a process: here, and in the namespace that it is in."""
     try:

@@ -265,11 +265,3 @@ def wait_for_file(path: Path) -> str:
     """The text of a file that another process writes, once there is some."""
     _wait_until(lambda: path.exists() and path.read_text(), str(path))
     return path.read_text()
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -72,10 +72,6 @@ def test_as_json(own: Program) -> None:
             '[profiles.x]\ntools = ["bash", "os:getcwd", "BASH"]\n',
             "`os:getcwd` is no tool but of the type `builtin_function_or_method`",
         ),
-        (
-            '[profiles.x]\ntools = ["bash", "terminate", "BASH"]\n',
-            "The profile `x` has two tools named `bash`, `bash` and `BASH`; leave one out",
-        ),
     ],
 )
 def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.manus.program import Program, is_alive, wait_for_file
+from tests.helpers.processes import working_in
+from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, calls, fail, hang, text, tokens
 
 # A command that says who it is, and then takes longer than any test.
@@ -20,7 +21,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
 ) -> None:
     server.script(call("bash", command="echo one > one"), call("bash", command=SLOW))
     with manus.start("run", "--json", "--thread", "t", "work") as process:
-        pid = int(wait_for_file(manus.workspace / "pid"))
+        wait_for_file(manus.workspace / "pid")
         process.send_signal(number)
         stopped = process.end()
     assert stopped.code == code
@@ -29,7 +30,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
     assert stopped.json["usage"]["model_calls"] == 2
     assert "Go on with: manus resume t\n" in stopped.err
     assert "Traceback" not in stopped.err
-    assert not is_alive(pid)
+    assert working_in(manus.workspace) == []
     server.script(text("It had begun; I leave it at that."))
     resumed = manus("resume", "--json", "t")
     assert (resumed.code, resumed.json["stop_reason"]) == (0, "answered")
@@ -70,12 +71,12 @@ def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) ->
     # a shell that does not let itself be ended politely keeps the clean way busy
     server.script(call("bash", command="trap '' TERM INT HUP; " + SLOW))
     with manus.start("run", "--thread", "t", "work") as process:
-        pid = int(wait_for_file(manus.workspace / "pid"))
+        wait_for_file(manus.workspace / "pid")
         process.send_signal(signal.SIGINT)
         process.expect("Stopping")
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
-    assert not is_alive(pid)
+    assert working_in(manus.workspace) == []
 
 
 def test_ignored_signals_stay_ignored(manus: Program, server: ScriptedServer) -> None:

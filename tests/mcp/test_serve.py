@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
@@ -27,6 +26,7 @@ from manus.state.errors import UsageError
 from manus.state.mcp_settings import McpServer
 from manus.state.settings import Settings
 from manus.tools.workspace import Workspace
+from tests.helpers.processes import working_in
 from tests.helpers.tools import RED_DOT
 from tests.mcp.conftest import odd
 from tests.server import ScriptedServer, replies
@@ -143,10 +143,11 @@ def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) 
             process.stdin.flush()
             answers = [json.loads(process.stdout.readline()) for _ in range(2)]
             assert [answer["id"] for answer in answers] == [1, 2]
-            pid = answers[1]["result"]["content"][0]["text"].split()[0]
+            assert "[exit code 0]" in answers[1]["result"]["content"][0]["text"]
+            assert len(working_in(tmp_path)) > 1
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
-            assert not psutil.pid_exists(int(pid))
+            assert working_in(tmp_path) == []
         finally:
             process.kill()
 

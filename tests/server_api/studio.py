@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 from langgraph_sdk.client import LangGraphClient
 
+from tests.helpers.processes import pid_outside
 from tests.server import ScriptedServer
 from tests.server.script import Scripted
 
@@ -75,10 +76,10 @@ class Studio:
         return found
 
     async def pid(self) -> int:
-        """The number that a command of the run writes into the file `pid`."""
+        """The number of the process that writes its own into the file `pid`."""
         file = self.workspace / "pid"
         await until(lambda: file.exists() and file.read_text().endswith("\n"))
-        return int(file.read_text())
+        return pid_outside(file.read_text(), self.workspace)
 
 
 def said(values: dict[str, Any]) -> list[tuple[str, str]]:

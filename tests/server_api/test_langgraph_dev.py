@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from manus.state.agent import AgentState
 from manus.state.context import Context
 from manus.state.flow import FlowState
+from tests.helpers.processes import working_in
 from tests.server import ScriptedServer, call, calls, hang, text
 from tests.server_api.dev_server import ROOT, DevServer, serving
 from tests.server_api.studio import Studio, is_there, said, until
@@ -112,7 +113,7 @@ async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
     happened = [part.data["type"] for part in parts if part.event == "custom"]
     assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
-    assert not is_there(await studio.pid())
+    assert working_in(studio.workspace) == []
 
 
 def next_call(pieces: list[Any]) -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,11 +54,11 @@ async def test_a_call_that_blocks_is_noticed(dev: DevServer, model: ScriptedServ
     model.verify()
 
 
-async def test_ten_runs_at_once(studio: Studio, tmp_path: Path) -> None:
+async def test_ten_runs_at_once(studio: Studio) -> None:
     # each waits until all have begun: nine at once, and a tenth after them, would never end
     meet = "touch {0}/{1}; until [ $(ls {0} | wc -l) = {2} ]; do sleep 0.1; done; echo met {1}"
-    place = tmp_path / "met"
-    place.mkdir()
+    place = studio.workspace / "met"
+    place.mkdir(parents=True)
     for own in range(AT_ONCE):
         command = meet.format(place, own, AT_ONCE)
         turns = call("bash", command=command, timeout=100), text(f"I am {own}.")
