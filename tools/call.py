@@ -124,7 +124,9 @@ async def _to_result(
     text = sanitize(observation.text)
     if len(text) > max_observe:
         head = HEAD_OF_FAILURE if observation.is_error else HEAD
-        text = await asyncio.to_thread(truncate, text, max_observe, session.workspace, head=head)
+        text = await asyncio.to_thread(
+            truncate, text, max_observe, session.workspace, head=head, source=observation.source
+        )
     if not (text or observation.images):
         text = NOTHING  # some providers refuse a message without content
     message = ToolMessage(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from manus.prompts.sources import framed, is_outside
 from manus.tools.beneath import look_at, write_private
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
@@ -16,16 +17,22 @@ _LINE = 200
 
 
 def truncate(
-    text: str, limit: int, workspace: Workspace, *, head: float = HEAD, what: str = "left out"
+    text: str,
+    limit: int,
+    workspace: Workspace,
+    *,
+    head: float = HEAD,
+    what: str = "left out",
+    source: str = "",
 ) -> str:
     """The text, at most `limit` characters of it. Blocking when it has to be cut.
 
     The file is named by its content: the same text leads to the same words, so that a loop can
-    still be seen in it.
+    still be seen in it. What comes from an outside `source` has its frame in the file, too.
     """
     if len(text) <= limit:
         return text
-    kept = f"{what}; {_keep(text, workspace)}"
+    kept = f"{what}; {_keep(text, workspace, source)}"
     room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
     first = _whole_lines(text[: int(room * head)])
     last = _from_whole_line(text[len(text) - (room - int(room * head)) :])
@@ -37,9 +44,10 @@ def truncate_argument(text: str, limit: int, workspace: Workspace) -> str:
     return truncate(text, limit, workspace, what="left out here, not in the call")
 
 
-def _keep(text: str, workspace: Workspace) -> str:
+def _keep(text: str, workspace: Workspace, source: str) -> str:
     """Where the whole text is, in words."""
-    data = text.encode("utf-8", "surrogatepass")
+    whole = framed(text, source) if is_outside(source) else text
+    data = whole.encode("utf-8", "surrogatepass")
     name = f"{OBSERVATIONS}/{hashlib.sha256(data).hexdigest()[:12]}.txt"
     path = workspace.root / name
     try:

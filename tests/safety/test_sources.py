@@ -142,6 +142,18 @@ async def test_each_request_begins_as_the_one_before(outside: ScriptedAgent, sit
     assert sources == [f"{WEB}: 127.0.0.1", COMMAND, f"{WEB}: 127.0.0.1"]
 
 
+async def test_what_is_kept_to_be_read_later_has_its_frame(
+    outside: ScriptedAgent, site: Site
+) -> None:
+    look = call("browser_use", action="go_to_url", url=site.base)
+    read = call("browser_use", action="extract_content")
+    await outside.run(look, read, text("Done."), max_observe=200)
+    [kept, *_] = (outside.workspace / ".manus" / "observations").glob("*.txt")
+    assert FRAME.fullmatch(kept.read_text("utf-8"))
+    [*_, shown] = [t for t in texts_of(outside.server.requests[-1]) if kept.name in t]
+    assert FRAME.fullmatch(shown)
+
+
 async def test_what_a_server_says_of_its_tools_is_framed(
     outside: ScriptedAgent,
 ) -> None:
