@@ -25,6 +25,7 @@ MANUS = Profile(
     ),
     system_prompt=prompts.MANUS,
     next_step_prompt=prompts.MANUS_NEXT,
+    max_steps=60,
 )
 BROWSER = Profile(
     name="browser",
@@ -32,6 +33,7 @@ BROWSER = Profile(
     tools=("browser_use", "terminate"),
     system_prompt=browser_prompts.BROWSER,
     next_step_prompt=browser_prompts.BROWSER_NEXT,
+    max_steps=40,
     extras={BROWSER_ALWAYS: True},
 )
 SWE = Profile(
@@ -40,6 +42,7 @@ SWE = Profile(
     tools=("bash", "str_replace_editor", "terminate"),
     system_prompt=prompts.SWE,
     next_step_prompt=prompts.SWE_NEXT,
+    max_steps=60,
 )
 DATA_ANALYSIS = Profile(
     name="data_analysis",
@@ -47,6 +50,7 @@ DATA_ANALYSIS = Profile(
     tools=("python_execute", "data_visualization", "make_report", "terminate"),
     system_prompt=data_prompts.DATA_ANALYSIS,
     next_step_prompt=data_prompts.DATA_ANALYSIS_NEXT,
+    max_steps=40,
     max_observe=15_000,
 )
 PLANNER = Profile(
@@ -55,6 +59,7 @@ PLANNER = Profile(
     tools=("planning", *MANUS.tools),
     system_prompt=prompts.PLANNER,
     next_step_prompt=prompts.MANUS_NEXT,
+    max_steps=60,
     extras={KEEPS_PLAN: True},
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Any
 
@@ -15,6 +16,7 @@ from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.turn.history_repair import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn
 from manus.nodes.turn.notes import notes_for
+from manus.nodes.turn.place import place_of
 from manus.nodes.turn.reply import prepared
 from manus.nodes.turn.usage_recorder import Meter, metered
 from manus.state.agent import AgentState, Run, StopReason, Usage, no_usage
@@ -34,11 +36,14 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     run, stored = begun["run"], state.get("messages", [])
+    if run["step"] == 1 or not state.get("place"):
+        workspace = running.session.workspace
+        begun["place"] = await asyncio.to_thread(place_of, workspace, running.settings)
     with metered(running, runtime, step=run["step"]) as meter:
         running.budget.sync(begun["usage"], meter.lines)
         _tell_beginning(run, begun["usage"], tell)
         mended = mend(stored, running.session.journal.answer_to)
-        turn = ModelTurn(running, mended or stored, run, state)
+        turn = ModelTurn(running, mended or stored, run, {**state, **begun})
         notes = await notes_for(state, running, run, turn.history)
         try:
             reply = await turn.ask(notes)

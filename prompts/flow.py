@@ -15,11 +15,15 @@ A good plan:
 - has steps that each lead to something one can check, written so that whoever carries out a step \
 understands it without having seen the other steps' work;
 - names the files through which steps hand on their work;
-- ends with a check of the whole, where a check makes sense.
+- ends with a check of the whole, where a check makes sense;
+- uses names, paths and values from the request word for word, and covers each of its demands.
 
-Each step begins when the step before it is completed. Where steps do not need each other, say so \
-with `depends_on`, so that they are done side by side.
+Steps are numbered from 0. Each step begins when the step before it is completed. A step that \
+needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
+need each other are done side by side.
 $executors
+$place
+
 Do not carry out anything yourself. Answer with one call of `planning`.\
 """
 
@@ -56,7 +60,7 @@ $request
 
 $plan
 
-$results$index. is your step: $step
+${results}Your step is number $index: $step
 
 Do this step and no other; the rest is done by others in the same workspace. When it is done, say \
 in a few sentences what came of it: what you found, which files you made, what those who come \
@@ -102,12 +106,15 @@ NO_CALL = "the reply did not call the tool."
 OTHER_COMMAND = "no plan was made by that call."
 
 
-def planner(executors: Mapping[str, str]) -> str:
-    """The planner's system prompt; several executors are named with their descriptions."""
+def planner(executors: Mapping[str, str], place: str) -> str:
+    """The planner's system prompt; several executors are named with their descriptions.
+
+    `place`: where the work is done (`manus.prompts.place`).
+    """
     listed = "\n".join(f"- {name}: {description}" for name, description in executors.items())
     first = next(iter(executors))
     said = render(_EXECUTORS, first=first, listed=listed) if len(executors) > 1 else ""
-    return render(PLANNER, executors=said)
+    return render(PLANNER, executors=said, place=place)
 
 
 def ask_again(problem: str) -> str:

@@ -173,6 +173,11 @@ def newest(_: Any, new: Any) -> Any:
     return new
 
 
+def last_of(_: str, writes: Sequence[str]) -> str:
+    """The newest of the writes."""
+    return writes[-1]
+
+
 def extended(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """The lines with those of each write behind them; a reducer of channels that only grow."""
     return [*lines, *itertools.chain.from_iterable(writes)]
@@ -193,6 +198,8 @@ class AgentState(TypedDict, total=False):
         list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
     ]
     run: Run
+    place: Annotated[str, DeltaChannel(last_of, str, snapshot_frequency=SNAPSHOT_EVERY)]
+    """Where the run works, as its model is told from the beginning to the end."""
     status: RunStatus
     stop_reason: StopReason | None
     success: bool | None

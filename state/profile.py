@@ -43,11 +43,12 @@ class Profile:
         object.__setattr__(self, "special_tools", tuple(map(str.lower, self.special_tools)))
         for field_name in ("system_prompt", "next_step_prompt"):
             try:
-                render(getattr(self, field_name), workspace="")
+                render(getattr(self, field_name), workspace="", place="")
             except (KeyError, ValueError):
                 raise SettingsError(
                     f"`{field_name}` of the profile `{self.name}` holds a `$` that stands for "
-                    "nothing; the only variable is `$workspace`, and a dollar sign is written `$$`."
+                    "nothing; the variables are `$workspace` and `$place`, and a dollar sign is "
+                    "written `$$`."
                 ) from None
 
 
@@ -63,7 +64,8 @@ class ProfileSettings(BaseModel):
     tools: tuple[str, ...] | None = None
     """Names of tools, and functions of the user's own as `MODULE:NAME`."""
     system_prompt: str | None = None
-    """Who the agent is; `$workspace` stands for its directory, `$$` for a dollar sign."""
+    """Who the agent is. `$workspace` stands for its directory, `$place` for where it is (system,
+    date, files, the project's `AGENTS.md`), `$$` for a dollar sign."""
     next_step_prompt: str | None = None
     """What it is told before each step."""
     max_steps: int | None = Field(None, ge=1)

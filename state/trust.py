@@ -1,7 +1,8 @@
-"""Whether a folder's own `manus.toml` and `.env` may configure us: only once a person has said so.
+"""Whether a folder's own `manus.toml`, `.env` and `AGENTS.md` count: only once a person says so.
 
-Else a cloned repository could send a key to its own address or run its code. What was said is
-kept outside the folder, by its real path and the two files' content: a change asks again.
+Else a cloned repository could send a key to its own address, run its code or instruct the agent.
+What was said is kept outside the folder, by its real path and the files' content: a change asks
+again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from manus.state.files import write_atomically
 
+INSTRUCTIONS = "AGENTS.md"
 FILES = ("manus.toml", ".env")
 VARIABLE = "MANUS_TRUST"
 _HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
@@ -107,10 +109,12 @@ def _said() -> dict[str, Any]:
 
 def _content(folder: Path) -> str:
     hashed = hashlib.sha256()
-    for name in FILES:
+    for name in (*FILES, INSTRUCTIONS):
         try:
             data = (folder / name).read_bytes()
         except OSError:
+            if name == INSTRUCTIONS:
+                continue
             data = b""
         hashed.update(f"{name} {len(data)}\n".encode() + data)
     return hashed.hexdigest()

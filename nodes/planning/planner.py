@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from manus.nodes.context.context_window import context_window
 from manus.nodes.context.truncation import fit_question
 from manus.nodes.context.turns import as_shown
 from manus.nodes.turn.calls import explain_malformed
+from manus.nodes.turn.place import place_of
 from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, DependencyError, PlanError
@@ -64,7 +66,7 @@ async def ask_planner(
         return None
     shown = [as_shown(message) for message in state.get("messages", [])]
     seen = shown if running.model_settings(ROLE).vision else map(without_images, shown)
-    system = SystemMessage(_system(executors))
+    system = SystemMessage(await asyncio.to_thread(_system, running, executors))
     asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
@@ -89,7 +91,8 @@ async def compact_thread(
     history = state.get("messages", [])
     request = last_request(history)
     request_id = str(request.id) if request is not None else ""
-    window = context_window(running, ROLE, _system(executors))
+    system = await asyncio.to_thread(_system, running, executors)
+    window = context_window(running, ROLE, system)
     _, made = await fit_history(
         running, history, state.get("compaction"), request_id, window, can_recall=False
     )
@@ -99,8 +102,10 @@ async def compact_thread(
     return {**state, "messages": made.history}, update
 
 
-def _system(executors: Executors) -> str:
-    return prompts.planner({name: p.description for name, p in executors.items()})
+def _system(running: Running, executors: Executors) -> str:
+    """What the planner is told, with the workspace as it is now. Blocking."""
+    described = {name: profile.description for name, profile in executors.items()}
+    return prompts.planner(described, place_of(running.session.workspace, running.settings))
 
 
 def with_executors(plan: Plan, names: Sequence[str]) -> Plan:

@@ -45,7 +45,10 @@ class ModelTurn:
         self.update: dict[str, Any] = {}
         self._running = running
         self._run = run
-        self._system = render(running.profile.system_prompt, workspace=run["workspace"])
+        place = state.get("place", "")
+        self._system = render(
+            running.profile.system_prompt, workspace=run["workspace"], place=place
+        )
         self._role = running.profile.role
         self._compaction = state.get("compaction")
         self._earlier = state.get("earlier", []) if run["step"] > 1 else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -28,7 +29,6 @@ BROWSER_ALWAYS = "looks_at_browser"
 """In a profile's `extras`: the page is shown before each step, not only around browser calls."""
 KEEPS_PLAN = "keeps_plan"
 """There, too: it works by a plan of its own, whose first unfinished step is at work."""
-FEW_STEPS = 3
 WARN_AT = 0.8
 _FEWEST_CALLS = 4
 """A budget of fewer model calls is spent on work: it has no call to spare for a last word."""
@@ -70,13 +70,13 @@ async def notes_for(
 
 
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
-    """The hint after a loop, the steps left when they are few."""
+    """The hint after a loop, the steps left in the last quarter of the run."""
     notes = [prompts.NO_TOOLS_NOW] if tool_choice == "none" else []
     if loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1:
         hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
         notes.append(hint(loop["what"]))
     left = max(1, run["max_steps"] - run["step"] + 1)
-    if left <= FEW_STEPS:
+    if left <= max(prompts.FEW_STEPS, math.ceil(run["max_steps"] / 4)):
         notes.append(prompts.steps_left(left))
     return notes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,8 @@ def is_step(words: str) -> Any:
 
     def matches(request: Request) -> bool:
         said = [str(m["content"]) for m in request.messages if m["role"] == "user"]
-        return any(
-            "is your step: " in s and words in s.split("is your step: ")[1].split("\n")[0]
-            for s in said
-        )
+        steps = (re.search(r"Your step is number \d+: (.*)", s) for s in said)
+        return any(step is not None and words in step[1] for step in steps)
 
     return matches
 

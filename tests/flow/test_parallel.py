@@ -66,8 +66,8 @@ async def test_each_step_has_a_conversation_of_its_own(flow: ScriptedFlow) -> No
         config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": step["space"]}}
         histories.append((await flow.graph.aget_state(config)).values["messages"])
     assert [len(history) for history in histories] == [5, 3]
-    assert "0. is your step: alpha" in histories[0][0].text
-    assert "1. is your step: beta" in histories[1][0].text
+    assert "Your step is number 0: alpha" in histories[0][0].text
+    assert "Your step is number 1: beta" in histories[1][0].text
     assert [m.type for m in await flow.messages()] == ["human", "ai"]
     for request in flow.asked(is_step("beta")):
         assert "Alpha done" not in request.text
@@ -81,7 +81,7 @@ async def test_a_step_at_work_can_be_looked_into(flow: ScriptedFlow) -> None:
     snapshot = await flow.graph.aget_state(thread_config("t"), subgraphs=True)
     [inside] = [task.state for task in snapshot.tasks if task.interrupts]
     assert isinstance(inside, StateSnapshot)
-    assert "0. is your step: alpha" in inside.values["messages"][0].text
+    assert "Your step is number 0: alpha" in inside.values["messages"][0].text
     assert inside.next == ("act",)
 
 

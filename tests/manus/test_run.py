@@ -20,7 +20,7 @@ def test_an_answer(manus: Program, server: ScriptedServer) -> None:
     assert server.requests[0].messages[-2]["content"] == "Say hello"
     first, _, rest = result.err.partition("\n")
     assert re.fullmatch(rf"Working in {manus.workspace} \(sandbox: (bubblewrap|landlock)\)", first)
-    assert rest.startswith("Step 1/20\n  model ")
+    assert rest.startswith("Step 1/60\n  model ")
     assert "\x1b" not in result.err
     assert all(
         len(line) <= 80
@@ -61,7 +61,7 @@ def test_json_is_one_object_on_the_last_line_and_nothing_else(
     assert len(result.json["results"]) == 2
     usage = result.json["usage"]
     assert (usage["model_calls"], usage["tool_calls"]) == (2, 1)
-    assert "Step 1/20" in result.err
+    assert "Step 1/60" in result.err
 
 
 def test_quiet_says_nothing_but_the_output(manus: Program, server: ScriptedServer) -> None:
@@ -165,7 +165,7 @@ def test_record_and_replay(manus: Program, server: ScriptedServer, bare: Program
     result = bare("run", "--or-replay", "turns.jsonl", "Write one")
     assert (result.code, result.out) == (0, "Written.\n")
     assert result.err.startswith("No model is configured (")
-    assert result.err.splitlines()[2] == "Step 1/20"
+    assert result.err.splitlines()[2] == "Step 1/60"
     assert (bare.workspace / "one").read_text() == "1\n"
     assert len(server.requests) == 2
 

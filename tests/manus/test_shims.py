@@ -65,7 +65,7 @@ def test_a_flow(server: ScriptedServer, tmp_path: Path) -> None:
     plan = call("planning", command="create", plan_id="p", title="T", steps=["Say hello"])
     server.when(mentions("You plan work that others carry out"), plan)
     server.when(
-        mentions("0. is your step"),
+        mentions("Your step is number 0:"),
         calls(call("terminate", status="success"), text="Said."),
     )
     server.when(mentions("You sum up finished work"), text("All is done."))

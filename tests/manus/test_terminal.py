@@ -79,7 +79,7 @@ def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedSe
         assert terminal.wait() == 0
     assert terminal.text.count("I say hi first.") == 1
     lines = terminal.text.splitlines()
-    first = lines.index("Step 1/20")
+    first = lines.index("Step 1/60")
     assert lines[first + 1] == "  I say hi first."
     assert re.fullmatch(r"  model   \d+\.\d s, .* tokens in, .* out", lines[first + 2])
     assert lines[first + 3] == "  call    bash: echo hi"
@@ -102,12 +102,12 @@ def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServ
     server.script(text("a"), text("b"), text("c"))
     with manus.terminal("run", "x") as terminal:
         assert terminal.wait() == 0
-    assert "\x1b[1mStep 1/20" in terminal.raw
+    assert "\x1b[1mStep 1/60" in terminal.raw
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         manus.environment[name] = value
         with manus.terminal("run", "x") as terminal:
             assert terminal.wait() == 0
-        assert "Step 1/20" in terminal.raw
+        assert "Step 1/60" in terminal.raw
         assert "\x1b" not in terminal.raw
 
 

@@ -96,7 +96,7 @@ async def test_runs_tell_their_progress(served: Serve, server: ScriptedServer) -
         assert (said(result), result.isError) == ("It says hello.", False)
         assert (result.structuredContent or {})["stop_reason"] == "answered"
         assert (await client.call_tool("agent", {})).isError
-        assert {"Step 1/20", "bash: echo hello"} <= set(lines)
+        assert {"Step 1/60", "bash: echo hello"} <= set(lines)
         assert any(line.startswith("bash done: hello") for line in lines)
 
         lines.clear()
@@ -178,7 +178,7 @@ async def test_over_http_with_a_token_that_is_made(
                 asked = {"request": "Hi"}
                 result = await session.call_tool("agent", asked, progress_callback=lines.hear)
                 assert said(result) == "Good day."
-                assert lines[0] == "Step 1/20"
+                assert lines[0] == "Step 1/60"
             async with httpx.AsyncClient(timeout=60) as stranger:
                 assert (await stranger.post(url, json={})).status_code == 401
                 # a page of a foreign name that leads here

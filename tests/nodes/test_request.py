@@ -55,9 +55,9 @@ def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "left"), [(1, None), (17, None), (18, 3), (19, 2), (20, 1), (21, 1)]
+    ("step", "left"), [(1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)]
 )
-def test_the_steps_left_are_said_when_they_are_few(step: int, left: int | None) -> None:
+def test_the_steps_left_are_said_in_the_last_quarter(step: int, left: int | None) -> None:
     expected = [] if left is None else [prompts.steps_left(left)]
     assert step_notes({**RUN, "step": step}, None) == expected
 

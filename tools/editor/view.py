@@ -128,8 +128,7 @@ def folder_view(folder: Path, shown: str, room: int) -> str:
     """
     name, prefix = ("The workspace", "") if shown == "." else (shown, f"{shown}/")
     kept = [f"{name}, 2 levels deep (hidden entries are not shown):"]
-    with enter(folder) as at:
-        lines = list(_entries(at, ".", prefix, 2)) or ["[it has no entries]"]
+    lines = listing(folder, prefix, 2) or ["[it has no entries]"]
     for number, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
@@ -137,6 +136,16 @@ def folder_view(folder: Path, shown: str, room: int) -> str:
             break
         kept.append(line)
     return "\n".join(kept)
+
+
+def listing(folder: Path, prefix: str, depth: int) -> list[str]:
+    """The visible entries of a folder and of those in it, so many levels deep.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    with enter(folder) as at:
+        return list(_entries(at, ".", prefix, depth))
 
 
 def _entries(at: int, folder: str, prefix: str, depth: int) -> Iterator[str]:

@@ -1,0 +1,108 @@
+"""Where a run works: system, date, git branch, sandbox, listing, the project's instructions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import shutil
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from manus.prompts import place as prompts
+from manus.state.settings import Settings
+from manus.state.trust import INSTRUCTIONS, is_trusted
+from manus.tools.beneath import open_file
+from manus.tools.editor.view import listing
+from manus.tools.workspace import Workspace
+
+log = logging.getLogger("manus")
+
+MOST_ENTRIES = 30
+MOST_INSTRUCTIONS = 8_000
+"""Characters of a project's instructions."""
+_PROGRAMS = ("python3", "python", "uv", "git", "node", "make", "rg")
+_PATH_INSIDE = "/usr/local/bin:/usr/bin:/bin"
+"""Where a sandbox has programs for certain: those in a home folder are not to be seen inside."""
+
+
+def place_of(workspace: Workspace, settings: Settings) -> str:
+    """What the model is told of the place. Blocking.
+
+    It is asked for once a run: a listing made anew would cost the provider's cache at each step.
+    """
+    root = workspace.root
+    confined = settings.sandbox.kind != "none"
+    path = _PATH_INSIDE if confined else None
+    found = ", ".join(name for name in _PROGRAMS if shutil.which(name, path=path))
+    facts = {
+        "Workspace": f"{root}. Write files only there, and give paths relative to it.",
+        "Time at the beginning": f"{datetime.now().astimezone():%A %Y-%m-%d %H:%M %Z}",
+        "System": f"{_system()}; shell: bash; found: {found or 'no usual programs'}",
+        "Git branch": _branch(root),
+        "Programs": prompts.programs(settings.sandbox.network) if confined else "",
+    }
+    listed, more = _listing(root)
+    told = [prompts.place(facts, listed, more), _instructions(root)]
+    return "\n\n".join(part for part in told if part)
+
+
+def _system() -> str:
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:  # macOS has none
+        name = ""
+    kernel = f"{platform.system()} {platform.machine()}"
+    return f"{name} ({kernel})" if name else kernel
+
+
+def _listing(root: Path) -> tuple[list[str], int]:
+    """Two levels of the workspace, or one where two have no room; and how many were left out."""
+    try:
+        for depth in (2, 1):
+            listed = listing(root, "", depth)
+            if len(listed) <= MOST_ENTRIES:
+                return listed, 0
+    except OSError:  # gone, or not ours to read
+        return [], 0
+    return listed[:MOST_ENTRIES], sum(1 for e in root.iterdir() if e.name[0] != ".") - MOST_ENTRIES
+
+
+def _branch(root: Path) -> str:
+    """Read, not asked of `git`: that would run what a repository's own settings name."""
+    git = next((p / ".git" for p in (root, *root.parents) if (p / ".git").exists()), None)
+    if git is None:
+        return ""
+    try:
+        if git.is_file():  # a worktree
+            git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/")
+
+
+def _instructions(root: Path) -> str:
+    """The project's own, of a folder that a person trusts."""
+    try:
+        with open_file(root / INSTRUCTIONS) as file:  # no link out of the workspace
+            text = file.read().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    if not is_trusted(root, os.environ):
+        _warn_of_untrusted(root)
+        return ""
+    rest = max(0, len(text) - MOST_INSTRUCTIONS)
+    return prompts.instructions(INSTRUCTIONS, text[:MOST_INSTRUCTIONS], rest)
+
+
+@cache
+def _warn_of_untrusted(root: Path) -> None:
+    log.warning(
+        "%s is not trusted, so its %s is not followed; `manus trust %s`, or MANUS_TRUST=1, "
+        "lets it count.",
+        root,
+        INSTRUCTIONS,
+        root,
+    )

@@ -1,0 +1,39 @@
+"""Where a model works, as it is told once, when a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+_NETWORK = {
+    "rules": "Their network goes through a proxy. A host that it refuses stays refused: say so, "
+    "and look for no way round it.",
+    "off": "They have no network.",
+    "open": "",
+}
+
+
+def place(facts: Mapping[str, str], entries: Sequence[str], more: int = 0) -> str:
+    """What is there, one line each, and the listing of the workspace; `more` were left out."""
+    lines = ["Where you are:", *(f"- {name}: {said}" for name, said in facts.items() if said)]
+    lines.append("- Entries of the workspace:" if entries else "- The workspace is empty.")
+    lines += [f"  {entry}" for entry in entries]
+    if more:
+        lines.append(f"  [{more:,} more]")
+    return "\n".join(lines)
+
+
+def programs(network: str) -> str:
+    """What holds for programs in a sandbox."""
+    return (
+        "They run in a sandbox and can write only in the workspace and in temporary folders. "
+        f"{_NETWORK[network]}"
+    ).strip()
+
+
+def instructions(name: str, text: str, left_out: int) -> str:
+    """The project's own instructions; `left_out` counts the characters that had no room."""
+    rest = f"\n[{left_out:,} more characters: read the file]" if left_out else ""
+    return (
+        f"The project's own instructions for agents, from its file {name}. Follow them; what the "
+        f"user asks for comes first.\n<project>\n{text}{rest}\n</project>"
+    )
