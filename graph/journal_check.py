@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.types import StateSnapshot
 
+from manus.tools.approval import APPROVE
 from manus.tools.call import JOURNALLED
 from manus.tools.journal import Journal
 
@@ -42,6 +43,16 @@ def doubt_unfinished(journal: Journal, found: StateSnapshot) -> None:
             why,
             len(unknown),
         )
+
+
+def asked_about(found: StateSnapshot | None) -> dict[str, str]:
+    """Digests of the calls that a person was asked to approve, by the tasks that wait."""
+    waiting = [(t.id, i.value) for t in (found.tasks if found else ()) for i in t.interrupts]
+    return {task: value["call"] for task, value in waiting if _is_approval(value)}
+
+
+def _is_approval(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("kind") == APPROVE
 
 
 def _misfit(

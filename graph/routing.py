@@ -69,6 +69,8 @@ def route_after_think(
             {**task, "compaction": compaction} if task["name"].lower() == RECALL else task
             for task in tasks
         ]
+    if approved := state.get("approved"):
+        tasks = [{**task, "approved": approved} for task in tasks]
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in with_plans(tasks, shelf)]
 

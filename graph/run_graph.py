@@ -18,13 +18,14 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import StateSnapshot
 
 from manus.graph.given import check_served, to_context, to_input
-from manus.graph.journal_check import doubt_unfinished
+from manus.graph.journal_check import asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
 from manus.state.agent import AgentInput, AgentState
+from manus.state.approved import known_rules
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
@@ -234,9 +235,13 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         is_fork = bool(configurable.get("checkpoint_id"))
         if is_fork:
             journal.fork()  # a fork repeats effects on purpose
+        if is_new:  # what was approved for the run before does not hold for this one
+            root = running.session.workspace.root
+            running.approved = await asyncio.to_thread(known_rules, root)
         found = None if is_new else await self._stored(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:
             running.budget.sync(usage)  # tools may be the first to ask its model
+        running.session.asked = asked_about(found)
         if found is None or is_fork:
             journal.is_whole = True
         else:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from manus.state.model_settings import ModelSettings
     from manus.state.settings import Settings
 
+_CHOSEN = ("workspace", "max_steps", "model", "record", "approve")
 _NOT_FILES_OF_A_USER = {"manus.toml", "workspace"}
 
 
@@ -89,7 +90,7 @@ def read_context(args: RunOptions, **known: Any) -> Context:
     """What the flags choose for a run, over what is known of it."""
     from manus.state.context import Context
 
-    chosen = {name: getattr(args, name) for name in ("workspace", "max_steps", "model", "record")}
+    chosen = {name: getattr(args, name) for name in _CHOSEN}
     given = {name: value for name, value in chosen.items() if value is not None}
     if args.approve_plan:
         given["approve_plan"] = True

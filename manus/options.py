@@ -40,6 +40,7 @@ class RunOptions:
     record: str | None = None
     or_replay: str | None = None
     approve_plan: bool = False
+    approve: str | None = None
     answer: tuple[str, ...] = ()
     json: bool = False
     quiet: bool = False
@@ -150,6 +151,11 @@ _OF_RUN = (
     click.option("--profile", metavar="NAME", help="Kind of agent (manus)."),
     click.option("--model", metavar="PROVIDER:NAME", help="Model to use, or replay:FILE."),
     click.option("--record", metavar="FILE", help="Record the model's turns to a file."),
+    click.option(
+        "--approve",
+        type=click.Choice(["ask", "auto", "yolo"]),
+        help="Which calls wait for your yes: that change anything, that leave the sandbox, none.",
+    ),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
     click.option("-v", "--verbose", is_flag=True, help="All of what is said, called and printed."),

@@ -75,7 +75,8 @@ class Job:
         if it died before its first node was done. LangGraph keeps plain values of it only.
         """
         chosen = self.context.model_dump_json(
-            include={"model", "max_steps", "approve_plan", "budget"}, exclude_defaults=True
+            include={"model", "max_steps", "approve_plan", "approve", "budget"},
+            exclude_defaults=True,
         )
         return {
             "configurable": {"thread_id": self.thread_id, HELD: True},

@@ -62,7 +62,10 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         )
     )
     spent = {"spent": meter.lines} if meter.lines else {}
-    return {**outcome.update, **spent, "messages": [message]}
+    running.approved += outcome.approved
+    approved = {"approved": list(outcome.approved)} if outcome.approved else {}
+    given = {name: value for name, value in outcome.update.items() if name != "approved"}
+    return {**given, **spent, **approved, "messages": [message]}
 
 
 def artifact_of(outcome: ToolResult, seconds: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from langgraph.types import Interrupt
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.recording import Recorder
+from manus.state.approved import known_rules
 from manus.state.budget import Budget
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
@@ -50,6 +51,8 @@ class Running:
     recorder: Recorder | None = None
     budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
     """What it may use, and has used."""
+    approved: list[str] = field(default_factory=list)
+    """Rules about calls that a person has approved, in this folder or for this run."""
     client: ModelClient = field(init=False)
     """Asks its models."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
@@ -188,7 +191,10 @@ def _build(
     else:
         budget = RunBudget(context.budget, parent.budget, name)
     made = Running(profile, context, settings, session, catalog, recorder, budget=budget)
-    if parent is not None:
+    if parent is None:
+        made.approved = waited.approved if waited is not None else known_rules(workspace.root)
+    else:
+        made.approved = parent.approved  # what a person approves holds for the whole flow
         made.client.built = parent.client.built
         made.client.calibration = parent.client.calibration
     return made

@@ -95,6 +95,8 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     for name in ("earlier", "spent", "trail"):
         if state.get(name):
             begun[name] = Overwrite([])  # type: ignore[typeddict-item]
+    if running.approved or state.get("approved"):
+        begun["approved"] = Overwrite(list(running.approved))  # type: ignore[typeddict-item]
     return begun
 
 

@@ -224,6 +224,8 @@ class AgentState(TypedDict, total=False):
         list[Spending], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)
     ]
     """The run's model calls, in order; `usage` holds their sum."""
+    approved: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    """Rules about calls that a person has approved for the rest of the run."""
 
 
 class ToolTask(TypedDict):
@@ -242,6 +244,8 @@ class ToolTask(TypedDict):
     """What the tool is given besides the model's arguments: what it needs to know of the state."""
     compaction: NotRequired[Compaction]
     """For a call that looks into the archive: what has been taken out of the history."""
+    approved: NotRequired[list[str]]
+    """Rules about calls that need no question; fixed, so that a call asks alike when made again."""
 
 
 def no_usage() -> Usage:

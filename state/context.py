@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from manus.state.approve_settings import ApproveMode
 from manus.state.budget import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
@@ -45,5 +46,8 @@ class Context(BaseModel):
     max_replans: int = Field(2, ge=0, description="Revisions of a plan after a step was blocked")
     approve_plan: bool = Field(
         False, description="Whether a person approves each plan before it is carried out"
+    )
+    approve: ApproveMode | None = Field(
+        None, description="Which calls a person is asked about: ask, auto or yolo"
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 
 def make_private_folder(folder: Path) -> None:
@@ -28,6 +30,32 @@ def make_private_file(path: Path) -> None:
         OSError: it cannot be made.
     """
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def read_record(name: str) -> dict[str, Any]:
+    """What a person has said earlier, kept in their state folder; empty if nothing. Blocking."""
+    try:
+        said = json.loads(_record(name).read_text("utf-8"))
+    except (OSError, ValueError):  # there is none, or it is damaged: people are asked again
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def write_record(name: str, said: dict[str, Any]) -> None:
+    """Keep it. Blocking.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file = _record(name)
+    make_private_folder(file.parent)
+    write_atomically(file, json.dumps(said, indent=1).encode(), 0o600)
+
+
+def _record(name: str) -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("manus", appauthor=False) / f"{name}.json"
 
 
 def write_atomically(

@@ -47,6 +47,8 @@ class McpServer(BaseModel):
     read_only: tuple[str, ...] = ()
     """Tools of it that change nothing, by the server's names: a call of one may run beside others,
     and again after a crash. What the server says of itself is not believed."""
+    trust: bool = False
+    """Whether its tools may be called without a question in the mode `auto`."""
     enabled: bool = True
     """Whether its tools are offered."""
     connect_timeout: float = Field(30.0, gt=0, le=90)

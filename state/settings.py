@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from manus.state.approve_settings import ApproveSettings
 from manus.state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
 from manus.state.budget import Budget
 from manus.state.errors import SettingsError
@@ -48,6 +49,7 @@ _GROUPED = {
     "MANUS_BROWSER_PATH": ("browser", "path"),
     "MANUS_BROWSER_CDP_URL": ("browser", "cdp_url"),
     "MANUS_SANDBOX": ("sandbox", "kind"),
+    "MANUS_APPROVE": ("approve", "mode"),
     "MANUS_SEARXNG_URL": ("search", "searxng_url"),
     "TAVILY_API_KEY": ("search", "tavily_api_key"),
     "BRAVE_API_KEY": ("search", "brave_api_key"),
@@ -83,6 +85,7 @@ class Settings(ModelSettings):
     search: SearchSettings = Field(default_factory=SearchSettings)
     egress: EgressSettings = Field(default_factory=EgressSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
+    approve: ApproveSettings = Field(default_factory=ApproveSettings)
     mcp: dict[str, McpServer] = Field(default_factory=dict)
     """MCP servers by name; profiles with `mcp` among their tools get the tools of all of them."""
 

@@ -8,17 +8,17 @@ again.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from manus.state.files import write_atomically
+from manus.state.files import read_record, write_record
 
 INSTRUCTIONS = "AGENTS.md"
 FILES = ("manus.toml", ".env")
 VARIABLE = "MANUS_TRUST"
+_RECORD = "trusted"
 _HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
 _OF_A_PROFILE = (
     "based_on",
@@ -42,7 +42,7 @@ def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
     """What was said of a folder as it is now; None if nobody was asked yet. Blocking."""
     if environment.get(VARIABLE, "") not in ("", "0"):
         return True
-    said = _said().get(str(folder.resolve()))
+    said = read_record(_RECORD).get(str(folder.resolve()))
     if not isinstance(said, dict) or said.get("content") != _content(folder):
         return None
     return bool(said.get("trusted"))
@@ -54,10 +54,8 @@ def trust(folder: Path, *, trusted: bool = True) -> None:
     Raises:
         OSError: it cannot be kept.
     """
-    said = {**_said(), str(folder.resolve()): {"content": _content(folder), "trusted": trusted}}
-    file = _file()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(file, json.dumps(said, indent=1).encode(), 0o600)
+    said = {"content": _content(folder), "trusted": trusted}
+    write_record(_RECORD, {**read_record(_RECORD), str(folder.resolve()): said})
 
 
 def harmless(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -91,20 +89,6 @@ def allowed_variables(
         if not _NEVER.fullmatch(name) and (trusted or _HARMLESS_VARIABLE.fullmatch(name))
     }
     return kept, [name for name in found if name not in kept and _OURS.fullmatch(name)]
-
-
-def _file() -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("manus", appauthor=False) / "trusted.json"
-
-
-def _said() -> dict[str, Any]:
-    try:
-        said = json.loads(_file().read_text("utf-8"))
-    except (OSError, ValueError):  # there is none, or it is damaged: people are asked again
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _content(folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 from typing import Any, ClassVar, Literal
 
 from langchain_core.tools import BaseTool, ToolException
@@ -44,6 +45,22 @@ class AgentTool(BaseTool):
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Whether a call may be carried out again after a crash because it changes nothing."""
         return self.without_effect
+
+    def leaves(self, args: dict[str, Any]) -> str:  # noqa: ARG002
+        """Why a call reaches beyond workspace and sandbox; empty if it does not. Blocking."""
+        return ""
+
+    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+        """What rules about calls fit their patterns to, such as a path or a host. Blocking."""
+        return ()
+
+    def scope(self, subject: str) -> str:
+        """The pattern of the subjects for which the approval of this one may hold."""
+        return glob.escape(subject)
+
+    def preview(self, args: dict[str, Any]) -> str:  # noqa: ARG002
+        """What a person sees of a call that they are to approve; all arguments if empty."""
+        return ""
 
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         """Carry out one call with validated arguments."""

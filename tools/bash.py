@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import re
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
@@ -18,6 +20,10 @@ from manus.tools.shell.shell import CommandResult, Shell
 from manus.tools.workspace import Workspace
 
 _LONGEST = 3600.0
+_BORDERS = re.compile(r"[;&|\n()`<>{}]+")
+"""Where another command, or the name of a file, may begin."""
+_ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
+_SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
 
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
 _FRESH = (
@@ -75,6 +81,18 @@ class Bash(AgentTool):
         return frozenset({Resource(WORKSPACE)})
 
     @override
+    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
+        return commands_in(str(args.get("command") or ""))
+
+    @override
+    def scope(self, subject: str) -> str:
+        words = subject.split()
+        return (
+            glob.escape(" ".join(words[: 2 if _SUBCOMMAND.fullmatch(" ".join(words[1:2])) else 1]))
+            + " *"
+        )
+
+    @override
     async def observe(self, **arguments: Any) -> Observation:
         wanted = BashArgs.model_construct(**arguments)
         if wanted.command is None and not wanted.restart:
@@ -97,6 +115,15 @@ class Bash(AgentTool):
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace, await sandbox_of(self.session))
+
+
+def commands_in(line: str) -> tuple[str, ...]:
+    """The commands of a shell line, roughly: what is quoted is taken apart too.
+
+    An allowed command thus never carries another one along.
+    """
+    parts = (" ".join(_ASSIGNED.sub("", part.strip()).split()) for part in _BORDERS.split(line))
+    return tuple(part for part in parts if part)
 
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:

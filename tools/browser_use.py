@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 from typing_extensions import override
@@ -47,6 +48,24 @@ class BrowserUse(AgentTool):
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
         return args.get("action") in READING
+
+    @override
+    def leaves(self, args: dict[str, Any]) -> str:
+        return f"it gives away {args.get('path')}" if args.get("action") == "upload_file" else ""
+
+    @override
+    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
+        return (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),)
+
+    def _host(self, url: str) -> str:
+        """The host of an address; without one, that of the page that is open."""
+        browser = self.session.peek("browser")
+        if not url and browser is not None and browser.active is not None:
+            url = browser.active.page.url
+        try:
+            return urlsplit(url if "://" in url else f"//{url}").hostname or ""
+        except ValueError:
+            return ""
 
     @override
     async def observe(self, **given: Any) -> Observation:

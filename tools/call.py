@@ -24,8 +24,10 @@ from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.sanitize import sanitize
 from manus.state.watched import is_watched
+from manus.tools.approval import Asked, Verdict, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, exit_error
+from manus.tools.journal import Journal
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import Session
@@ -61,41 +63,60 @@ async def call_tool(
     A call that has a result already is answered with it; one with a claim alone is not repeated.
 
     Raises:
-        GraphBubbleUp: the tool interrupts the graph, to ask a person.
+        GraphBubbleUp: a person is asked, by the tool or whether it may be called.
         asyncio.CancelledError: the run itself is being cancelled.
         StorageError: the journal cannot be written.
     """
-    tool, journal = catalog.find(task["name"]), session.journal
+    tool = catalog.find(task["name"])
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
         refused = Observation(said, is_error=True, executed=False)
         return await _to_result(task, refused, session, max_observe)
     args = tidy(tool.args_schema, task["args"])
     resources, read_only = _needs(tool, args)
-    args = {**args, **task.get("injected", {})}
+    given, args = args, {**args, **task.get("injected", {})}
     async with session.locks.hold(resources):
+        entry = None if read_only else session.journal.look_up(key)
+        verdict = Verdict()
+        if entry is None:
+            call = Asked(tool, given, read_only, key, in_run=config is not None)
+            verdict = await judge(call, task.get("approved", ()), session)
+        if verdict.refusal:
+            refused = Observation(verdict.refusal, is_error=True, executed=False)
+            return await _to_result(task, refused, session, max_observe)
+        if entry is not None and entry.message is not None:
+            return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update or {}))
         if read_only:
             observation = await observe_call(tool, args, call_id=task["id"], config=config)
             return await _to_result(task, observation, session, max_observe)
-        entry = journal.look_up(key)
-        if entry is not None and entry.message is not None:
-            return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update or {}))
         if entry is None:
-            if journal.is_lost():
-                await asyncio.to_thread(journal.restore)
-            journal.begin(key, tool.name)
-            try:
-                observation = await observe_call(tool, args, call_id=task["id"], config=config)
-            except GraphBubbleUp:
-                journal.release(key)  # it asks first and will act after the answer
-                raise
+            observation = await _claimed(tool, args, session.journal, key, task["id"], config)
         else:
             observation = Observation(UNKNOWN_EFFECT, is_error=True)
         result = await _to_result(task, observation, session, max_observe)
         result.message.additional_kwargs[JOURNALLED] = True
         said_of_it = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        journal.finish(key, said_of_it, result.update)
-        return result
+        session.journal.finish(key, said_of_it, result.update)
+        return replace(result, approved=verdict.rules)
+
+
+async def _claimed(
+    tool: BaseTool,
+    args: dict[str, Any],
+    journal: Journal,
+    key: str,
+    call_id: str,
+    config: RunnableConfig | None,
+) -> Observation:
+    """Claim a call in the journal, and carry it out."""
+    if journal.is_lost():
+        await asyncio.to_thread(journal.restore)
+    journal.begin(key, tool.name)
+    try:
+        return await observe_call(tool, args, call_id=call_id, config=config)
+    except GraphBubbleUp:
+        journal.release(key)  # it asks first and will act after the answer
+        raise
 
 
 def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:

@@ -57,6 +57,8 @@ class ToolResult:
     fingerprint: str | None = None
     """What loops are found by in place of the message's text."""
     executed: bool = True
+    approved: tuple[str, ...] = ()
+    """Rules about calls that a person has approved for the rest of the run, with this one."""
 
 
 def as_observation(answer: Any) -> Observation:

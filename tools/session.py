@@ -61,6 +61,8 @@ class Session:
         """The next-step prompt shows the browser's page, so that its results need not."""
         self.waiting = False
         """A person has been asked; the run goes on when the answer comes."""
+        self.asked: dict[str, str] = {}
+        """Digests of the calls that a person was asked about, by the tasks that wait."""
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
         self._clock = time.monotonic()

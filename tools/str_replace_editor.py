@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -12,6 +13,8 @@ from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
+from manus.tools.editor.files import as_text, read_file
+from manus.tools.editor.protected import is_protected
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
@@ -67,6 +70,42 @@ class StrReplaceEditor(AgentTool):
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
         return bool(args["command"] == "view")
+
+    @override
+    def leaves(self, args: dict[str, Any]) -> str:
+        name = next(filter(is_protected, self._names(args)), None)
+        is_view = args.get("command") == "view"
+        return "" if name is None or is_view else f"{name} configures other programs"
+
+    @override
+    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
+        return self._names(args)
+
+    def _names(self, args: dict[str, Any]) -> tuple[str, ...]:
+        """The file's real path in the workspace, behind links."""
+        workspace, path = self.session.workspace, str(args.get("path"))
+        try:
+            return (workspace.show(workspace.readable(path)),)
+        except (ToolError, ValueError, OSError):  # as the call itself will say
+            return (path,)
+
+    @override
+    def preview(self, args: dict[str, Any]) -> str:
+        old, new = args.get("old_str") or "", args.get("new_str") or ""
+        if args.get("command") == "create":
+            old, new = self._present(args), args.get("file_text") or ""
+        lines = difflib.unified_diff(str(old).splitlines(), str(new).splitlines(), lineterm="", n=3)
+        place = f" {args['insert_line']}" if args.get("insert_line") is not None else ""
+        head = f"{args.get('command')}{place} {args.get('path')}"
+        return "\n".join([head, *list(lines)[2:]])
+
+    def _present(self, args: dict[str, Any]) -> str:
+        workspace = self.session.workspace
+        try:
+            real = workspace.readable(str(args.get("path")))
+            return as_text(args["path"], read_file(real, args["path"])).text
+        except (ToolError, OSError):  # there is none yet, or it is no text
+            return ""
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -46,6 +46,13 @@ class McpTool(AgentTool):
         return self.told.name in self.server.settings.read_only
 
     @override
+    def leaves(self, args: dict[str, Any]) -> str:
+        hints = self.told.annotations
+        if self.server.settings.trust or self.read_only(args) or (hints and hints.readOnlyHint):
+            return ""
+        return f"the MCP server `{self.server.name}` may change something"
+
+    @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         try:
             result = await self.server.call(self.told.name, arguments)

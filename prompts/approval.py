@@ -1,0 +1,40 @@
+"""What a person is asked about a call, and what the model is told of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+CHANGES = "it may change something"
+NOT_WHAT_WAS_ASKED = (
+    "Not executed: the person was asked about another call, or the page has changed since then. "
+    "Call again if it is still needed: the person will be asked about that call."
+)
+
+
+def question(name: str, why: str, preview: str, rules: Sequence[str]) -> str:
+    """The question: what will happen, why it is asked, and how to answer."""
+    lines = "\n".join(f"  │ {_plain(line)}" for line in preview.split("\n"))
+    calls = _plain(", ".join(rules))
+    return (
+        f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}\n"
+        f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
+        "or in this folder), or `no: REASON`."
+    )
+
+
+def denied(rule: str) -> str:
+    """What the model is told of a call that a rule forbids."""
+    return f"Not executed: the person's settings deny it by the rule `{rule}`. Do without it."
+
+
+def refused(reason: str) -> str:
+    """What the model is told of a call that the person has refused."""
+    said = f": {reason}" if reason else ""
+    return f"Not executed: the person said no{said}. Do not try the same in another way."
+
+
+def _plain(text: str) -> str:
+    """The text with signs made visible that would hide or reorder what stands beside them."""
+    return "".join(
+        c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text
+    )

@@ -1,0 +1,45 @@
+"""Settings of approvals: which calls a person is asked about, and which rules answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+ApproveMode = Literal["ask", "auto", "yolo"]
+Rule = Annotated[str, StringConstraints(pattern=r"^[\w*?-]+(\(.+\))?$")]
+
+
+class ApproveSettings(BaseModel):
+    """Which calls wait for a person. A rule is `TOOL` or `TOOL(PATTERN)`; `*` stands for anything.
+
+    The pattern fits the path of an edit, `ACTION HOST` of the browser, or each command of a shell
+    line: `bash(git *)`, `str_replace_editor(.env*)`, `browser_use(upload_file *.example.org)`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: ApproveMode = "auto"
+    """`auto` asks about what leaves the workspace and the sandbox, `ask` about each call that
+    changes something, `yolo` about nothing. Environment: `MANUS_APPROVE`."""
+    allow: tuple[Rule, ...] = ()
+    """Calls that need no question."""
+    deny: tuple[Rule, ...] = ()
+    """Calls that are refused without one, in every mode; they count before `allow`."""
+
+
+def matches(rule: str, tool: str, subject: str = "") -> bool:
+    """Whether a rule is about a call of a tool on a subject. `git *` is about `git` alone too."""
+    name, _, rest = rule.partition("(")
+    if not fnmatchcase(tool.lower(), name.lower()):
+        return False
+    pattern = rest.removesuffix(")")
+    return not pattern or fnmatchcase(subject, pattern) or fnmatchcase(f"{subject} ", pattern)
+
+
+def is_covered(rules: Iterable[str], tool: str, subjects: Iterable[str]) -> bool:
+    """Whether the rules are about all that a call is about."""
+    known = list(rules)
+    return all(any(matches(r, tool, s) for r in known) for s in list(subjects) or [""])

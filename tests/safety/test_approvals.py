@@ -1,0 +1,253 @@
+"""Which calls wait for a person, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.types import Command
+
+from manus.state.approve_settings import is_covered, matches
+from manus.state.errors import SettingsError
+from manus.tools.approval import read_answer
+from manus.tools.bash import commands_in
+from manus.tools.editor.protected import is_protected
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.mcp.conftest import ASKING
+from tests.server import call, calls, text
+
+EDITOR = "str_replace_editor"
+ENV = call(EDITOR, command="create", path=".env", file_text="KEY=1\n")
+NOTE = call("mcp_odd_note", line="one")
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "subject", "fits"),
+    [
+        ("bash", "bash", "anything", True),
+        ("bash", "python_execute", "", False),
+        ("mcp_odd_*", "mcp_odd_note", "", True),
+        ("mcp_odd_*", "mcp_other_note", "", False),
+        ("MCP_odd_note", "mcp_odd_note", "", True),
+        ("bash(git *)", "bash", "git push", True),
+        ("bash(git *)", "bash", "git", True),
+        ("bash(git *)", "bash", "gitk", False),
+        (f"{EDITOR}(.env*)", EDITOR, ".env.local", True),
+        (f"{EDITOR}(.env*)", EDITOR, "src/.env", False),
+        (f"{EDITOR}(*.env)", EDITOR, "src/.env", True),
+        (f"{EDITOR}(a(1).txt)", EDITOR, "a(1).txt", True),
+        ("browser_use(upload_file *.example)", "browser_use", "upload_file a.example", True),
+        ("browser_use(upload_file *.example)", "browser_use", "go_to_url a.example", False),
+    ],
+)
+def test_a_rule_is_about_a_call(rule: str, tool: str, subject: str, fits: bool) -> None:
+    assert matches(rule, tool, subject) is fits
+
+
+@pytest.mark.parametrize(
+    ("line", "free"),
+    [
+        ("git status", True),
+        ("A=1 git  log | git cat-file -p HEAD && git gc", True),
+        ("", False),
+        ("git log; rm -r .", False),
+        ("git log &\nrm -r .", False),
+        ('git log "$(rm -r .)"', False),
+        ("git log `rm -r .`", False),
+        ("git diff > .bashrc", False),
+        ("git diff <(rm -r .)", False),
+    ],
+)
+def test_an_allowed_command_carries_no_other_along(line: str, free: bool) -> None:
+    assert is_covered(["bash(git *)"], "bash", commands_in(line)) is free
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (".env", True),
+        ("app/.env.production", True),
+        (".env.example", False),
+        (".envrc", True),
+        ("environment.py", False),
+        (".git/hooks/pre-commit.sample", True),
+        ("sub/.git", True),
+        (".github/workflows/ci.yml", False),
+        (".VSCode/tasks.json", True),
+        ("manus.toml", True),
+        (".bashrc", True),
+        ("README.md", False),
+        ("AGENTS.md", False),
+    ],
+)
+def test_protected_names(path: str, wanted: bool) -> None:
+    assert is_protected(path) is wanted
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ("yes", ("once", "")),
+        ("Yes.", ("once", "")),
+        (True, ("once", "")),
+        ("run", ("run", "")),
+        ("always", ("always", "")),
+        ("no", ("no", "")),
+        ("no: not that one", ("no", "not that one")),
+        ("Use the other.", ("no", "Use the other.")),
+        ("", ("no", "")),
+        (False, ("no", "")),
+        (None, ("no", "None")),
+        ({"decisions": [{"type": "approve"}]}, ("once", "")),
+        ({"decisions": [{"type": "approve", "scope": "run"}]}, ("run", "")),
+        ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
+        ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
+        ({"decisions": [{"type": "approve"}, {"type": "approve"}]}, None),
+    ],
+)
+def test_answers(answer: Any, wanted: tuple[str, str] | None) -> None:
+    assert read_answer(answer) == wanted if wanted else read_answer(answer)[0] == "no"
+
+
+@pytest.fixture
+async def editing(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
+    """An agent with the editor and the shell."""
+    profile = replace(ASKING, tools=(EDITOR, "bash"))
+    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield made
+    await made.graph.close_waiting()
+
+
+def settings(agent: ScriptedAgent, lines: str) -> None:
+    (agent.workspace.parent / "manus.toml").write_text(lines)
+
+
+async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: ScriptedAgent) -> None:
+    (editing.workspace / ".env").write_text("KEY=0\n")
+    waiting = await editing.run(ENV)
+    assert waiting.stop_reason == "interrupted"
+    [question] = waiting.questions
+    assert {"-KEY=0", "+KEY=1"} <= set(waiting.output.split())
+    [action] = question.value["action_requests"]
+    assert (action["name"], action["args"]["path"]) == (EDITOR, ".env")
+    [review] = question.value["review_configs"]
+    assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "reject"]}
+    assert editing.lines(".env") == ["KEY=0"]
+    approved = Command(resume={"decisions": [{"type": "approve"}]})
+    outcome = await editing.invoke(approved, text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert editing.lines(".env") == ["KEY=1"]
+    assert_paired(await editing.messages())
+
+
+async def test_a_link_hides_no_protected_name(editing: ScriptedAgent) -> None:
+    (editing.workspace / "notes").symlink_to(".env")
+    waiting = await editing.run(call(EDITOR, command="create", path="notes", file_text="x"))
+    assert waiting.stop_reason == "interrupted"
+
+
+async def test_a_no_is_what_the_model_reads(editing: ScriptedAgent) -> None:
+    await editing.run(ENV)
+    outcome = await editing.invoke(Command(resume="no: it is mine"), text("I leave it."))
+    assert outcome.stop_reason == "answered"
+    [said] = await editing.observations()
+    assert "it is mine" in said
+    assert not (editing.workspace / ".env").exists()
+
+
+async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
+    other = call(EDITOR, command="create", path="app/.env", file_text="x")
+    waiting = await editing.run(calls(ENV, other))
+    first, second = waiting.questions
+    answers = {first.id: "always", second.id: "no"}
+    await editing.invoke(Command(resume=answers), text("Done."))
+    assert (editing.workspace / ".env").exists()
+    assert not (editing.workspace / "app").exists()
+
+
+async def test_for_this_run(editing: ScriptedAgent) -> None:
+    await editing.run(ENV)
+    again = call(EDITOR, command="str_replace", path=".env", old_str="1", new_str="2")
+    outcome = await editing.invoke(Command(resume="run"), again, text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert editing.lines(".env") == ["KEY=2"]
+    assert (await editing.run(ENV)).stop_reason == "interrupted", "another run asks again"
+
+
+async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> None:
+    await editing.run(ENV)
+    await editing.invoke(Command(resume="always"), text("Done."))
+    outcome = await editing.run(ENV, text("Done."), thread="another")
+    assert outcome.stop_reason == "answered"
+    other = call(EDITOR, command="create", path=".envrc", file_text="x")
+    assert (await editing.run(other, thread="a third")).stop_reason == "interrupted"
+    assert not [f for f in editing.workspace.rglob("*") if "approved" in f.name]
+    elsewhere = ScriptedAgent(editing.server, tmp_path / "b", editing.saver, editing.graph.profile)
+    assert (await elsewhere.run(ENV, thread="b")).stop_reason == "interrupted"
+    await elsewhere.graph.close_waiting()
+
+
+async def test_what_is_inside_is_free(editing: ScriptedAgent) -> None:
+    write = call(EDITOR, command="create", path="a.txt", file_text="x")
+    outcome = await editing.run(calls(write, call("bash", command="rm a.txt")), text("Done."))
+    assert outcome.stop_reason == "answered"
+
+
+async def test_the_modes(editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    bash, view = call("bash", command="echo hi"), call(EDITOR, command="view", path=".")
+    outcome = await editing.run(ENV, text("Done."), thread="1", approve="yolo")
+    assert outcome.stop_reason == "answered"
+    monkeypatch.setenv("MANUS_APPROVE", "ask")
+    assert (await editing.run(view, bash, thread="2")).stop_reason == "interrupted"
+    assert len(await editing.observations("2")) == 1
+    again = call("bash", command="echo again | cat")
+    waiting = await editing.invoke(Command(resume="run"), again, thread="2")
+    assert waiting.stop_reason == "interrupted", "`cat` was not approved"
+
+
+async def test_rules_of_the_settings(editing: ScriptedAgent) -> None:
+    settings(
+        editing,
+        f'[approve]\nmode = "ask"\nallow = ["bash(echo *)", "{EDITOR}(.env)"]\n'
+        f'deny = ["bash(curl *)", "{EDITOR}(secret/*)"]\n',
+    )
+    curl = call("bash", command="echo x; curl http://a.example")
+    secret = call(EDITOR, command="view", path="secret/a")
+    echo = call("bash", command="echo free")
+    outcome = await editing.run(calls(echo, ENV, curl, secret), text("Done."))
+    assert outcome.stop_reason == "answered"
+    free, _, *denied = await editing.observations()
+    assert "free" in free
+    assert editing.lines(".env") == ["KEY=1"]
+    assert ["bash(curl *)" in denied[0], "secret/*" in denied[1]] == [True, True]
+
+
+async def test_a_rule_that_is_none_is_refused(editing: ScriptedAgent) -> None:
+    settings(editing, '[approve]\ndeny = ["bash (curl)"]\n')
+    with pytest.raises(SettingsError, match="deny"):
+        await editing.run()
+
+
+async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
+    waiting = await editing.run(ENV)
+    [question] = waiting.questions
+    message = (await editing.messages())[-1]
+    assert isinstance(message, AIMessage)
+    [made] = message.tool_calls
+    changed = message.model_copy(
+        update={"tool_calls": [{**made, "args": {**made["args"], "path": ".bashrc"}}]}
+    )
+    config = thread_config("t")
+    await editing.graph.aupdate_state(config, {"messages": [changed]}, as_node="think")
+    waiting = await editing.invoke(Command(resume={question.id: "yes"}))
+    assert waiting.stop_reason == "interrupted"
+    assert ".bashrc" in waiting.output
+    await editing.graph.aupdate_state(config, {"messages": [message]}, as_node="think")
+    outcome = await editing.invoke(Command(resume="yes"), text("Well."))
+    assert not (editing.workspace / ".env").exists(), "the answer was to no question"
+    assert not (editing.workspace / ".bashrc").exists()
+    assert outcome.stop_reason == "answered"

@@ -1,0 +1,159 @@
+"""Whether a call may be made: what the person's rules say of it, or the person when asked.
+
+The question is an interrupt, so that it waits in the checkpoint. An answer counts for the call that
+the question showed, by a digest of its name, arguments and place; it comes by a resume alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.tools import BaseTool
+from langgraph.types import interrupt
+
+from manus.prompts import approval as prompts
+from manus.state.approve_settings import is_covered, matches
+from manus.state.approved import keep_rules
+from manus.tools.base import AgentTool
+from manus.tools.session import Session
+
+log = logging.getLogger("manus")
+
+APPROVE = "approve"
+"""The kind of its question."""
+Answer = Literal["once", "run", "always", "no"]
+
+_WORDS: dict[str, Answer] = {
+    **dict.fromkeys(("yes", "y", "ok", "approve", "accept", "once"), "once"),
+    **dict.fromkeys(("run", "yes for this run"), "run"),
+    **dict.fromkeys(("always", "yes always", "always in this folder"), "always"),
+}
+_NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A call may be made unless there is a refusal."""
+
+    refusal: str = ""
+    rules: tuple[str, ...] = ()
+    """About calls like it that the person has approved with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call, and whether a person can be asked about it."""
+
+    tool: BaseTool
+    args: dict[str, Any]
+    read_only: bool
+    key: str
+    """Of the task that makes it."""
+    in_run: bool
+    """Outside of a run its caller decides; rules that forbid hold all the same."""
+
+
+async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdict:
+    """Whether a call may be made, with what a person has `approved` for the run.
+
+    Raises:
+        GraphInterrupt: a person is asked.
+    """
+    tool, settings = call.tool, session.settings.approve
+    subjects, why = await asyncio.to_thread(_about, call, session)
+    if denied := [r for r in settings.deny if any(matches(r, tool.name, s) for s in subjects)]:
+        return Verdict(prompts.denied(denied[0]))
+    known = (*settings.allow, *approved)
+    if not (why and call.in_run) or is_covered(known, tool.name, subjects):
+        return Verdict()
+    rules = _rules(tool, subjects)
+    preview = await asyncio.to_thread(_preview, tool, call.args)
+    text = prompts.question(tool.name, why, preview, rules)
+    question = _question(tool.name, call.args, subjects, text)
+    answer, reason = read_answer(interrupt(question))
+    if answer == "no":
+        return Verdict(prompts.refused(reason))
+    if session.asked.get(call.key) != question["call"]:
+        return Verdict(prompts.NOT_WHAT_WAS_ASKED)
+    if answer == "always":
+        await asyncio.to_thread(_keep, rules, session)
+    return Verdict(rules=() if answer == "once" else rules)
+
+
+def _about(call: Asked, session: Session) -> tuple[list[str], str]:
+    """What rules are matched with, and why a person is asked; empty if there is no need."""
+    mode = session.context.approve or session.settings.approve.mode
+    subjects, why = [""], ""
+    if isinstance(call.tool, AgentTool):
+        subjects = list(call.tool.subjects(call.args)) or [""]
+        why = call.tool.leaves(call.args)
+    if mode == "ask" and not call.read_only:
+        why = why or prompts.CHANGES
+    return subjects, "" if mode == "yolo" else why
+
+
+def _keep(rules: Sequence[str], session: Session) -> None:
+    try:
+        keep_rules(session.workspace.root, rules)
+    except OSError as error:  # the answer holds for this run
+        log.warning("The approval cannot be kept for the folder: %s.", error)
+
+
+def _rules(tool: BaseTool, subjects: Sequence[str]) -> tuple[str, ...]:
+    """Rules about calls like this one."""
+    scopes = [tool.scope(s) for s in subjects if s] if isinstance(tool, AgentTool) else []
+    return tuple(dict.fromkeys(f"{tool.name}({scope})" for scope in scopes)) or (tool.name,)
+
+
+def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
+    own = tool.preview(args) if isinstance(tool, AgentTool) else ""
+    return own or "\n".join(f"{name}: {_shown(value)}" for name, value in args.items())
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _question(
+    name: str, args: dict[str, Any], subjects: Sequence[str], text: str
+) -> dict[str, Any]:
+    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    call = json.dumps([name, args, list(subjects)], sort_keys=True, default=str)
+    return {
+        "kind": APPROVE,
+        "question": text,
+        "call": hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest(),
+        "action_requests": [{"name": name, "args": args, "description": text}],
+        "review_configs": [{"action_name": name, "allowed_decisions": ["approve", "reject"]}],
+    }
+
+
+def read_answer(answer: Any) -> tuple[Answer, str]:
+    """What a person has decided, and why not.
+
+    In words: `yes`, `run`, `always`; anything else is a no, with these words as the reason. As data
+    `{"decisions": [{"type": "approve"}]}` or `{"type": "reject", "message": "…"}`, as LangChain's
+    middleware takes them; `"scope"` of an approval may be `run` or `always`.
+    """
+    if isinstance(answer, Mapping):
+        answer = answer.get("decisions") or answer
+    if isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    if isinstance(answer, Mapping):
+        kind = str(answer.get("type") or answer.get("action"))
+        reason = str(answer.get("message") or answer.get("reason") or "")
+        if _WORDS.get(kind.lower()) != "once":
+            return "no", reason
+        answer = answer.get("scope") or "yes"
+    if isinstance(answer, bool):
+        answer = "yes" if answer else "no"
+    said = str(answer).strip()
+    decided = _WORDS.get(said.lower().rstrip(".!"))
+    return (decided, "") if decided else ("no", _NO.sub("", said))
