@@ -153,8 +153,10 @@ _OF_RUN = (
     click.option("--record", metavar="FILE", help="Record the model's turns to a file."),
     click.option(
         "--approve",
+        metavar="MODE",
         type=click.Choice(["ask", "auto", "yolo"]),
-        help="Which calls wait for your yes: that change anything, that leave the sandbox, none.",
+        help="Calls that wait for your yes: all that change something (ask), those that leave the "
+        "sandbox (auto), none (yolo).",
     ),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),

@@ -26,7 +26,10 @@ from pydantic_core import PydanticUndefined
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTE = "<!-- Made by scripts/write_reference.py from the code: change that, not this page. -->\n\n"
-TABLES = ("budget", "context", "browser", "search", "egress", "roles", "prices", "profiles", "mcp")
+TABLES = (
+    *("budget", "context", "browser", "search", "egress", "sandbox", "approve"),
+    *("roles", "prices", "profiles", "mcp"),
+)
 """Settings that are tables of the file."""
 NAMED = ("roles", "prices", "profiles", "mcp")
 """Those of them that hold a table for each name."""

@@ -19,7 +19,7 @@ def configure(agent: ScriptedAgent) -> None:
     arguments = json.dumps([ODD, "stdio"])
     (agent.workspace.parent / "manus.toml").write_text(
         f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
-        "connect_timeout = 90\n"
+        "connect_timeout = 90\ntrust = true\n"
         '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
     )
 

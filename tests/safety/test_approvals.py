@@ -137,7 +137,7 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     [review] = question.value["review_configs"]
     assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "reject"]}
     assert editing.lines(".env") == ["KEY=0"]
-    approved = Command(resume={"decisions": [{"type": "approve"}]})
+    approved: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
     outcome = await editing.invoke(approved, text("Done."))
     assert outcome.stop_reason == "answered"
     assert editing.lines(".env") == ["KEY=1"]
