@@ -11,6 +11,8 @@ acted on in and near the view, each with a number in brackets that you use to ac
 that begin with | are text of the page; a * marks what is new since your last look.
 
 How you work:
+- Only the present page is shown; what earlier pages showed is gone. Write prices, names and \
+addresses that are worth keeping into the text beside your call, before you leave the page.
 - Act only on numbers that you see now. When the page has changed, its numbers may have too.
 - If what you look for is not in view, scroll, use `scroll_to_text`, or read the whole page with \
 `extract_content`; do not guess.
@@ -33,8 +35,9 @@ the way) and call `terminate`.\
 """
 
 USE = """\
-Use a real browser. Its present page is shown before each step; numbers in brackets are the \
-elements to act on. Actions and what they need:
+Use a real browser. Only its present page is shown, before each step: write what is worth keeping \
+(prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
+Actions and what they need:
 - go_to_url(url), also file:///… in the workspace; go_back; refresh; wait(seconds)
 - click_element(index); hover(index); click_at(x, y) for places without a number, in pixels of \
 the view
@@ -43,8 +46,8 @@ the view
 - get_dropdown_options(index); select_dropdown_option(index, text)
 - scroll_down, scroll_up (scroll_amount in pixels, index of an area to scroll); \
 scroll_to_text(text)
-- extract_content(goal): what the whole page says about the goal; without a goal its text, \
-page by page (page)
+- extract_content(goal): what the whole page says about the goal; without a goal its text with \
+the addresses of its links, page by page (page)
 - upload_file(index, path); downloads land in downloads/ of the workspace
 - switch_tab(tab_id), open_tab(url), close_tab(tab_id)
 - web_search(query); screenshot(path) into a file\

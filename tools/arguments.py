@@ -121,6 +121,8 @@ def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
     problems: dict[Any, str] = {}
     for details in error.errors(include_url=False):
         problems.setdefault(details["loc"][:2], _problem(details, arguments, schema))
+    if all(details["type"] == "literal_error" for details in error.errors(include_url=False)):
+        return f"The arguments do not fit `{tool.name}`: {'; '.join(problems.values())}."
     wrong = "\n".join(f"- {problem}" for problem in list(problems.values())[:_SHOWN])
     return f"The arguments do not fit `{tool.name}`:\n{wrong}\n{_takes(schema)}"
 
@@ -135,7 +137,10 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
         near = difflib.get_close_matches(name.lower(), list(arguments), n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
         return f"`{name}`: there is no such argument{hint}"
-    wanted = describe(arguments.get(name, {}), schema)
+    about = arguments.get(name, {})
+    if details["type"] == "literal_error" and (meant := _meant_choice(details["input"], about)):
+        return f'`{name}` is {_shown(details["input"])}; did you mean "{meant}"?'
+    wanted = describe(about, schema)
     if details["type"] == "missing" and len(details["loc"]) == 1:
         return f"`{name}` is missing; it must be {wanted}"
     message = details["msg"][:1].lower() + details["msg"][1:]
@@ -144,6 +149,14 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
         return f"`{name}` must be {wanted}; at `{inner}`: {message}"
     said = "" if details["type"].endswith(("_type", "_parsing", "literal_error")) else message
     return f"`{name}` must be {wanted}, not {_shown(details['input'])}{said and f' ({said})'}"
+
+
+def _meant_choice(given: Any, about: Mapping[str, Any]) -> str:
+    """The choice that is most like what was given; empty if none is."""
+    choices = [choice for choice in about.get("enum", ()) if isinstance(choice, str)]
+    word = str(given).lower()
+    within = [choice for choice in choices if word in choice.split("_")]
+    return next(iter(within or difflib.get_close_matches(word, choices, n=1)), "")
 
 
 def _shown(value: Any) -> str:

@@ -46,7 +46,7 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
     ):
         said = await driver.fail(action, **more)
         assert said.startswith("Nothing was done")
-        assert '[1] button "Delete"' in said
+        assert "\n" not in said
         assert await tab.title() == "Two"
     await driver.look()
     await driver.say("click_element", index=1)
@@ -112,6 +112,14 @@ async def test_a_page_that_asks_to_stay_is_left(driver: Driver, site: Site) -> N
 async def test_missing_arguments_are_named(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
+
+
+async def test_an_action_by_another_name_gets_one_line_with_the_nearest(driver: Driver) -> None:
+    said = await driver.fail("click", index=1)
+    assert "`action`" in said
+    assert '"click_element"' in said
+    assert "\n" not in said
+    assert len(said) < 150
 
 
 async def test_addresses_without_a_scheme() -> None:

@@ -47,7 +47,7 @@ async def test_keys_are_heard_and_the_old_text_is_replaced(driver: Driver, site:
       f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
       </script>"""
     await driver.open(site.base)
-    await driver.write('textbox "Find"', "abc")
+    assert await driver.write('textbox "Find"', "abc") == 'Typed "abc" into [1] textbox "Find".'
     assert "| ABC" in driver.text
     await driver.say("send_keys", keys="Enter")
     assert "| ABC!" in await driver.look()

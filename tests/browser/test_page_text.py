@@ -95,15 +95,18 @@ async def test_numbers_stay_and_new_elements_are_marked(driver: Driver, site: Si
     assert "*" not in await driver.look()
 
 
-async def test_a_number_of_no_element_says_so_and_shows_the_page(
+async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(
     driver: Driver, site: Site
 ) -> None:
-    site.pages["/"] = "<button onclick='this.remove()'>Gone</button><button>Stays</button>"
+    site.pages["/"] = "<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low"
     await driver.open(site.base)
-    await driver.click('button "Gone"')
+    await driver.click('button "Save"\n')
     said = await driver.fail("click_element", index=1)
-    assert said.startswith('Nothing was done: [1] button "Gone" is no longer on the page.')
-    assert '[2] button "Stays"' in said
+    assert said.startswith('Nothing was done: [1] button "Save" is no longer on the page.')
+    assert said.endswith('[2] button "Save as".')
+    assert "\n" not in said
+    assert said in await driver.look()
+    assert said not in await driver.look()
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 

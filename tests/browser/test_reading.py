@@ -71,5 +71,10 @@ async def test_pages_that_are_no_article(driver: Driver, site: Site) -> None:
         await driver.open(f"{site.base}/{path}")
         said = await driver.say("extract_content")
         assert all(word in said for word in words)
+    lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
+    site.pages["/shop"] = f"<h1>Lamps</h1>{lamps}"
+    await driver.open(f"{site.base}/shop")
+    said = await driver.say("extract_content")
+    assert f"[Lamp 3]({site.base}/3) 3 €\n" in said
     await driver.open(f"{site.base}/none")
     assert "no text" in await driver.fail("extract_content")

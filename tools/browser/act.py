@@ -58,8 +58,7 @@ class _Before:
 async def act(session: Session, arguments: BrowserArgs) -> Observation:
     """Carry out an action in the session's browser, which is started if there is none.
 
-    The page as it is afterwards is part of the answer where no next-step prompt shows it, and
-    where the action was meant for another page.
+    The page as it is afterwards is part of the answer where no next-step prompt shows it.
 
     Raises:
         ToolUnavailableError: the browser cannot be started.
@@ -72,19 +71,16 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         return Observation("The browser does not answer.", is_error=True)
     before = _Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
     tab.trouble.clear()
-    show_page, is_error = not session.page_is_prompted, True
+    is_error = True
     try:
         done = await _in_time(session, browser, tab, arguments)
         is_error = False
-    except NotThereError as error:
-        done, show_page = str(error), True
     except ToolError as error:
         done = str(error)
     browser.last_error = ""
     lines = [line for line in (said, done) if line] + await _changes(browser, before)
-    if show_page and not browser.dead:
-        shown = await describe(browser, is_seen=not session.page_is_prompted)
-        lines.append(f"\nThe page now:\n{shown}")
+    if not (session.page_is_prompted or browser.dead):
+        lines.append(f"\nThe page now:\n{await describe(browser)}")
     browser.last_error = done if is_error else ""
     fingerprint = await page_fingerprint(browser, mark)
     return Observation(
@@ -130,7 +126,7 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
     # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
     # message may have led away from it.
     if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
-        raise NotThereError("Nothing was done: the page was not shown before; choose anew.")
+        raise NotThereError("Nothing was done: the page has changed since you saw it; look again.")
     begun = time.monotonic()
     failure: ToolError | None = None
     said = ""

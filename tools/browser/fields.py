@@ -26,6 +26,8 @@ _FORMED = frozenset({"date", "time", "datetime-local", "month", "week", "color",
 _CLICKED = frozenset({"checkbox", "radio", "button", "submit", "reset", "image"})
 _TYPED = 400
 """Texts up to this long are typed key by key, since pages listen; longer ones are put in."""
+_NAMED = 80
+"""Characters that an answer repeats of a text."""
 _MAX_OPTIONS = 200
 _MAX_BYTES = 50 * 1000 * 1000
 """What Playwright takes over its wire."""
@@ -52,6 +54,12 @@ _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === '
   || e.querySelector('input[type=file]')"""
 
 
+def _shorten(text: str) -> str:
+    """The beginning of a text, on one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= _NAMED else f"{text[: _NAMED - 1]}…"
+
+
 async def input_text(tab: Tab, number: int, text: str) -> str:
     """Replace what a field holds. A line break at the end of a one-line text presses Enter."""
     target = await find_target(tab, number)
@@ -73,7 +81,8 @@ async def input_text(tab: Tab, number: int, text: str) -> str:
         raise explain_failure(target.label, error) from None
     if is_formed and text and not held:
         raise _wrong_form(target, text)
-    said = f"Wrote into {target.label}"
+    what = "the password" if target.type == "password" else f'"{_shorten(text)}"'
+    said = f"Typed {what} into {target.label}"
     if target.type != "password" and held.split() != text.split():
         said += f'; the field made of it: "{" ".join(held.split())[:200]}"'
     if presses_enter:
@@ -122,7 +131,7 @@ async def send_keys(tab: Tab, keys: str) -> str:
             await tab.page.keyboard.press(str(name))
         return f"Pressed {' '.join(map(str, names))}."
     await tab.page.keyboard.type(keys)
-    return "Typed the text."
+    return f'Typed "{_shorten(keys)}" where the cursor is.'
 
 
 def _key(word: str) -> str | None:

@@ -74,23 +74,20 @@ def source_of(tab: Tab) -> str:
     return f"{WEB}: {host}" if host else WEB
 
 
-async def describe(browser: Browser, *, is_seen: bool = True) -> str:
-    """The page in front, as text; with `is_seen` the model may act on it from now on.
-
-    It may not by what a refusal shows beside other calls of the same message: they were chosen
-    before.
-    """
+async def describe(browser: Browser) -> str:
+    """The page in front, as text: the model may act on it from now on. A failure is told once."""
     tab = browser.active
     if tab is None:
         return "No page is open."
     error = f"Last action failed: {browser.last_error}\n" if browser.last_error else ""
+    browser.last_error = ""
     head = error + await _tabs(browser, tab)
     limit = browser.settings.page_characters
     head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
     text, token, numbers = await _page(browser, tab, limit - len(head))
-    if is_seen:
-        browser.seen = (tab.id, token)
-        tab.numbering.known |= numbers
+    browser.seen = (tab.id, token)
+    tab.numbering.known |= numbers
+    tab.numbering.shown = numbers
     return head + text
 
 

@@ -70,6 +70,8 @@ class Numbering:
         """The document; of another one nothing here is true."""
         self.known: set[int] = set()
         """Numbers that the model has been shown."""
+        self.shown: set[int] = set()
+        """Those of the last look."""
         self.labels: dict[int, str] = {}
         """What an element is: `link "Terms"`."""
         self.references: dict[int, Reference] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,9 +60,16 @@ async def find_target(tab: Tab, number: int) -> Target:
     label = f"[{number}] {about if len(about) <= 80 else about[:79] + '…'}".rstrip()
     if element is None:
         why = "is no longer on the page" if about else "is not on the page"
-        raise NotThereError(f"Nothing was done: {label} {why}.")
+        raise NotThereError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
     return Target(label, element, **found)
+
+
+def _nearest(tab: Tab, about: str) -> str:
+    """The element of the last look that is called most like one that is gone."""
+    labels = {tab.numbering.labels.get(number, ""): number for number in tab.numbering.shown}
+    found = difflib.get_close_matches(about, labels, n=1)
+    return f" Nearest to it is [{labels[found[0]]}] {found[0][:80]}." if found else ""
 
 
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:

@@ -13,6 +13,8 @@ import json
 import logging
 import re
 import sys
+from typing import Any
+from urllib.parse import urljoin
 
 MAX_PDF_PAGES = 300
 _MAX_HTML = 5_000_000
@@ -21,6 +23,12 @@ _CPU_SECONDS = 30
 # Below this share of what can be read on a page, what was taken for its main text is too little:
 # it is a list or an application, and no article.
 _ENOUGH = 0.25
+_LISTED = 3
+_BLOCKS = re.findall(
+    r"\w+",
+    "p div li ul ol dl dt dd tr table section article header footer main nav aside form h1 h2 h3 "
+    "h4 h5 h6 br hr pre blockquote figure figcaption option",
+)
 
 
 def main() -> None:
@@ -85,11 +93,37 @@ def html_text(html: str, url: str) -> dict[str, str]:
         include_formatting=True,
     )
     strip_elements(tree, "script", "style", "noscript", "template", "head", "svg", with_tail=False)
-    lines = (" ".join(text.split()) for text in tree.itertext())
-    everything = "\n".join(line for line in lines if line)
     found = (article or "").strip()
-    is_enough = len(found) >= _ENOUGH * len(everything)
-    return {"title": title, "text": found if is_enough else everything}
+    is_enough = len(found) >= _ENOUGH * len(" ".join(tree.text_content().split()))
+    is_article = is_enough and not _is_list(found, tree)
+    return {"title": title, "text": found if is_article else _everything(tree, url)}
+
+
+def _is_list(found: str, tree: Any) -> bool:
+    """Whether what was taken for an article is a list of links that lost their addresses."""
+    bare = set(found.split("\n"))
+    links = (" ".join(link.text_content().split()) for link in tree.iter("a"))
+    return sum(text in bare for text in links if text) >= _LISTED
+
+
+def _everything(tree: Any, url: str) -> str:
+    """All text of a page, a line for each block, its links with their addresses."""
+    for element in tree.iter():
+        if isinstance(element.tag, str):
+            element.text = " ".join((element.text or "").split()) + " "
+        element.tail = " " + " ".join((element.tail or "").split())
+    for link in list(tree.iter("a")):
+        text = " ".join(link.text_content().split()) or link.get("aria-label") or link.get("title")
+        href = link.get("href") or "#"
+        address = urljoin(url, href)
+        if text and address.startswith(("http:", "https:", "file:")) and not href.startswith("#"):
+            tail = link.tail
+            link.clear()
+            link.text, link.tail = f"[{text}]({address})", tail
+    for element in tree.iter(*_BLOCKS):
+        element.text, element.tail = "\n" + (element.text or ""), "\n" + (element.tail or "")
+    lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
 def pdf_text(data: bytes) -> str:
