@@ -111,7 +111,7 @@ class Bash(AgentTool):
         said = _describe(outcome, self.session.workspace, wanted.timeout)
         said += sandbox.not_reached(mark)
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
-        return Observation(said, is_error=outcome.status != 0)
+        return Observation(said, is_error=outcome.status != 0, is_output=True)
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace, await sandbox_of(self.session))

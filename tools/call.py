@@ -31,7 +31,7 @@ from manus.tools.journal import Journal
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import Session
-from manus.tools.truncation import HEAD, HEAD_OF_FAILURE, truncate
+from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
 
 if TYPE_CHECKING:
     from manus.tools.catalog import Catalog
@@ -144,7 +144,7 @@ async def _to_result(
     """The tool message of an observation, truncated where it is too long."""
     text = sanitize(observation.text)
     if len(text) > max_observe:
-        head = HEAD_OF_FAILURE if observation.is_error else HEAD
+        head = HEAD_OF_OUTPUT if observation.is_error or observation.is_output else HEAD
         text = await asyncio.to_thread(
             truncate, text, max_observe, session.workspace, head=head, source=observation.source
         )

@@ -10,8 +10,8 @@ from manus.tools.workspace import OBSERVATIONS, Workspace
 
 HEAD = 0.6
 """Share of the room that goes to the beginning."""
-HEAD_OF_FAILURE = 0.25
-"""The same for a call that failed: what went wrong is said last."""
+HEAD_OF_OUTPUT = 0.25
+"""The same for what programs print, and for what failed: how it came out is said last."""
 _LINE = 200
 """Characters given up at most so that a piece ends, or begins, with a whole line."""
 

@@ -168,6 +168,16 @@ async def test_an_argument_under_a_common_other_name_is_taken(session: Session) 
     assert (session.workspace.root / "a.txt").read_text() == "text"
 
 
+async def test_of_what_a_program_printed_the_end_is_kept(session: Session) -> None:
+    """As of a test run: passed tests fill the beginning, and the sum stands at the end."""
+    command = {"command": "seq 1000"}
+    said = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message.text
+    head, _, tail = said.partition("[…")
+    assert head.startswith("1\n2\n")
+    assert tail.endswith("\n1000\n[exit code 0]")
+    assert len(tail) > 2 * len(head)
+
+
 async def test_a_name_that_can_mean_two_things_or_none_is_not_taken(session: Session) -> None:
     tool = StrReplaceEditor(session=session)
     both = {"command": "view", "file": "a.txt", "filename": "b.txt"}

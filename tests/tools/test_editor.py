@@ -66,13 +66,40 @@ async def test_replace_changes_the_place_and_shows_it(edit: Edit, root: Path) ->
     (root / "f.py").write_text("".join(f"{n}\n" for n in range(1, 21)))
     said = await done(edit("str_replace", "f.py", old_str="10\n11\n", new_str="ten\n"))
     assert said.split("\n")[1:] == [
-        *(f"{n:6}\t{n}" for n in range(6, 10)),
-        "    10\tten",
-        *(f"{n:6}\t{n + 1}" for n in range(11, 15)),
+        *(f"{n:6}\t{n}" for n in range(7, 10)),
+        "-     \t10",
+        "-     \t11",
+        "+   10\tten",
+        *(f"{n:6}\t{n + 1}" for n in range(11, 14)),
     ]
     await done(edit("str_replace", "f.py", old_str="ten\n"))
     expected = [str(n) for n in range(1, 21) if n not in (10, 11)]
     assert (root / "f.py").read_text().split() == expected
+
+
+async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a\nb\nc\nd\n")
+    said = await done(edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n"))
+    assert said.split("\n")[1:] == [
+        *("     1\ta", "-     \tb", "+    2\tB", "     3\tc", "     4\td")
+    ]
+    said = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
+    assert len(said.split("\n")) < 50
+    said = await done(edit("str_replace", "f", old_str="c\nd\n"))
+    assert said.split("\n")[3:6] == ["-     \tc", "-     \td", "     3\tx"]
+
+
+TWICE = "def a(v):\n    check(v)\n    return one(v)\n\ndef b(v):\n    check(v)\n    return two(v)\n"
+
+
+async def test_the_nearest_place_is_the_best_match_of_the_whole_text(
+    edit: Edit, root: Path
+) -> None:
+    (root / "f").write_text(TWICE)
+    said = await refused(
+        edit("str_replace", "f", old_str="    check(v)\n    return two(w)\n", new_str="z")
+    )
+    assert "     6\t    check(v)\n     7\t    return two(v)\n" in said
 
 
 RUSSIAN = "Привет, мир. Это файл с текстом на русском языке.\n"

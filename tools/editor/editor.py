@@ -173,8 +173,7 @@ class Editor:
         self._write(command, real, data, _encoded(file, edit.text, shown))
         if not edit.text:
             return Observation(f"Edited {shown}. It is empty now.")
-        snippet = view.around(edit.text, edit.first, edit.last, self._room)
-        return Observation(f"Edited {shown}. There it is now:\n{snippet}")
+        return Observation(f"Edited {shown}:\n{view.change_view(file.text, edit, self._room)}")
 
     def _write(self, command: str, real: Path, before: bytes | None, data: bytes) -> None:
         """Record what was there, then write; a write that fails leaves no record."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import enter
-from manus.tools.editor.editing import line_end, split_lines
+from manus.tools.editor.editing import Edit, line_end, split_lines
 from manus.tools.editor.files import TextFile
 from manus.tools.result import Image, Observation
 
@@ -19,8 +19,10 @@ MAX_IMAGE = 5 * 2**20
 """Size of the largest picture that is shown, in bytes."""
 _WIDE = 1_000
 """Characters shown of a line that is not alone."""
-_AROUND = 4
+_AROUND = 3
 """Lines shown before and after a change."""
+_CHANGED = 40
+"""Lines of a change that are shown, from its beginning."""
 _EACH = 100
 """Entries shown of one folder."""
 _SEARCHED = 5_000
@@ -46,12 +48,32 @@ def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[st
     return "\n".join(shown), last
 
 
-def around(text: str, first: int, last: int, room: int) -> str:
-    """The lines of a change and a few on either side, numbered."""
-    lines = split_lines(text)
-    begin, end = max(first - _AROUND, 1), min(last + _AROUND, len(lines))
-    shown, reached = numbered(lines, begin, end, room)
-    return shown if reached == end else f"{shown}\n[lines {reached + 1} to {end} are not shown]"
+def change_view(before: str, edit: Edit, room: int) -> str:
+    """What an edit took away (-) and put in (+), with a few lines on either side.
+
+    The numbers are those of the lines as they are now.
+    """
+    old, new = split_lines(before), split_lines(edit.text)
+    first, behind = edit.first - 1, len(new) - edit.last
+    gone, come = old[first : len(old) - behind], new[first : edit.last]
+    begin, shown = max(first - _AROUND, 0), []
+    shown += [_change(" ", n + 1, new[n]) for n in range(begin, first)]
+    matcher = difflib.SequenceMatcher(None, gone, come, autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        if kind != "equal":
+            shown += [_change("-", None, line) for line in gone[i:j]]
+        sign = " " if kind == "equal" else "+"
+        shown += [_change(sign, first + n + 1, come[n]) for n in range(k, m)]
+    shown += [_change(" ", n + 1, new[n]) for n in range(edit.last, len(new))[:_AROUND]]
+    head, tail = shown[:_CHANGED], shown[_CHANGED:][-_AROUND:]
+    if left := len(shown) - len(head) - len(tail):
+        head.append(f"[… {left} more lines …]")
+    return "\n".join(head + tail)[:room]
+
+
+def _change(sign: str, number: int | None, line: str) -> str:
+    line = line.removesuffix("\n").removesuffix("\r")
+    return f"{sign}{number or '':>5}\t{line[:_WIDE]}{'…' if len(line) > _WIDE else ''}"
 
 
 def text_view(shown: str, file: TextFile, wanted: list[int] | None, room: int) -> str:
