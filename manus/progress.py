@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections import Counter
 from typing import Any
 
 from manus.formatting import cache_in_words, in_words
 from manus.plan_view import PlanView
+from manus.run_report.edits import edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.state.thinking import thinking_in
-from manus.text import clean, first_line, flat, main_argument
+from manus.text import clean, count, first_line, flat, main_argument
 
 _LABEL = 8
 """Columns of the word that begins a line."""
 _SHOWN = 5
 """Lines that are shown of what a failed call printed."""
+_SHOWN_OF_EDIT = 12
+"""Lines that are shown of what an edit changed."""
 _LONG = 200
 """Characters of a text that is being written from which on it is said how many there are."""
 _END = "terminate"
@@ -31,13 +36,19 @@ _MEASURES = {
 class Progress:
     """Shows the events of a run (`manus.state.events`), and keeps count of them."""
 
-    def __init__(self, screen: Screen, *, live: bool = True, currency: str = "$") -> None:
+    def __init__(
+        self, screen: Screen, *, live: bool = True, currency: str = "$", verbose: bool = False
+    ) -> None:
         self._screen = screen
+        self._verbose = verbose
         self._currency = currency
         self._live = live and screen.can_redraw
         self._piece: tuple[Any, ...] = ()
         """What is being written: its message and part, its name, its text so far."""
         self._labels: dict[str, str] = {}
+        self._args: dict[str, Any] = {}
+        self._at_work: dict[str, tuple[str, float]] = {}
+        """By call: what it is, and since when."""
         self._held = ""
         """What the model said last: printed before what follows it, unless it is the answer."""
         self.plan = PlanView(screen, currency)
@@ -52,6 +63,11 @@ class Progress:
     def stream_mode(self) -> list[str]:
         """What to stream from the graph: tokens only where someone sees them come."""
         return ["custom", "messages"] if self._live else ["custom"]
+
+    def wait(self) -> None:
+        """A run is about to begin, or the model to be asked: show that, and for how long."""
+        if self._live and not self.plan.is_drawn:
+            self._screen.busy("thinking")
 
     def show(self, mode: str, data: Any) -> None:
         """Show one part of the stream."""
@@ -96,9 +112,11 @@ class Progress:
         self._say_held()
         self.steps = event["step"]
         self._labels.clear()
+        self._args.clear()
         spent = in_words(event.get("spent", {}), self._currency)
         so_far = f", {spent} so far" if spent else ""
         self._screen.line(f"Step {event['step']}/{event['max_steps']}{so_far}", "bold")
+        self.wait()
 
     def _on_thought(self, event: dict[str, Any]) -> None:
         self._count(event)
@@ -112,7 +130,7 @@ class Progress:
 
     def _say_held(self) -> None:
         said, self._held = clean(self._held).strip(), ""
-        if said and self._live:
+        if said and (self._live or self._verbose):
             self._screen.paragraph(said, "dim", indent=2)
         elif said:
             self._tell("thought", flat(said))
@@ -122,7 +140,26 @@ class Progress:
         if event["name"] == _END and isinstance(args, dict):
             args = {name: value for name, value in args.items() if name == "status"}
         self._labels[event["id"]] = argument = main_argument(args)
-        self._tell("call", f"{event['name']}: {argument}" if argument else event["name"], CALL)
+        self._args[event["id"]] = args
+        said = f"{event['name']}: {argument}" if argument else event["name"]
+        if event["id"] in self._at_work:  # it asked a person, and now has the answer
+            return
+        self._tell("call", said, CALL)
+        if self._verbose and isinstance(args, dict):
+            for name, value in args.items():
+                text = value if isinstance(value, str) else json.dumps(value, default=str)
+                self._screen.paragraph(f"{name}: {text.rstrip()}", CALL, indent=_LABEL + 2)
+        self._at_work[event["id"]] = event["name"], time.monotonic()
+        self._show_work(event["id"])
+
+    def _on_output(self, event: dict[str, Any]) -> None:
+        self._show_work(event["id"], event["text"])
+
+    def _show_work(self, call: str, printed: str = "") -> None:
+        """A call that is at work, or what is still there when it has ended."""
+        if self._live and call in self._at_work:
+            said, since = self._at_work[call]
+            self._screen.busy(said, printed, since=since)
 
     def _on_observation(self, event: dict[str, Any]) -> None:
         self._count(event)
@@ -130,10 +167,28 @@ class Progress:
         one_of_many = len(self._labels) > 1 and bool(self._labels.get(event["id"]))
         which = f" {self._labels[event['id']][:24]}" if one_of_many else ""
         head = f"{event['name']}{which}, {event['seconds']:.1f} s"
+        self._at_work.pop(event["id"], None)
+        self._screen.end_live()
         if event["is_error"]:
             self._tell_failed(head, event["text"])
+        elif self._verbose:
+            self._tell("done", head, DONE)
+            self._screen.paragraph(event["text"], indent=_LABEL + 2)
         else:
             self._tell("done", f"{head}: {first_line(event['text'])}", DONE)
+            self._show_edit(event)
+        for left in list(self._at_work)[-1:]:
+            self._show_work(left)
+
+    def _show_edit(self, event: dict[str, Any]) -> None:
+        """What an edit changed, to a person at a terminal; a log would grow with the files."""
+        edit = edit_in(event["name"], self._args.get(event["id"]))
+        if edit is None or not self._screen.is_terminal:
+            return
+        for line in edit.diff[:_SHOWN_OF_EDIT]:
+            self._tell("", line, {"+": DONE, "-": FAILED}.get(line[:1], "dim"))
+        if (more := len(edit.diff) - _SHOWN_OF_EDIT) > 0:
+            self._tell("", f"… {count(more, 'more line')} (-v shows all of a call)", "dim")
 
     def _tell_failed(self, head: str, text: str) -> None:
         """How a call failed: the exit code, and the last lines of what was printed."""
@@ -146,6 +201,9 @@ class Progress:
             self._tell("failed", f"{head}: {lines[0].strip()}", FAILED)
             return
         self._tell("failed", head, FAILED)
+        if self._verbose:
+            self._screen.paragraph("\n".join(lines), FAILED, indent=_LABEL + 2)
+            return
         for line in lines[-_SHOWN:]:
             self._tell("", line, FAILED)
 

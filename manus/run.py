@@ -124,12 +124,14 @@ Prepare = Callable[[Store, str], Awaitable[Job | Nothing]]
 class Run:
     """Works on one thread for one call of the program."""
 
-    def __init__(self, args: RunOptions, settings: Settings) -> None:
+    def __init__(self, args: RunOptions, settings: Settings, screen: Screen) -> None:
         self._args = args
         self._settings = settings
         self._thread_id = ""
-        self._screen = Screen(quiet=args.quiet)
-        self._progress = Progress(self._screen, live=not args.json, currency=settings.currency)
+        self._screen = screen
+        self._progress = Progress(
+            self._screen, live=not args.json, currency=settings.currency, verbose=args.verbose
+        )
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
 
@@ -212,6 +214,7 @@ class Run:
 
     async def _stream(self, job: Job, given: Any) -> None:
         modes = self._progress.stream_mode
+        self._progress.wait()
         # A flow's steps are graphs inside a graph: what happens in them is shown alike.
         async for _, mode, data in job.graph.astream(
             given,

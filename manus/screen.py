@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -12,10 +15,12 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from manus.text import clean, flat
+from manus.text import clean, fit, flat
 
 PLAIN_WIDTH = 80
 """Columns of a line where there is no terminal to ask and COLUMNS is not set."""
+LOG_WIDTH = 400
+"""Columns of a line of a log, so that it is whole unless it is a program."""
 _TAIL = 6
 """Lines that are shown of a text while it is written."""
 _KEPT = 2_000
@@ -27,6 +32,10 @@ CALL = "color(31)"
 DONE = "color(64)"
 FAILED = "color(196)"
 WARNING = "color(136)"
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_MARKS = {"[✓]": DONE, "[→]": CALL, "[!]": FAILED}
+"""Colours of a plan's steps, by what stands in their lines."""
 
 Lines = Callable[[], Sequence[str]]
 
@@ -64,6 +73,8 @@ class Screen:
         self._live: Live | None = None
         self._pinned: Lines | None = None
         self._draft: tuple[str, str] = ("", "")
+        self._busy: tuple[str, str, float] | None = None
+        """What is waited for, what it has printed, and since when."""
 
     @property
     def width(self) -> int:
@@ -78,15 +89,30 @@ class Screen:
     def line(self, text: str, style: str = "") -> None:
         """One line; what does not fit is cut."""
         if not self._quiet:
-            self._print(_one_line(" ".join(clean(text).splitlines()), style, self.width))
+            whole = not self.is_terminal and "COLUMNS" not in os.environ
+            width = LOG_WIDTH if whole else self.width
+            self._print(_one_line(" ".join(clean(text).splitlines()), style, width))
 
     def paragraph(
         self, text: str, style: str = "", *, indent: int = 0, always: bool = False
     ) -> None:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
-            shown = Text(clean(text), style)
+            if indent and not self.can_redraw:
+                text = textwrap.indent(text, " " * indent)
+            shown = Text(clean(text).expandtabs(), style)
             self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Say so while the program is loaded; nothing is redrawn, since Ctrl-C ends it at once."""
+        if self.can_redraw:
+            self._guarded(lambda: print("  starting …", end="", file=self._stream, flush=True))
+        try:
+            yield
+        finally:
+            if self.can_redraw:
+                self._guarded(lambda: print("\r\x1b[K", end="", file=self._stream, flush=True))
 
     def pin(self, lines: Lines) -> None:
         """Have these lines below all others, asked for and drawn anew until `release`."""
@@ -100,9 +126,16 @@ class Screen:
             self._draft = " ".join(clean(head).splitlines()), text[-_KEPT:]
             self._begin_live()
 
+    def busy(self, words: str, printed: str = "", *, since: float | None = None) -> None:
+        """Say at the bottom what is waited for, and how long, until `end_live`."""
+        if self.can_redraw:
+            self._draft = "", ""
+            self._busy = words, printed, since or time.monotonic()
+            self._begin_live()
+
     def end_live(self) -> None:
-        """Erase the text that was being written."""
-        self._draft = "", ""
+        """Erase the text that was being written, and what was waited for."""
+        self._draft, self._busy = ("", ""), None
         if self._live is not None and self._pinned is None:
             self.release()
 
@@ -110,7 +143,7 @@ class Screen:
         """Leave the pinned lines as they are and redraw nothing any more."""
         live, self._live = self._live, None
         if live is not None:
-            self._draft = "", ""
+            self._draft, self._busy = ("", ""), None
             live.transient = self._pinned is None
             self._guarded(live.stop)
         self._pinned = None
@@ -128,7 +161,7 @@ class Screen:
 
     def _picture(self) -> RenderableType:
         lines = self._pinned() if self._pinned is not None else ()
-        shown = [_one_line(_with_margin(line), "", self.width) for line in lines]
+        shown = [_one_line(_with_margin(line), _style_of(line), self.width) for line in lines]
         head, text = self._draft
         if head and text:
             room = max(self.width - len(head) - 1, 1)
@@ -136,7 +169,18 @@ class Screen:
         elif text:
             broken = Text("  " + clean(text).strip()).wrap(self._console, self.width - 1)
             shown += [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
+        elif self._busy is not None:
+            shown += self._waiting(*self._busy)
         return Group(*shown)
+
+    def _waiting(self, words: str, printed: str, since: float) -> list[Text]:
+        """A line that turns, with its seconds, below the last lines of what was printed."""
+        ends = [line.rstrip() for line in clean(printed).splitlines() if line.strip()][-_TAIL:]
+        seconds = time.monotonic() - since
+        turn, took = _FRAMES[int(seconds * 10) % len(_FRAMES)], f" {seconds:.0f} s"
+        head = fit(f"  {turn} {flat(words)}", self.width - len(took) - 1)
+        tail = [_one_line(f"    {line}", "dim", self.width - 1) for line in ends]
+        return [*tail, _one_line(head + took, CALL, self.width)]
 
     def _print(self, shown: RenderableType) -> None:
         if self.can_redraw:
@@ -165,6 +209,10 @@ def _one_line(text: str, style: str, width: int) -> Text:
     line.truncate(width, overflow="ellipsis")
     line.end = "\n"
     return line
+
+
+def _style_of(line: str) -> str:
+    return next((style for mark, style in _MARKS.items() if mark in line[:8]), "")
 
 
 def _with_margin(line: str) -> str:

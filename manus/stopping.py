@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
@@ -59,4 +60,6 @@ def end_at_once(code: int) -> NoReturn:
             child.kill()
         except psutil.NoSuchProcess:
             continue
+    if sys.stderr.isatty():
+        os.write(2, b"\x1b[?25h")  # the cursor, which is hidden while lines are redrawn
     os._exit(code)

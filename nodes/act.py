@@ -15,11 +15,12 @@ from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import ToolTask
 from manus.state.context import Context
-from manus.state.events import CallEvent, ObservationEvent
+from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import text_of
 from manus.tools.call import call_tool
 from manus.tools.load_mcp_tools import load_mcp_tools
 from manus.tools.result import ToolResult
+from manus.tools.shell.output import listener
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
@@ -29,6 +30,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         await _load_tools_again(running, task)
     tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
+    listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     began = time.monotonic()
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]

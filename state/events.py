@@ -52,6 +52,14 @@ class CallEvent(TypedDict):
     args: dict[str, Any]
 
 
+class OutputEvent(TypedDict):
+    """A program that a call has started prints; `text` is the end of what it has so far."""
+
+    type: Literal["output"]
+    id: str
+    text: str
+
+
 class ObservationEvent(TypedDict):
     """A tool call has ended; `text` is what the model will see of it."""
 
@@ -133,6 +141,7 @@ Event = (
     | StepEvent
     | ThoughtEvent
     | CallEvent
+    | OutputEvent
     | ObservationEvent
     | RetryEvent
     | LoopEvent

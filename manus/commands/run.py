@@ -108,13 +108,16 @@ def _work(
     import asyncio
 
     from manus import startup
+    from manus.screen import Screen
     from manus.traces import sending_traces
 
-    startup.load()
+    screen = Screen(quiet=args.quiet)
+    with screen.starting():
+        startup.load()
     from manus.run import Run
 
     with sending_traces():
-        return asyncio.run(Run(args, settings).work(prepare, meant, **how))
+        return asyncio.run(Run(args, settings, screen).work(prepare, meant, **how))
 
 
 async def _new_job(

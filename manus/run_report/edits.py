@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 from dataclasses import dataclass
+from typing import Any
 
 from manus.trace.model import Call
 
@@ -36,10 +37,14 @@ class Edit:
 
 def edit_of(call: Call) -> Edit | None:
     """What a call changed; None if it is none of the editor's, or was not carried out."""
-    args = call.args
-    if call.name != EDITOR or call.is_error or call.observation is None:
+    if call.is_error or call.observation is None:
         return None
-    if not isinstance(args, dict) or args.get("command") not in _CHANGES:
+    return edit_in(call.name, call.args)
+
+
+def edit_in(name: str, args: Any) -> Edit | None:
+    """What a call changes if it is carried out; None if it is none of the editor's."""
+    if name != EDITOR or not isinstance(args, dict) or args.get("command") not in _CHANGES:
         return None
     old = str(args.get("old_str") or "").splitlines()
     new = str(args.get("file_text") or args.get("new_str") or "").splitlines()

@@ -6,13 +6,14 @@ import pytest
 from manus.screen import Screen
 
 
-def test_lines_are_cut_at_80_columns_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_log_gets_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     stream = io.StringIO()
     Screen(stream).line("x" * 200, "bold red")
-    assert stream.getvalue() == "x" * 79 + "…\n"
+    assert stream.getvalue() == "x" * 200 + "\n"
+    monkeypatch.setenv("COLUMNS", "80")
+    Screen(stream).line("y" * 200)
+    assert stream.getvalue().endswith("\n" + "y" * 79 + "…\n")
 
 
 def test_a_line_is_one_line_without_control_codes() -> None:

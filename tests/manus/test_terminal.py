@@ -5,7 +5,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from tests.manus.program import Program
+from tests.manus.program import Program, Terminal
 from tests.server import ScriptedServer, call, calls, hang, text
 
 
@@ -184,3 +184,66 @@ def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedSe
         "20",
         "no such test",
     ]
+
+
+def test_the_end_of_what_a_running_tool_prints_is_shown(
+    manus: Program, server: ScriptedServer
+) -> None:
+    slow = "for i in 1 2 3 4 5 6 7 8 世界; do echo so far $i; done; touch begun; sleep 300"
+    server.script(call("bash", command=slow))
+    with manus.terminal("run", "wait", columns=40) as terminal:
+        terminal.expect("so far 世界")
+        wait_for_ticks(terminal)
+        shown = terminal.text.splitlines()
+        assert shown[-7:-1] == [f"    so far {i}" for i in (4, 5, 6, 7, 8, "世界")]
+        assert all(cell_len(line) <= 40 for line in shown[1:])
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "so far 世界" not in terminal.text
+
+
+def wait_for_ticks(terminal: Terminal) -> None:
+    terminal.expect("bash 1 s")
+    assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
+
+
+def test_it_is_shown_that_the_model_thinks_and_for_how_long(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(hang(reply=text("Never."), after_chunks=0))
+    with manus.terminal("run", "think") as terminal:
+        terminal.expect("thinking 1 s")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "thinking" not in terminal.text
+    assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
+
+
+EDITS = [
+    call("str_replace_editor", command="create", path="a.py", file_text="one = 1\n世 = 2\n"),
+    call("str_replace_editor", command="str_replace", path="a.py", old_str="= 1", new_str="= 3"),
+]
+
+
+def test_an_edit_is_shown_as_a_diff_in_colour(manus: Program, server: ScriptedServer) -> None:
+    server.script(*EDITS, text("Done."))
+    with manus.terminal("run", "edit") as terminal:
+        assert terminal.wait() == 0
+    lines = [line.strip() for line in terminal.text.splitlines()]
+    assert [line for line in lines if line[:1] in ("+", "-")] == [
+        "+one = 1",
+        "+世 = 2",
+        "-= 1",
+        "+= 3",
+    ]
+    assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
+
+
+def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:
+    script = "seq 20\necho end of it"
+    server.script(calls(call("bash", command=script), text="First\nthis."), text("Done."))
+    shown = manus("run", "-v", "count").err.splitlines()
+    at = shown.index("          command: seq 20")
+    assert shown[at + 1] == "          echo end of it"
+    for said in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
+        assert said in shown

@@ -9,6 +9,8 @@ import fcntl
 import os
 import re
 import termios
+from collections.abc import Callable
+from contextvars import ContextVar
 
 HEAD = 4 * 2**20
 TAIL = 2 * 2**20
@@ -18,6 +20,14 @@ _CHUNK = 2**18
 _PAUSE = 0.005
 """Seconds between two chunks of what nobody will see: a process that prints for ever must neither
 be held up nor take the event loop for itself."""
+
+_TELL_AFTER = 0.2
+"""Seconds between two looks at an output by who listens."""
+_TOLD = 2_000
+"""Bytes of its end that are told."""
+
+listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+"""Is told, now and then, the end of what the programs of a call have printed so far."""
 
 # Colours and cursor movements of a terminal, and window titles.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -49,6 +59,10 @@ class Capture:
             del self._tail[:excess]
             self._trimmed += excess
 
+    def end(self, size: int) -> str:
+        """About the last `size` bytes, as text."""
+        return _readable(self._tail[-size:] or self._head[-size:])
+
     def text(self) -> str:
         """What is kept, as text; what cannot be shown as such becomes a replacement character."""
         if not self.dropped:
@@ -79,6 +93,8 @@ class PipeReader:
         self._taken = False
         self._end = asyncio.Event()
         self._pause: asyncio.TimerHandle | None = None
+        self._listener = listener.get()
+        self._telling: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, self._on_readable)
 
@@ -103,6 +119,7 @@ class PipeReader:
             self._capture.add(data)
             left -= len(data)
         self._taken = True
+        self._tell_no_more()
         taken, self._capture = self._capture, Capture()
         return taken
 
@@ -111,6 +128,7 @@ class PipeReader:
         if self.closed:
             return
         self._end.set()
+        self._tell_no_more()
         self._loop.remove_reader(self._descriptor)
         if self._pause is not None:
             self._pause.cancel()
@@ -124,9 +142,20 @@ class PipeReader:
             self.close()
         elif not self._taken:
             self._capture.add(data)
+            if self._listener is not None and self._telling is None:
+                self._telling = self._loop.call_later(_TELL_AFTER, self._tell, self._listener)
         if not self.closed and (self._taken or self._capture.dropped):
             self._loop.remove_reader(self._descriptor)
             self._pause = self._loop.call_later(_PAUSE, self._go_on)
+
+    def _tell(self, listen: Callable[[str], None]) -> None:
+        self._telling = None
+        listen(self._capture.end(_TOLD))
+
+    def _tell_no_more(self) -> None:
+        self._listener = None
+        if self._telling is not None:
+            self._telling.cancel()
 
     def _go_on(self) -> None:
         self._pause = None
