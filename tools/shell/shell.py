@@ -79,6 +79,8 @@ class Bash:
         self._reports = reports
         self._pipe = pipe
         self._status = status
+        self._inner: psutil.Process | None = None
+        """Bash itself, behind the wall of a sandbox."""
         self._number = 0
         self._last = 0
 
@@ -123,10 +125,12 @@ class Bash:
     def directory(self) -> Path | None:
         """Where it is; None if it has ended. Blocking."""
         try:
-            found = psutil.Process(self._process.pid)
-            while is_wall(found):
-                found = found.children()[0]
-            return Path(found.cwd())
+            if self._inner is None:  # looking for it costs more than asking it
+                found = psutil.Process(self._process.pid)
+                while is_wall(found):
+                    found = found.children()[0]
+                self._inner = found
+            return Path(self._inner.cwd())
         except (psutil.Error, IndexError):
             return None
 
