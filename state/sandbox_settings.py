@@ -20,6 +20,6 @@ class SandboxSettings(BaseModel):
     read: tuple[str, ...] = ()
     """Further files and folders that programs may read, such as a toolchain in your home."""
     memory_megabytes: int = Field(4_096, ge=64)
-    """Of all programs of the run together; above it they are ended."""
+    """Of a call's programs together; looked at four times a second, and above it they are ended."""
     processes: int = Field(512, ge=16)
-    """Of the run, at the same time; above it they are ended."""
+    """Of a call, at the same time; above it they are ended."""

@@ -80,7 +80,7 @@ class PythonExecute(AgentTool):
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = _describe(output, finished, wanted.timeout) + sandbox.not_reached(mark)
+        said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark)
         return Observation(said, is_error=finished.returncode != 0, is_output=True)
 
 

@@ -18,6 +18,7 @@ from typing import Literal
 from manus.state.errors import ToolUnavailableError
 from manus.state.sandbox_settings import SandboxSettings
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
+from manus.tools.sandbox.limits import Limits
 from manus.tools.sandbox.network import Network, open_network
 from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
@@ -63,6 +64,7 @@ class Sandbox:
         self.wall = wall
         self.network = network
         """The programs' own network; None where they have the machine's, or none."""
+        self.limits = Limits(settings)
         self._settings = settings
         self._workspace = workspace
         self._home = home
@@ -101,11 +103,14 @@ class Sandbox:
 
     @property
     def mark(self) -> int:
-        """How many requests of the run have failed until now: a mark for `not_reached`."""
+        """How many requests of the run have failed until now: a mark for `remarks`."""
         return self._proxy.count if self._proxy else 0
 
-    def not_reached(self, mark: int) -> str:
-        """A line on what programs asked for since a mark in vain; empty if nothing."""
+    def remarks(self, mark: int) -> str:
+        """Lines on what programs asked for since a mark in vain, and on why they were ended."""
+        return self.limits.take() + self._not_reached(mark)
+
+    def _not_reached(self, mark: int) -> str:
         if self._proxy is None:
             return ""
         door = self.network.listener.getsockname()[1] if self.network else self._proxy.port

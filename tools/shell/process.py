@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -213,7 +214,9 @@ async def run(
             )
         finally:
             os.close(writing)
-        code = await _ended_within(process, seconds)
+        held = nullcontext() if sandbox is None else sandbox.limits.watching(process.pid)
+        async with held:
+            code = await _ended_within(process, seconds)
         capture = reader.take()
     finally:
         reader.close()

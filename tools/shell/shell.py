@@ -16,7 +16,7 @@ import re
 import secrets
 import shlex
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +74,7 @@ class Bash:
         sandbox: Sandbox | None,
     ) -> None:
         self._process = process
+        self.pid = process.pid
         self._sandbox = sandbox
         self._exit = asyncio.ensure_future(process.wait())
         self._reports = reports
@@ -217,7 +218,8 @@ class Shell:
             async with self._files(command) as (text, fifo, reader):
                 fresh, self._lost = self._lost, False
                 try:
-                    status = await bash.carry_out(text, fifo, seconds)
+                    async with self._held(bash):
+                        status = await bash.carry_out(text, fifo, seconds)
                     await self._note(bash)
                 except BaseException:
                     self._lost = True
@@ -230,6 +232,10 @@ class Shell:
             printed = await asyncio.to_thread(reader.take().text)
             output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
             return CommandResult(output, status, exited, self._directory, fresh)
+
+    def _held(self, bash: Bash) -> AbstractAsyncContextManager[None]:
+        """Within the limits of the sandbox, while a command is carried out."""
+        return nullcontext() if self._sandbox is None else self._sandbox.limits.watching(bash.pid)
 
     async def restart(self) -> None:
         """End all that the shell has started; the next command finds a fresh one in the root."""

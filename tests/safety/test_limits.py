@@ -1,0 +1,51 @@
+"""Programs that take too much of the machine are ended, and the model is told why."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from manus.state.sandbox_settings import SandboxSettings
+from manus.state.settings import Settings
+from manus.tools.bash import Bash
+from manus.tools.python_execute import PythonExecute
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    limits = SandboxSettings(memory_megabytes=200, processes=30)
+    session = Session(workspace, settings=Settings(sandbox=limits))
+    yield session
+    await session.close()
+
+
+async def test_memory_in_one_process(session: Session) -> None:
+    code = "import time\nkept = bytearray(400_000_000)\ntime.sleep(60)"
+    said = (await PythonExecute(session=session).observe(code=code)).text
+    assert "sandbox.memory_megabytes" in said
+    assert "SIGKILL" in said
+
+
+async def test_memory_of_all_together(session: Session) -> None:
+    code = (
+        "import os, time\n"
+        "for _ in range(4):\n"
+        "    if not os.fork():\n"
+        "        break\n"
+        "kept = bytearray(80_000_000)\n"
+        "time.sleep(60)"
+    )
+    assert "memory" in (await PythonExecute(session=session).observe(code=code)).text
+
+
+async def test_processes(session: Session) -> None:
+    bash = Bash(session=session)
+    said = (await bash.observe(command="for i in $(seq 60); do sleep 60 & done; wait")).text
+    assert "sandbox.processes" in said
+    assert "a" in (await bash.observe(command="echo a")).text
