@@ -130,6 +130,11 @@ def checked(plan: Plan) -> Plan:
         if not step["text"].strip():
             raise PlanError(f"Step {index} is empty; say what is to be done in it.")
         for before in step["depends_on"]:
+            if before == index:
+                raise DependencyError(
+                    f"Step {index} depends on itself. Steps are numbered from 0: it is number "
+                    f"{index + 1} in the list, and the first step is 0."
+                )
             if not 0 <= before < count:
                 raise DependencyError(
                     f"Step {index} depends on step {before}, which is not there: {_range(count)}."
@@ -138,7 +143,8 @@ def checked(plan: Plan) -> Plan:
         chain = " → ".join(map(str, cycle))
         raise DependencyError(
             f"Steps wait for each other and none of them could begin: {chain}. Change "
-            "`depends_on` so that each step depends only on steps that can be done before it."
+            "`depends_on` so that each step depends only on steps that can be done before it; the "
+            "first step is 0."
         )
     return plan
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import override
 
 from manus.state.agent import ToolTask
@@ -43,15 +44,16 @@ class Change(NamedTuple):
 
 
 class StepArgs(BaseModel):
-    """A step that is more than a text."""
+    """A step that does not depend on just the one before it."""
 
     model_config = ConfigDict(extra="ignore")
 
     text: str = Field(description="What is to be done")
-    executor: str = Field("", description="Who does it, if there is more than one executor")
+    executor: SkipJsonSchema[str] = ""
+    """Taken where a model sends it; it is told of one way only, the tag in brackets."""
     depends_on: list[int] | None = Field(
         None,
-        description="Numbers (from 0) of the steps that must be completed before it; [] for none. "
+        description="Numbers of the steps that must be completed before it, from 0; [] for none. "
         "Left out: the step before it",
     )
 

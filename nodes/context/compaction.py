@@ -87,7 +87,10 @@ async def fit_history(
     evicted = _too_much(running, history, sizes, request_id, window, notes, tight=tight)
     if not evicted:
         return shown, None
-    made = await _compact(running, history, sizes, evicted, compaction, window, notes, can_recall)
+    asked = next((text_of(m) for m in history if m.id == request_id), "")
+    made = await _compact(
+        running, asked, history, sizes, evicted, compaction, window, notes, can_recall
+    )
     return await fit(made.history, window.room, workspace), made
 
 
@@ -117,6 +120,7 @@ def _too_much(
 
 async def _compact(
     running: Running,
+    request: str,
     history: Sequence[AnyMessage],
     sizes: Sequence[float],
     evicted: list[AnyMessage],
@@ -130,7 +134,7 @@ async def _compact(
     first, part = before["evicted"] + 1, uuid.uuid4().hex[:8]
     count = before["evicted"] + len(evicted)
     await _archive(running, evicted, first, part)
-    lines = await take_notes(running, notes_in(history), evicted, first, room)
+    lines = await take_notes(running, request, notes_in(history), evicted, first, room)
     text = prompts.summary(lines, count, can_recall=can_recall)
     shorter, writes = with_notes(history, evicted, text)
     gone = {message.id for message in evicted}
@@ -149,7 +153,7 @@ async def _compact(
 
 
 def notes_in(history: Sequence[AnyMessage]) -> list[str]:
-    """The notes on what was taken out before, one line each."""
+    """The notes on what was taken out before: headings, and a line each."""
     summary = next(filter(is_summary, history), None)
     return [] if summary is None else text_of(summary).splitlines()[1:]
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.config import get_stream_writer
 
 from manus.models.tokens import estimate_request, estimate_text
 from manus.nodes.active_run import Running
+from manus.nodes.context.notes import BULLET, Notes, as_lines, parse, with_room
 from manus.nodes.context.turns import turns_of, who, whole_text
+from manus.nodes.turn.fingerprint import shown_call
 from manus.nodes.turn.stop_conditions import step_line
 from manus.prompts import compaction as prompts
+from manus.prompts.compaction import DONE, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
-from manus.state.messages import source_of, text_of
+from manus.state.messages import calls_of, source_of, text_of
 
 log = logging.getLogger("manus")
 
@@ -33,12 +37,14 @@ _BEGIN = 160
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CITATION = re.compile(r"\[\s*#\d+(?:\s*[,;–-]\s*#?\d+)*\s*\]")
 _CITED = re.compile(r"(\d+)(?:\s*[–-]\s*#?(\d+))?")
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _RANGE = 1_000
+_TRIES = 2
+"""How often a model is asked whose reply holds no notes."""
 
 
 async def take_notes(
     running: Running,
+    request: str,
     before: list[str],
     evicted: Sequence[AnyMessage],
     first: int,
@@ -48,74 +54,96 @@ async def take_notes(
 
     A part for which the model fails has one line a step instead.
     """
-    lines, begin = before, 0
+    notes, begin = parse(before), 0
     most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE).size))
     while begin < len(evicted):
         end = _end_of_chunk(evicted, begin, most)
         part = {first + n: evicted[n] for n in range(begin, end)}
         try:
-            written = await _written(running, lines, part)
+            written = await _written(running, request, as_lines(notes), part)
         except ContextOverflowError:
             if most > _LEAST_CHUNK:
                 most = max(_LEAST_CHUNK, most / 2)
                 continue
-            written = []
-        lines = written or [*lines, *_without_model(evicted[begin:end], first + begin)]
+            written = None
+        if written is None:
+            notes[DONE] += _without_model(evicted[begin:end], first + begin)
+        else:
+            notes = written
         begin = end
     asked = [(n, m) for n, m in enumerate(evicted, first) if isinstance(m, HumanMessage)]
-    lines += [f"- The user said: {_begin(text_of(m))} [#{n}]" for n, m in asked]
-    return _newest(lines, room)
+    notes[WANTED] += [f"- The user said: {_begin(text_of(m))} [#{n}]" for n, m in asked]
+    return with_room(notes, room)
 
 
-async def _written(running: Running, lines: list[str], part: Mapping[int, AnyMessage]) -> list[str]:
-    """The notes as the model writes them anew; none if it fails.
+async def _written(
+    running: Running, request: str, lines: list[str], part: Mapping[int, AnyMessage]
+) -> Notes | None:
+    """The notes as the model writes them anew; None if it fails, or says nothing of use twice.
 
     Raises:
         ContextOverflowError: the question is too large.
     """
     words = str(running.settings.context.notes_words)
     shown = "\n\n".join(_with_head(n, m) for n, m in part.items())
-    question = prompts.notes_request(lines, shown)
-    request = [
+    asked = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", words)),
-        HumanMessage(question),
+        HumanMessage(prompts.notes_request(_shown(request), lines, shown)),
     ]
-    try:
-        tell = get_stream_writer()
-        reply = await running.client.complete(ROLE, request, tell=tell, quiet=True)
-    except ContextOverflowError as error:
-        running.client.learn_window(ROLE, error, estimate_request(request))
-        raise
-    except ManusError as error:
-        log.info("no notes by the model: %s", error)
-        return []
     texts = {n: whole_text(m) for n, m in part.items()}
-    return checked(text_of(reply.message), texts, lines)
+    for _ in range(_TRIES):
+        try:
+            tell = get_stream_writer()
+            reply = await running.client.complete(ROLE, asked, tell=tell, quiet=True)
+        except ContextOverflowError as error:
+            running.client.learn_window(ROLE, error, estimate_request(asked))
+            raise
+        except ManusError as error:
+            log.info("no notes by the model: %s", error)
+            return None
+        notes = checked(text_of(reply.message), texts, lines, request)
+        if any(notes.values()):
+            return notes
+    return None
 
 
-def checked(reply: str, messages: Mapping[int, str], before: Sequence[str] = ()) -> list[str]:
-    """The notes of a reply: one line each, with the numbers of the messages they come from.
+def checked(
+    reply: str, messages: Mapping[int, str], before: Sequence[str] = (), request: str = ""
+) -> Notes:
+    """The notes of a reply, with the numbers of the messages that its lines come from.
 
-    A line with a number that stands in no message, nor in the notes `before`, is made up and goes.
-    A wrong citation is corrected: the line then names the messages with its numbers, else all.
+    A line with a number that stands in no message, nor in the request or the notes `before`, is
+    made up and goes. A wrong citation is corrected: the line then names the messages with its
+    numbers, else all. What is open or next is about what is to come, and needs neither.
     """
     known = dict(messages)
     for line in before:
         for number in cited_in(line):
             known[number] = f"{known.get(number, '')} {_CITATION.sub('', line)}"
     numbers = {n: set(_NUMBER.findall(text)) for n, text in known.items()}
-    found = (_checked(line, numbers) for line in reply.splitlines() if _BULLET.match(line))
-    return list(dict.fromkeys(line for line in found if line))
+    asked = set(_NUMBER.findall(" ".join([request, *before])))
+    notes = parse(reply.splitlines())
+    for name, lines in notes.items():
+        if name in (OPEN, NEXT):
+            notes[name] = [f"- {BULLET.sub('', line).strip()}" for line in lines]
+        else:
+            said = (_checked(line, numbers, asked, cites=name != WANTED) for line in lines)
+            notes[name] = [line for line in said if line]
+    return notes
 
 
-def _checked(line: str, numbers: Mapping[int, set[str]]) -> str:
-    said = _CITATION.sub("", _BULLET.sub("", line)).strip()
+def _checked(
+    line: str, numbers: Mapping[int, set[str]], asked: set[str], *, cites: bool = True
+) -> str:
+    said = _CITATION.sub("", BULLET.sub("", line)).strip()
     stated = set(_NUMBER.findall(said))
-    if not said or not stated <= set().union(*numbers.values()):
+    if not said or not stated <= asked.union(*numbers.values()):
         return ""
     cited = sorted(cited_in(line) & numbers.keys())
-    if not cited or not stated <= set().union(*(numbers[n] for n in cited)):
+    if not cited or not stated <= asked.union(*(numbers[n] for n in cited)):
         cited = sorted(n for n, held in numbers.items() if stated & held)
+    if not cited and not cites:
+        return f"- {said}"
     every = f"#{min(numbers)}-#{max(numbers)}"
     return f"- {said} [{', '.join(f'#{n}' for n in cited) or every}]"
 
@@ -131,20 +159,18 @@ def cited_in(line: str) -> set[int]:
 
 
 def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:
-    """One line a step."""
-    turns = turns_of(messages)
-    return [f"- {step_line(messages[b:e])} [#{first + b}-#{first + e - 1}]" for b, e in turns]
+    """One line a step: what was called, and what came of it."""
+    lines = []
+    for begin, end in turns_of(messages):
+        turn = messages[begin:end]
+        called = [shown_call(c["name"], c["args"]) for m in turn for c in _calls_of(m)]
+        what = f"{', '.join(called)}: " if called else ""
+        lines.append(f"- {what}{step_line(turn)} [#{first + begin}-#{first + end - 1}]")
+    return lines
 
 
-def _newest(lines: Sequence[str], room: float) -> list[str]:
-    """As many of the newest lines as have so many tokens, and a line about the others."""
-    kept: list[str] = []
-    for line in reversed(lines):
-        room -= estimate_text(line) + 1
-        if room < 0:
-            return [prompts.older_left_out(len(lines) - len(kept)), *reversed(kept)]
-        kept.append(line)
-    return list(reversed(kept))
+def _calls_of(message: AnyMessage) -> list[Any]:
+    return calls_of(message) if isinstance(message, AIMessage) else []
 
 
 def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> int:

@@ -118,6 +118,7 @@ def test_a_step_with_another_text_goes_to_the_executor_that_the_text_names() -> 
         ),
         (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
         (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),
+        (lambda: plan_of(("a", []), ("b", [1])), "the first step is 0"),
         (lambda: as_edited(plan_of("a"), {"title": "x"}), "an object with `steps`"),
         (lambda: as_edited(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
     ],

@@ -195,3 +195,4 @@ def test_the_model_is_not_told_of_what_is_injected(server: ScriptedServer, desk:
         "step_status",
         "step_notes",
     }
+    assert "executor" not in str(schema), "there is one way to name who does a step: a tag"

@@ -189,4 +189,4 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
 async def long_run(agent: ScriptedAgent, steps: int = STEPS) -> Outcome:
     """A run that looks at so many places."""
     look_at(agent, steps)
-    return await agent.run(request=REQUEST, max_steps=steps + 10)
+    return await agent.run(request=REQUEST, max_steps=2 * steps)

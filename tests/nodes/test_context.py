@@ -18,9 +18,11 @@ from langchain_core.messages import (
 
 from manus.models.tokens import estimate_message
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
+from manus.nodes.context.notes import as_lines, parse, with_room
 from manus.nodes.context.summarizer import checked
 from manus.nodes.context.truncation import SHORTENED, fit
 from manus.nodes.context.turns import SUMMARY, turns_of
+from manus.prompts.compaction import FOUND
 from manus.state.messages import append_messages
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import assert_paired
@@ -166,7 +168,7 @@ MESSAGES = {3: "The code of K8 is 90,296.", 4: "The port is 8080, in a.txt:12.",
 def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes(
     line: str, kept: str | None
 ) -> None:
-    found = checked(line, MESSAGES)
+    found = checked(line, MESSAGES)[FOUND]
     if kept is None:
         assert re.search(r"\[#3, #4\]$", found[0])
     else:
@@ -174,6 +176,28 @@ def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes(
 
 
 def test_what_the_notes_before_said_is_known() -> None:
-    assert checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"]) == [
-        "- The code is 42 [#1]"
+    notes = checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"])
+    assert notes[FOUND] == ["- The code is 42 [#1]"]
+
+
+def test_notes_stand_under_their_headings_and_only_findings_need_a_number() -> None:
+    reply = "**Next:**\n* Ask K9, line 77\n# found\n- Port 8080 [#4]\n## Wanted\n1. All 300 codes"
+    notes = checked(reply, MESSAGES, request="Find the 300 codes.")
+    assert as_lines(notes) == [
+        "## Wanted",
+        "- All 300 codes",
+        "## Found",
+        "- Port 8080 [#4]",
+        "## Next",
+        "- Ask K9, line 77",
     ]
+    assert parse(as_lines(notes)) == notes
+
+
+def test_what_is_wanted_and_next_stays_the_longest() -> None:
+    old = [f"- A long finding of no interest any more, number {n} [#{n}]" for n in range(90)]
+    lines = ["## Wanted", "- All codes", "## Found", *old, "## Next", "- Ask on"]
+    kept = with_room(parse(lines), 200)
+    assert kept[1:4] == ["## Wanted", "- All codes", "## Found"]
+    assert kept[-3:] == [old[-1], "## Next", "- Ask on"]
+    assert len(kept) < 20
