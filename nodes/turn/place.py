@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import re
 import shutil
 from datetime import datetime
 from functools import cache
@@ -23,6 +24,8 @@ MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
 """Characters of a project's instructions."""
 _PROGRAMS = ("python3", "python", "uv", "git", "node", "make", "rg")
+_HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
+"""What git writes there, and nothing of another file that a link leads to."""
 _PATH_INSIDE = "/usr/local/bin:/usr/bin:/bin"
 """Where a sandbox has programs for certain: those in a home folder are not to be seen inside."""
 
@@ -76,11 +79,17 @@ def _branch(root: Path) -> str:
         return ""
     try:
         if git.is_file():  # a worktree
-            git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+            git = git.parent / _beginning(git).removeprefix("gitdir:").strip()
+        head = _HEAD.fullmatch(_beginning(git / "HEAD"))
+    except (OSError, ValueError):
         return ""
-    return head.removeprefix("ref: refs/heads/")
+    return head[1] or head[2] if head else ""
+
+
+def _beginning(path: Path) -> str:
+    """Of a small file; a program of an earlier run may have put a pipe or a link there."""
+    with open_file(Path(os.path.realpath(path))) as file:
+        return file.read(4096).decode("utf-8").strip()
 
 
 def _instructions(root: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +68,17 @@ def test_the_branch_is_named_also_below_the_root_and_in_a_worktree(
     git.mkdir()
     (git / "HEAD").write_text("ref: refs/heads/topic/one\n")
     assert "branch: topic/one\n" in said_of(below)
+
+
+def test_what_else_stands_in_place_of_the_branch_is_not_told(tmp_path: Path) -> None:
+    head = tmp_path / ".git" / "HEAD"
+    head.parent.mkdir()
+    (tmp_path / "key").write_text("sk-secret\n")
+    head.symlink_to(tmp_path / "key")
+    assert "sk-secret" not in said_of(tmp_path)
+    head.unlink()
+    os.mkfifo(head)
+    assert "branch:" not in said_of(tmp_path)
 
 
 def test_the_instructions_of_a_folder_count_once_it_is_trusted(untrusted: Path) -> None:
