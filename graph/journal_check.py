@@ -46,9 +46,12 @@ def doubt_unfinished(journal: Journal, found: StateSnapshot) -> None:
 
 
 def asked_about(found: StateSnapshot | None) -> dict[str, str]:
-    """Digests of the calls that a person was asked to approve, by the tasks that wait."""
+    """Digests of the calls that a person was asked to approve, by the tasks that wait.
+
+    Empty for one whose tool asks something itself: that call has been approved.
+    """
     waiting = [(t.id, i.value) for t in (found.tasks if found else ()) for i in t.interrupts]
-    return {task: value["call"] for task, value in waiting if _is_approval(value)}
+    return {task: value["call"] if _is_approval(value) else "" for task, value in waiting}
 
 
 def _is_approval(value: Any) -> bool:

@@ -80,7 +80,7 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
     answer, reason = read_answer(interrupt(question))
     if answer == "no":
         return Verdict(prompts.refused(reason))
-    if session.asked.get(call.key) != question["call"]:
+    if session.asked.get(call.key) not in (question["call"], ""):
         return Verdict(prompts.NOT_WHAT_WAS_ASKED)
     if answer == "always":
         await asyncio.to_thread(_keep, rules, session)

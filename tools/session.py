@@ -62,7 +62,7 @@ class Session:
         self.waiting = False
         """A person has been asked; the run goes on when the answer comes."""
         self.asked: dict[str, str] = {}
-        """Digests of the calls that a person was asked about, by the tasks that wait."""
+        """Digests of the calls that a person was asked to approve, by the tasks that wait."""
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
         self._clock = time.monotonic()

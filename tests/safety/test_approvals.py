@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,19 +11,25 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from manus.state.approve_settings import is_covered, matches
 from manus.state.errors import SettingsError
 from manus.tools.approval import read_answer
 from manus.tools.bash import commands_in
 from manus.tools.editor.protected import is_protected
+from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.mcp.conftest import ASKING
+from tests.helpers.child import REQUEST, killed_when, started
+from tests.mcp.conftest import ASKING, ODD
 from tests.server import call, calls, text
 
 EDITOR = "str_replace_editor"
 ENV = call(EDITOR, command="create", path=".env", file_text="KEY=1\n")
+ODD_SERVER = (
+    f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\n"
+    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\n"
+)
 NOTE = call("mcp_odd_note", line="one")
 
 
@@ -251,3 +259,88 @@ async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
     assert not (editing.workspace / ".env").exists(), "the answer was to no question"
     assert not (editing.workspace / ".bashrc").exists()
     assert outcome.stop_reason == "answered"
+
+
+HOLD = call("hold", path="held", line="1")
+
+
+async def test_a_process_is_killed_between_question_and_answer(agent: ScriptedAgent) -> None:
+    settings(agent, '[approve]\nmode = "ask"\nallow = ["hold"]\n')
+    agent.server.script(calls(call("append", path="a", line="1"), HOLD))
+    with started(agent, REQUEST) as child:
+        killed_when(child, lambda: agent.lines("held") == ["1"])
+    waiting = await agent.invoke(None)
+    assert waiting.stop_reason == "interrupted"
+    assert agent.lines("a") == []
+    outcome = await agent.invoke(Command(resume="yes"), text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert (agent.lines("a"), agent.lines("held")) == (["1"], ["1"])
+    assert_paired(await agent.messages())
+
+
+async def test_a_process_is_killed_after_the_answer(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(HOLD, approve="ask")
+    assert waiting.stop_reason == "interrupted"
+    await agent.graph.close_waiting()
+    with started(agent, Command(resume="yes"), approve="ask") as child:
+        killed_when(child, lambda: agent.lines("held") == ["1"])
+    outcome = await agent.invoke(None, text("Done."), approve="ask")
+    assert outcome.stop_reason == "answered", "an answered question is not asked again"
+    assert agent.lines("held") == ["1"]
+
+
+async def test_a_tool_that_asks_for_itself_gets_its_own_answer(agent: ScriptedAgent) -> None:
+    profile = replace(ASKING, tools=(pick,))
+    asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    await asking.run(call("pick"), approve="ask")
+    waiting = await asking.invoke(Command(resume="always"), approve="ask")
+    assert waiting.output == "Which?"
+    await asking.invoke(Command(resume="the left one"), text("Done."), approve="ask")
+    assert await asking.observations() == ["the left one"]
+
+
+def pick() -> str:
+    """Ask for one."""
+    return str(interrupt({"question": "Which?"}))
+
+
+async def test_an_mcp_tool_is_asked_about_unless_it_says_that_it_only_reads(
+    agent: ScriptedAgent,
+) -> None:
+    settings(agent, ODD_SERVER)
+    asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, ASKING)
+    waiting = await asking.run(calls(call("mcp_odd_add", a=2, b=3), NOTE))
+    assert len(waiting.questions) == 1
+    assert "line: one" in waiting.output
+    no = {"decisions": [{"type": "reject", "message": "Two, please."}]}
+    waiting = await asking.invoke(Command(resume=no), call("mcp_odd_note", line="two"))
+    outcome = await asking.invoke(Command(resume="yes"), text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert agent.lines("noted") == ["two"]
+    added, refused, noted = await asking.observations()
+    assert (added, noted) == ("5", "noted")
+    assert "Two, please." in refused
+
+
+async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent) -> None:
+    profile = replace(ASKING, tools=("browser_use",))
+    agent = ScriptedAgent(editing.server, editing.workspace, editing.saver, profile)
+    upload = call("browser_use", action="upload_file", index=1, path="a.txt")
+    waiting = await agent.run(upload)
+    assert waiting.stop_reason == "interrupted"
+    assert "a.txt" in waiting.output
+    await agent.invoke(Command(resume="no"), text("Done."))
+
+
+async def test_for_the_whole_flow(agent: ScriptedAgent) -> None:
+    flow = ScriptedFlow(agent.server, agent.workspace, agent.saver)
+    write = call("append", path="a", line="1")
+    flow.plans(makes("Write", "Write again"))
+    flow.step("Write", write, succeeds(), write, succeeds())
+    flow.sums_up(text("All is done."))
+    waiting = await flow.run(approve="ask")
+    assert waiting.stop_reason == "interrupted"
+    outcome = await flow.invoke(Command(resume="run"), approve="ask")
+    assert outcome.stop_reason == "completed"
+    assert flow.lines("a") == ["1", "1"]
+    await flow.graph.close_waiting()

@@ -1,0 +1,39 @@
+"""Calls that a person approves on the command line."""
+
+from __future__ import annotations
+
+from tests.manus.program import Program
+from tests.safety.test_approvals import NOTE, ODD_SERVER
+from tests.server import ScriptedServer, call, text
+
+
+def test_an_mcp_tool_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
+    (manus.home / "manus.toml").write_text(ODD_SERVER)
+    server.script(NOTE)
+    asked = manus("run", "--json", "--thread", "t", "note it")
+    assert (asked.code, asked.json["stop_reason"]) == (1, "interrupted")
+    assert "line: one" in asked.json["output"]
+    server.script(NOTE)
+    again = manus("resume", "--json", "t", "--answer", "yes")
+    assert again.json["stop_reason"] == "interrupted", "once is once"
+    server.script(text("Done."))
+    assert manus("resume", "t", "--answer", "always").out == "Done.\n"
+    server.script(NOTE, text("Done."))
+    assert manus("run", "note it").code == 0
+    assert (manus.workspace / "noted").read_text() == "one\n" * 3
+
+
+def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
+    echo = call("bash", command="echo hi >> said")
+    server.script(echo, echo)
+    with manus.terminal("run", "--thread", "t", "--approve", "ask", "say hi") as terminal:
+        terminal.expect("later): ")
+        terminal.type("yes\n")
+        terminal.expect("later): ")
+        terminal.type("\x04")
+        assert terminal.wait() == 1
+    server.script(text("Well."))
+    assert manus("resume", "t", "--answer", "no: enough").out == "Well.\n"
+    assert "enough" in str(server.requests[-1].messages)
+    assert (manus.workspace / "said").read_text() == "hi\n"
+    assert manus("run", "--approve", "never", "say hi").code == 2
