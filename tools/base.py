@@ -27,8 +27,6 @@ class AgentTool(BaseTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     session: Session = Field(exclude=True, repr=False)
-    source: str = ""
-    """Where the text of its results comes from, unless an observation says otherwise."""
     time_limit: ClassVar[float] = 900.0
     """Seconds after which a call is cancelled from outside, whatever its own limit."""
     channels: ClassVar[frozenset[str]] = frozenset()

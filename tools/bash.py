@@ -64,7 +64,6 @@ class Bash(AgentTool):
     """The persistent shell."""
 
     name: str = "bash"
-    source: str = COMMAND
     description: str = (
         "Execute commands in a bash shell that stays: directory, variables, functions and "
         "background jobs are there in the next call. The answer is stdout and stderr in order, "
@@ -111,7 +110,7 @@ class Bash(AgentTool):
         said = _describe(outcome, self.session.workspace, wanted.timeout)
         said += sandbox.remarks(mark)
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
-        return Observation(said, is_error=outcome.status != 0, is_output=True)
+        return Observation(said, is_error=outcome.status != 0, source=COMMAND)
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace, await sandbox_of(self.session))

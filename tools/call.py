@@ -19,6 +19,7 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
+from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
@@ -144,7 +145,7 @@ async def _to_result(
     """The tool message of an observation, truncated where it is too long."""
     text = sanitize(observation.text)
     if len(text) > max_observe:
-        head = HEAD_OF_OUTPUT if observation.is_error or observation.is_output else HEAD
+        head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(
             truncate, text, max_observe, session.workspace, head=head, source=observation.source
         )
@@ -177,8 +178,8 @@ async def observe_call(
     try:
         async with asyncio.timeout(limit) as clock:
             if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
-                return _signed(await _observed_directly(tool, args), tool)
-            return _signed(await _invoked(tool, args, call_id, config), tool)
+                return await _observed_directly(tool, args)
+            return await _invoked(tool, args, call_id, config)
     except (GraphBubbleUp, KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError:
@@ -248,13 +249,6 @@ def _contained(tool: BaseTool) -> BaseTool:
     object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
     object.__setattr__(shell, "_arun", contained_arun)
     return shell
-
-
-def _signed(observation: Observation, tool: BaseTool) -> Observation:
-    """The observation with its source: a tool need not name it in each."""
-    if observation.source or not isinstance(tool, AgentTool) or not tool.source:
-        return observation
-    return replace(observation, source=tool.source)
 
 
 def _failed(text: str) -> Observation:

@@ -46,7 +46,6 @@ class PythonExecute(AgentTool):
     """Python in a process of its own, in the workspace."""
 
     name: str = "python_execute"
-    source: str = COMMAND
     description: str = (
         "Execute Python code in a fresh process in the workspace, whose modules can be imported. "
         "The answer is what it prints (stdout and stderr in order) and how it ended; the value of "
@@ -81,7 +80,7 @@ class PythonExecute(AgentTool):
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark)
-        return Observation(said, is_error=finished.returncode != 0, is_output=True)
+        return Observation(said, is_error=finished.returncode != 0, source=COMMAND)
 
 
 def _lay_down(code: bytes, workspace: Workspace) -> Path:

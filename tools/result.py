@@ -30,8 +30,7 @@ class Observation:
     `update` changes channels of the state beside `messages`. `fingerprint` is what loops are found
     by in place of the text, in words or as a digest: of a browser action, the page after it.
     `executed` is false for a call that was answered without being carried out. `source` is where
-    the text comes from (`prompts/sources.py`); empty where the words are ours. `is_output` is what
-    a program printed: of its end more is kept than of its beginning.
+    the text comes from (`prompts/sources.py`); empty where the words are ours.
     """
 
     text: str
@@ -41,7 +40,6 @@ class Observation:
     fingerprint: str | None = None
     executed: bool = True
     source: str = ""
-    is_output: bool = False
 
     def content(self) -> str | list[str | dict[str, Any]]:
         """The content of the tool message: the text alone, or blocks when there are images."""

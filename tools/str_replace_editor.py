@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -53,7 +54,6 @@ class StrReplaceEditor(AgentTool):
     """The editor."""
 
     name: str = "str_replace_editor"
-    source: str = WORKSPACE
     description: str = (
         "View and edit files of the workspace. `view` shows a file with line numbers, a picture, "
         "or a folder two levels deep; `create` writes a file anew; `str_replace` replaces a text "
@@ -110,7 +110,7 @@ class StrReplaceEditor(AgentTool):
     @override
     async def observe(self, **arguments: Any) -> Observation:
         wanted = StrReplaceEditorArgs.model_construct(**arguments)
-        return await asyncio.to_thread(self._carry_out, wanted)
+        return replace(await asyncio.to_thread(self._carry_out, wanted), source=WORKSPACE)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
         workspace = self.session.workspace

@@ -34,7 +34,6 @@ class WebSearch(AgentTool):
     """Searches the web."""
 
     name: str = "web_search"
-    source: str = WEB
     description: str = SEARCH
     args_schema: type[BaseModel] = WebSearchArgs
     time_limit: ClassVar[float] = 300.0
@@ -62,4 +61,4 @@ class WebSearch(AgentTool):
         from manus.tools.web.search import Query, search_text
 
         wanted = Query(query.strip(), num_results, lang, country)
-        return Observation(await search_text(self.session, wanted, fetch_content))
+        return Observation(await search_text(self.session, wanted, fetch_content), source=WEB)

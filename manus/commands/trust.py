@@ -43,7 +43,7 @@ def _server(name: str, remove: bool) -> str:
         pins.forget(name)
         return f"The MCP server {name} is forgotten; what it is when next used will be trusted."
     changed = pins.trust(name)
-    if changed is None:
+    if not changed:
         return f"Nothing of the MCP server {name} has changed since it was trusted."
     for tool, about in changed.items():
         said = framed(str(about["description"] or ""), "")  # hidden characters are shown

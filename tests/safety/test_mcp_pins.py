@@ -63,7 +63,6 @@ async def test_changed_tools_are_left_out_until_they_are_trusted(
         assert "`note` (changed), `more` (new)" in told
         assert "manus trust --mcp changing" in told
     changed = pins.trust("changing")
-    assert changed is not None
     assert list(changed) == ["note", "more"]
     caplog.clear()
     assert await changing.names() == ["look", "more", "note", "terminate"]
@@ -95,6 +94,6 @@ async def test_another_program_under_the_name_offers_nothing(
 
 async def test_nothing_is_kept_in_the_workspace_nor_for_others(changing: Changing) -> None:
     await changing.names()
-    [pin] = (changing.folder / "home").rglob("changing-*.json")
+    [pin] = (changing.folder / "home").rglob("mcp-changing.json")
     assert not pin.is_relative_to(changing.folder / "workspace")
     assert pin.stat().st_mode & 0o777 == 0o600

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mcp import ClientSession, McpError, types
 
+from manus.prompts.sources import MCP
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp.connection import Connection, LostError, NotSentError
@@ -28,6 +29,7 @@ class Server:
 
     def __init__(self, name: str, settings: McpServer, workspace: Workspace) -> None:
         self.name = name
+        self.source = f"{MCP} {name}"
         self.settings = settings
         self.tools: list[types.Tool] = []
         """As far as they are known and trusted; none if the server could not be reached."""

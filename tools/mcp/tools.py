@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mcp import types
 from pydantic import Field
 from typing_extensions import override
 
-from manus.prompts.sources import MCP, framed, plain
+from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
@@ -26,8 +28,6 @@ from manus.tools.session import Session
 LONGEST = 64
 """Characters that providers take for a tool's name."""
 _LONGEST_DESCRIPTION = 4_000
-_WORDS = ("title", "description")
-"""What a schema says to a reader."""
 
 
 class McpTool(AgentTool):
@@ -57,9 +57,10 @@ class McpTool(AgentTool):
         try:
             result = await self.server.call(self.told.name, arguments)
         except ToolError as error:
-            error.source = self.source  # it quotes the server
+            error.source = self.server.source  # it quotes the server
             raise
-        return await to_observation(result, self.session.workspace)
+        observation = await to_observation(result, self.session.workspace)
+        return replace(observation, source=self.server.source)
 
 
 async def update(catalog: Catalog, session: Session) -> list[Server]:
@@ -95,29 +96,16 @@ def tools_of(server: Server, catalog: Catalog) -> list[McpTool]:
 
 def _to_tool(told: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
     about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
-    schema = {key: value for key, value in told.inputSchema.items() if key != "$schema"}
-    source = f"{MCP} {server.name}"
+    schema = json.loads(plain(json.dumps(told.inputSchema, ensure_ascii=False)))
+    schema.pop("$schema", None)
     return McpTool(
         name=tool_name(server.name, told.name, lambda name: catalog.find(name) is not None),
-        description=framed(about[:_LONGEST_DESCRIPTION], source),
-        args_schema={"properties": {}, **_plain(schema), "type": "object"},
-        source=source,
+        description=framed(about[:_LONGEST_DESCRIPTION], server.source),
+        args_schema={"properties": {}, **schema, "type": "object"},
         session=session,
         server=server,
         told=told,
     )
-
-
-def _plain(schema: Any) -> Any:
-    """A schema whose descriptions hide nothing; what a call must match stays exact."""
-    if isinstance(schema, list):
-        return [_plain(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: plain(value) if key in _WORDS and isinstance(value, str) else _plain(value)
-        for key, value in schema.items()
-    }
 
 
 def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:
