@@ -114,6 +114,7 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
         call("mcp_planted_read", which="it"),
         call("mcp_planted_fail"),
         text("Done."),
+        approve="yolo",
     )
     assert outcome.success
     requests = outside.server.requests
@@ -133,7 +134,9 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
 
 async def test_each_request_begins_as_the_one_before(outside: ScriptedAgent, site: Site) -> None:
     look = call("browser_use", action="go_to_url", url=site.base)
-    await outside.run(look, call("bash", command="echo '\u202eme'"), look, text("Done."))
+    await outside.run(
+        look, call("bash", command="echo '\u202eme'"), look, text("Done."), approve="yolo"
+    )
     requests = outside.server.requests
     for before, after in itertools.pairwise(requests):
         kept = before.messages[:-1]
@@ -147,7 +150,7 @@ async def test_what_is_kept_to_be_read_later_has_its_frame(
 ) -> None:
     look = call("browser_use", action="go_to_url", url=site.base)
     read = call("browser_use", action="extract_content")
-    await outside.run(look, read, text("Done."), max_observe=200)
+    await outside.run(look, read, text("Done."), max_observe=200, approve="yolo")
     [kept, *_] = (outside.workspace / ".manus" / "observations").glob("*.txt")
     assert FRAME.fullmatch(kept.read_text("utf-8"))
     [*_, shown] = [t for t in texts_of(outside.server.requests[-1]) if kept.name in t]
