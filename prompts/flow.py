@@ -99,7 +99,7 @@ DEFAULT_TITLE = "Plan"
 DEFAULT_STEPS = (
     "Analyse the request: find out what is there and what exactly is needed",
     "Execute the request: do what it asks for",
-    "Verify the result against the request, and mend what is wrong",
+    "Verify the result against the request, and fix what is wrong",
 )
 
 NO_CALL = "the reply did not call the tool."

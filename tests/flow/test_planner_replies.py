@@ -68,3 +68,13 @@ async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:
     outcome = await flow.run(tool_choice="none")
     assert outcome.stop_reason == "completed"
     assert flow.asked(is_planner) == []
+
+
+async def test_the_planner_sees_the_workspace_as_it_is(flow: ScriptedFlow) -> None:
+    (flow.workspace / "prices.csv").write_text("chair,45\n")
+    flow.plans(makes("alpha"))
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    await flow.run()
+    [asked] = flow.asked(is_planner)
+    assert "\n  prices.csv\n" in str(asked.messages[0]["content"])

@@ -120,6 +120,15 @@ async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
     assert isinstance(notes, SystemMessage)
 
 
+async def test_a_reply_without_notes_is_asked_for_once_more(agent: ScriptedAgent) -> None:
+    looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
+    agent.server.when(mentions(SUMMARIZER), text("Sure!"), text("## Next\n- Look at place 9"))
+    looks = [calls(call("look", place=place)) for place in range(1, 9)]
+    await looker.run(*looks, fail(400, code="context_length_exceeded"), text("done"))
+    [notes] = [m for m in await looker.messages() if is_summary(m)]
+    assert "## Next\n- Look at place 9" in text_of(notes)
+
+
 async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: ScriptedAgent) -> None:
     looks = [calls(call("look", place=place)) for place in range(1, 9)]
     first = await looker.run(
