@@ -78,12 +78,27 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
             "Not fetched, since a report asks nobody for anything, and left as links: "
             f"{_some(files.not_fetched)}."
         )
+    if files.not_found:
+        lines.append(
+            f"There is no picture {_some(files.not_found)}; its text stands there instead. "
+            f"{_draft(wanted, output, workspace)}"
+        )
     if page.not_read:
         lines.append(
             "Not read as pictures (a path with spaces belongs between < and >; only files of the "
             f"workspace are shown): {_some(page.not_read)}."
         )
     return "\n".join(lines)
+
+
+def _draft(wanted: MakeReportArgs, output: Path, workspace: Workspace) -> str:
+    """How to correct the Markdown without writing all of it again; keeps what came in the call."""
+    if wanted.source.strip():
+        return "Correct the path and make the report again."
+    kept = workspace.writable(f"{workspace.show(output)}.md")
+    replace_file(kept, wanted.markdown.encode("utf-8", "replace"))
+    shown = workspace.show(kept)
+    return f"The Markdown is kept: correct the path in {shown} and give that as `source`."
 
 
 def _output(wanted: MakeReportArgs, workspace: Workspace) -> Path:

@@ -148,7 +148,7 @@ def test_points_in_time_are_named_as_shortly_as_they_can_be(times: list[str], la
     ],
 )
 def test_texts_that_are_dates_go_along_an_axis_of_time(texts: str, kind: str) -> None:
-    spec, _ = _drawn({"when": [texts] * 2, "n": [1, 2]}, type="line", x="when", y="n")
+    spec, _ = _drawn({"when": [texts] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
     assert spec["encoding"]["x"]["type"] == kind
 
 
@@ -157,12 +157,93 @@ def test_labels_lie_flat_where_there_is_room() -> None:
     assert [axis.to_dict()["labelAngle"] for axis in found] == [0, -40, -90]
 
 
-def test_more_series_than_colours_get_a_palette_of_more() -> None:
+def _colors(spec: dict[str, Any]) -> dict[str, str]:
+    painted = (spec.get("layer") or [spec])[0]["encoding"]["color"]["scale"]
+    return dict(zip(painted["domain"], painted["range"], strict=True))
+
+
+def test_a_name_has_the_same_colour_in_all_charts() -> None:
+    kept: dict[str, int] = {}
     frame = {"x": range(11), "y": range(11), "s": [f"s{i:02}" for i in range(11)]}
-    spec, _ = _drawn(frame, type="scatter", x="x", y="y", color="s")
-    assert spec["encoding"]["color"]["scale"] == {"scheme": "tableau20"}
-    few, _ = _drawn({**frame, "s": "a"}, type="scatter", x="x", y="y", color="s")
-    assert "scale" not in few["encoding"]["color"]
+    chart = Chart(type="scatter", x="x", y="y", color="s")
+    many = _colors(specify(chart, pd.DataFrame(frame), kept)[0])
+    assert len(set(many.values())) == 11
+    few = pd.DataFrame({"x": [1, 2], "y": [1, 2], "s": ["new", "s07"]})
+    later = _colors(specify(chart, few, kept)[0])
+    pie = _colors(specify(Chart(type="pie", x="s", y="y"), few, kept)[0])
+    assert later["s07"] == pie["s07"] == many["s07"]
+    assert later["new"] == pie["new"] not in many.values()
+    for n in range(40):
+        kept.setdefault(f"other{n}", len(kept))
+    assert len(set(_colors(specify(chart, few.assign(s=["s00", "other9"]), kept)[0]).values())) == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["01.02.2024", "25.01.2024"], "2024-01-25"),
+        (["1/13/2024", "1/2/2024"], "2024-01-02"),
+        (["13/1/2024", "1/2/2024"], "2024-01-13"),
+        (["Feb 2024", "Jan 2024"], "2024-01-01"),
+        (["March 5, 2024", "January 15, 2024"], "2024-01-15"),
+        (["5 Mar 2024", "15 Jan 2024"], "2024-01-15"),
+        (["Q1 2024", "Q4 2023"], "2023-10-01"),
+        (["2024-Q1", "2023Q4"], "2023-10-01"),
+        ([20240201, 20240131], "2024-01-31"),
+    ],
+)
+def test_dates_in_the_usual_forms_are_dates(texts: list[Any], first: str) -> None:
+    spec, notes = _drawn({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
+    assert spec["encoding"]["x"]["type"] == "temporal"
+    assert _rows(spec)[0]["x"].startswith(first)
+    assert notes == []
+
+
+def test_what_may_be_read_otherwise_is_said() -> None:
+    _, notes = _drawn({"d": ["1/2/2024", "3/4/2024"], "n": [1, 2]}, type="line", x="d", y="n")
+    assert "month/day" in notes[0]
+    _, notes = _drawn({"d": ["b", "a"], "n": [1, 2]}, type="line", x="d", y="n")
+    assert "alphabetical" in notes[0]
+    _, notes = _drawn({"d": [1, 2, 3], "n": [1, None, 2]}, type="line", x="d", y="n")
+    assert "1 of 3 rows" in notes[0]
+
+
+@pytest.mark.parametrize("names", [["March", "January", "April"], ["Wed", "Mon", "Thu"]])
+def test_months_and_weekdays_stand_in_their_order(names: list[str]) -> None:
+    spec, notes = _drawn({"m": names, "n": [1, 2, 3]}, type="bar", x="m", y="n")
+    assert spec["encoding"]["x"]["sort"] == [names[1], names[0], names[2]]
+    assert notes == []
+
+
+def test_a_line_keeps_all_its_points_and_asks_about_several_rows() -> None:
+    frame = {"x": [f"c{i:03}" for i in range(70)], "n": range(70)}
+    spec, _ = _drawn(frame, type="line", x="x", y="n")
+    assert len(_rows(spec)) == 70
+    twice = {"x": [1, 1, 2], "n": [1, 3, 5]}
+    with pytest.raises(ToolError, match="`aggregate`"):
+        _drawn(twice, type="line", x="x", y="n")
+    spec, _ = _drawn(twice, type="line", x="x", y="n", aggregate="mean")
+    assert [row["y"] for row in _rows(spec)] == [2, 5]
+
+
+def test_several_columns_are_series() -> None:
+    frame = {"t": [2020, 2021], "sales": [5, 6], "costs": [3, 4]}
+    spec, notes = _drawn(frame, type="line", x="t", y=["sales", "costs"])
+    assert {(row["color"], row["y"]) for row in _rows(spec)} == {
+        *(("sales", 5), ("sales", 6), ("costs", 3), ("costs", 4))
+    }
+    assert notes == []
+    with pytest.raises(ToolError, match="`color`"):
+        _drawn(frame, type="line", x="t", y=["sales", "costs"], color="t")
+
+
+def test_a_log_scale_shows_what_it_can() -> None:
+    frame = {"x": [1, 2], "n": [1, 1000]}
+    spec, _ = _drawn(frame, type="line", x="x", y="n", log=True)
+    assert spec["encoding"]["y"]["scale"]["type"] == "log"
+    for kind, numbers in (("bar", [1, 2]), ("line", [0, 2])):
+        with pytest.raises(ToolError, match="`log`"):
+            _drawn({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
 
 
 @pytest.mark.parametrize("kind", ["line", "bar", "area", "scatter", "box", "pie", "heatmap"])

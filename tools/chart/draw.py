@@ -6,6 +6,7 @@ is drawn, and no name of a column is ever read as an expression.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,25 @@ from rich.cells import cell_len
 from manus.state.errors import ToolError
 from manus.tools.chart.rows import bins, every_nth, extremes, heights, slices, thinned, top
 from manus.tools.chart.spec import COLUMNS, Chart
-from manus.tools.chart.table import categories, column, numbers, scale, time_labels
+from manus.tools.chart.table import (
+    calendar_order,
+    categories,
+    column,
+    may_be_either,
+    numbers,
+    scale,
+    time_labels,
+)
 
 if TYPE_CHECKING:
     import altair as alt
 
-_FEW = 10
-"""Series that have a colour of their own in the usual palette; of more the colours are paler."""
+_COLORS = re.findall(
+    r"\w+",
+    "4c78a8 f58518 e45756 72b7b2 54a24b eeca3b b279a2 ff9da6 9d755d bab0ac "
+    "9ecae9 ffbf79 ff9d98 83bcb6 88d27a f2cf5b d6a5c9 fcbfd2 d8b5a5 79706e",
+)
+"""Ten colours that are told apart well, and their paler sisters."""
 _MARKED = 60
 """Points of a line that are marked each."""
 _BOXED = 50_000
@@ -48,15 +61,19 @@ CONFIG: dict[str, Any] = {
         "tickColor": _QUIET,
     },
     "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 200, "symbolOpacity": 1},
-    "range": {"category": {"scheme": "tableau10"}, "heatmap": {"scheme": "yellowgreenblue"}},
+    "range": {"heatmap": {"scheme": "yellowgreenblue"}},
     "mark": {"tooltip": True},
     "arc": {"stroke": "#ffffff", "strokeWidth": 1.5},
     "boxplot": {"outliers": {"size": 14, "opacity": 0.45}},
 }
 
 
-def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
+def specify(
+    chart: Chart, frame: Any, colors: dict[str, int] | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """The specification, and what the model should know about it.
+
+    `colors` says which colour a name has; names that are new get the next ones there.
 
     Raises:
         ToolError: a column is missing or does not fit.
@@ -66,6 +83,7 @@ def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
 
     alt.data_transformers.disable_max_rows()  # a chart has a limit of its own
     alt.data_transformers.consolidate_datasets = False  # rows stand where they are drawn
+    chart, frame = _one_y(chart, frame)
     given = {n: getattr(chart, n) for n in COLUMNS if getattr(chart, n)}
     table = pd.DataFrame({n: column(frame, name, n) for n, name in given.items()})
     table = table.reset_index(drop=True)  # a file may bring an index with doubles
@@ -76,7 +94,21 @@ def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
     drawn = draw.get(chart.type, _series)(chart, table, notes)
     size = {"width": chart.width, "height": chart.height, "title": chart.title}
     spec: dict[str, Any] = drawn.properties(**size, config=CONFIG).to_dict()
+    _paint(spec, {} if colors is None else colors)
     return spec, notes
+
+
+def _one_y(chart: Chart, frame: Any) -> tuple[Chart, Any]:
+    """Several columns of numbers as one, with their names as the series."""
+    if not isinstance(chart.y, list):
+        return chart, frame
+    if chart.type not in ("line", "bar", "area", "scatter", "box") or chart.color:
+        raise ToolError("Several `y` are series of a line, bar, area, scatter or box; no `color`.")
+    table = frame.assign(**{name: column(frame, name, "y") for name in chart.y})
+    kept = [chart.x] if chart.x else []
+    table = table.rename(columns={column(frame, n, "x").name: n for n in kept})
+    table = table.melt(kept, chart.y, var_name="series", value_name="value")
+    return chart.model_copy(update={"y": "value", "color": "series"}), table
 
 
 def _chart(rows: Any) -> alt.Chart:
@@ -87,10 +119,22 @@ def _chart(rows: Any) -> alt.Chart:
     return alt.Chart(rows)
 
 
-def _palette(names: Any) -> dict[str, Any]:
-    import altair as alt
-
-    return {"scale": alt.Scale(scheme="tableau20")} if names.nunique() > _FEW else {}
+def _paint(spec: dict[str, Any], colors: dict[str, int]) -> None:
+    """Give each name the colour that it has had in earlier charts, a new name the next one."""
+    channel = spec.get("layer", [spec])[0]["encoding"].get("color", {})
+    if channel.get("type") != "nominal":
+        return
+    found = {row[channel["field"]] for row in spec["data"]["values"]}
+    names = channel.get("sort") or sorted(found, key=lambda name: (isinstance(name, str), name))
+    taken: set[int] = set()
+    for name in names:
+        place = colors.setdefault(str(name), len(colors)) % len(_COLORS)
+        while place in taken and len(taken) < len(_COLORS):
+            place = (place + 1) % len(_COLORS)
+        taken.add(place)
+        channel.setdefault("scale", {"domain": names, "range": []})["range"].append(
+            f"#{_COLORS[place]}"
+        )
 
 
 def _color(chart: Chart, rows: Any) -> dict[str, Any]:
@@ -99,7 +143,7 @@ def _color(chart: Chart, rows: Any) -> dict[str, Any]:
 
     if "color" not in rows:
         return {}
-    more = _palette(rows["color"])
+    more: dict[str, Any] = {}
     if chart.color == chart.x and chart.type in ("bar", "box"):
         more["legend"] = None
     return {"color": alt.Color("color:N", title=chart.color, **more)}
@@ -116,12 +160,14 @@ def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A line, bar, area or scatter chart: a height for each `x`."""
     import altair as alt
 
-    table, kind = _along(chart, table)
-    table, name = heights(chart, table)
+    table, kind = _along(chart, table, notes)
+    table, name = heights(chart, table, notes)
     table = top(table, "color", chart, notes)
     table = _fewer(chart, table, kind, notes)
     beside = _beside(chart, table, kind, notes)
     y: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
+    if chart.log:
+        y["scale"] = _log(chart, table)
     if chart.type in ("bar", "area"):
         # bars that no channel puts side by side have to be stacked, or one hides the other
         stack = chart.stack or (chart.type == "bar" and not beside)
@@ -136,9 +182,25 @@ def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     )
 
 
-def _along(chart: Chart, table: Any) -> tuple[Any, str]:
+def _log(chart: Chart, table: Any) -> alt.Scale:
+    import altair as alt
+
+    if chart.type not in ("line", "scatter"):
+        raise ToolError("`log` is for a line or scatter: a bar has no foot on such a scale.")
+    if (table["y"] <= 0).any():
+        raise ToolError("`log` cannot show values of zero or below; leave it out, or the values.")
+    return alt.Scale(type="log")
+
+
+def _along(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     """The table with its `x` as it goes along the axis, and of what kind that is."""
-    table["x"], kind = scale(table["x"])
+    given = table["x"]
+    table["x"], kind = scale(given)
+    if kind == "temporal" and may_be_either(given):
+        notes.append(f"`{chart.x}` was read as month/day/year; write YYYY-MM-DD if it is not.")
+    is_text = kind == "nominal" and calendar_order(table["x"].dropna().unique()) is None
+    if is_text and chart.type in ("line", "area"):
+        notes.append(f"`{chart.x}` holds no dates or numbers: the axis is in alphabetical order.")
     if chart.type == "bar" and table["x"].nunique() <= chart.top:
         # a bar for each point in time: as categories they are as broad as there is room
         table["x"] = time_labels(table["x"]) if kind == "temporal" else table["x"]
@@ -148,7 +210,8 @@ def _along(chart: Chart, table: Any) -> tuple[Any, str]:
 
 def _fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
     if kind in ("nominal", "ordinal"):
-        table = top(table, "x", chart, notes)
+        # a line has to have all its points
+        table = table if chart.type in ("line", "area") else top(table, "x", chart, notes)
     elif chart.type in ("line", "area"):
         table = table.sort_values("x", kind="stable")
     if chart.type == "scatter" or kind == "nominal":
@@ -177,6 +240,8 @@ def _x(chart: Chart, table: Any, kind: str) -> alt.X:
     more: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
     if kind in ("nominal", "ordinal"):
         more["axis"] = labels(table["x"].unique(), chart.width)
+        if order := calendar_order(table["x"].unique()):
+            more["sort"] = order
         if chart.sort == "value":
             more["sort"] = alt.EncodingSortField(field="y", op="sum", order="descending")
     elif kind == "quantitative" and (table["x"] % 1 == 0).all() and table["x"].max() < 10_000:
@@ -193,7 +258,7 @@ def labels(names: Sequence[Any], width: float) -> alt.Axis:
     if 6.4 * widest + 8 <= room:  # pixels
         return alt.Axis(labelAngle=0)
     angle = -40 if len(names) <= 40 else -90
-    return alt.Axis(labelAngle=angle, labelLimit=150, labelOverlap=room < 12)
+    return alt.Axis(labelAngle=angle, labelLimit=300, labelOverlap=room < 12)
 
 
 def _mark(chart: Chart, drawn: alt.Chart, table: Any, kind: str) -> alt.Chart:
@@ -279,7 +344,7 @@ def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     import altair as alt
 
     table["x"] = categories(table["x"])
-    rows, name = heights(chart, table.drop(columns="color", errors="ignore"))
+    rows, name = heights(chart, table.drop(columns="color", errors="ignore"), notes)
     rows = slices(chart, rows, notes)
     rows["label"] = rows["share"].where(rows["y"] >= _NAMED * rows["y"].sum(), "")
     rows["rank"] = range(len(rows))
@@ -287,7 +352,7 @@ def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     title, size = chart.x_title or chart.x, chart.y_title or name
     base = _chart(rows).encode(alt.Theta("y:Q", stack=True), alt.Order("rank:Q"))
     arcs = base.mark_arc(outerRadius=radius).encode(
-        color=alt.Color("x:N", title=title, sort=list(rows["x"]), **_palette(rows["x"])),
+        color=alt.Color("x:N", title=title, sort=list(rows["x"])),
         tooltip=[alt.Tooltip("x:N", title=title), alt.Tooltip("y:Q", title=size), "share:N"],
     )
     return alt.layer(arcs, base.mark_text(radius=radius + 20).encode(text="label:N"))

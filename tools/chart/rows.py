@@ -14,17 +14,40 @@ SLICES = 12
 """Slices of a pie that can be told apart; what is smaller is one slice together."""
 
 
-def heights(chart: Chart, table: Any) -> tuple[Any, str]:
+def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     """The table with its `y`, one for each `x` where that is asked for, and the name of `y`."""
     if "y" not in table or chart.aggregate == "count":
         table["y"], how, name = 1.0, "sum", "count"
     else:
-        table["y"] = numbers(table["y"], chart.y or "", "y")
+        of = chart.y if isinstance(chart.y, str) else "value"
+        table["y"] = numbers(table["y"], of, "y")
         how = chart.aggregate or ("sum" if chart.type in ("bar", "pie") else "")
-        name = f"{how} of {chart.y}" if chart.aggregate else chart.y or ""
+        name = f"{how} of {of}" if chart.aggregate else of
     keys = [key for key in ("x", "color") if key in table]
-    table = table.dropna(subset=[*keys, "y"])
+    whole = table.dropna(subset=[*keys, "y"])
+    if left := len(table) - len(whole):
+        notes.append(f"{left:,} of {len(table):,} rows lack a value and are left out.")
+    if not how and chart.type in ("line", "area"):
+        _require_one_each(chart, whole, keys)
+    table = whole
     return (table.groupby(keys, as_index=False)["y"].agg(how) if how else table), name
+
+
+def _require_one_each(chart: Chart, table: Any, keys: list[str]) -> None:
+    """Refuse a line that would go up and down at one place.
+
+    Raises:
+        ToolError: there are several rows of one `x`.
+    """
+    many = table[table.duplicated(keys)]
+    if not many.empty:
+        first = many["x"].iloc[0]
+        count = int((table["x"] == first).sum())
+        raise ToolError(
+            f"`{chart.x}` {first} has {count} rows. Should they be summed up, or are they several "
+            "series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column that "
+            "tells them apart."
+        )
 
 
 def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:

@@ -18,12 +18,15 @@ class Chart(Arguments):
     # a text, so that a type that is not there is said in a sentence of its own
     type: str = Field(description="The type of chart", json_schema_extra={"enum": list(TYPES)})
     x: str | None = Field(None, description="Column along the bottom; for `pie` the categories")
-    y: str | None = Field(None, description="Column of numbers up the side; for `pie` the sizes")
+    y: str | list[str] | None = Field(
+        None, description="Column of numbers up the side, or several; for `pie` the sizes"
+    )
     color: str | None = Field(None, description="Column that divides the data into series")
     value: str | None = Field(None, description="Only `heatmap`: column of numbers to colour by")
     aggregate: Aggregate | None = Field(
         None, description="What becomes of several rows of one `x`; `sum` for bars and pies"
     )
+    log: bool = Field(False, description="Only `line` and `scatter`: a logarithmic `y`")
     stack: bool = Field(True, description="Whether series of `bar` and `area` are stacked")
     bins: int = Field(30, ge=1, le=500, description="Only `histogram`: number of bars, about")
     sort: Literal["x", "value"] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,13 @@ from manus.state.errors import ToolError
 from manus.tools.beneath import open_file
 
 _DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
+_FORMS = (
+    *("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y"),
+    *("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%b %Y", "%B %Y", "%b-%y"),
+    *("%m/%Y", "%Y%m%d"),
+)
+"""Dates as people write them, beside those that begin with the year."""
+_CALENDAR = (list(calendar.month_name)[1:], list(calendar.day_name))
 _SAID = 30
 """Names of columns that an error lists."""
 
@@ -96,6 +104,8 @@ def scale(values: Any) -> tuple[Any, str]:
     if pd.api.types.is_bool_dtype(values):
         return values.astype(str), "nominal"
     if pd.api.types.is_numeric_dtype(values):
+        if values.between(19_000_101, 21_001_231).all() and (times := _dates(values)) is not None:
+            return times, "temporal"
         return values.astype(float), "quantitative"
     if pd.api.types.is_datetime64_any_dtype(values):
         return values, "temporal"
@@ -104,7 +114,54 @@ def scale(values: Any) -> tuple[Any, str]:
         times = pd.to_datetime(values, errors="coerce", format="mixed", utc=True)
         if times.notna().sum() == values.notna().sum():
             return times.dt.tz_localize(None), "temporal"
+    if len(texts) and (times := _dates(values)) is not None:
+        return times, "temporal"
     return values.where(values.isna(), values.astype(str)), "nominal"
+
+
+def _dates(values: Any) -> Any:
+    """A column as points in time, where all of it is written in one of the usual forms."""
+    import pandas as pd
+
+    texts = values.dropna().astype(str).str.strip()
+    quarters = texts.str.extract(r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$")
+    if quarters.notna().any(axis=1).all():
+        year, quarter = quarters[1].fillna(quarters[2]), quarters[0].fillna(quarters[3])
+        return (
+            pd.PeriodIndex(year + "Q" + quarter, freq="Q")
+            .to_timestamp()
+            .to_series(index=texts.index)
+            .reindex(values.index)
+        )
+    for form in _FORMS:
+        times = pd.to_datetime(texts, format=form, errors="coerce")
+        if times.notna().all():
+            return times.reindex(values.index)
+    return None
+
+
+def may_be_either(values: Any) -> bool:
+    """Whether dates with slashes fit day first as well as month first."""
+    import pandas as pd
+
+    texts = values.dropna().astype(str).str.strip()
+    forms = (("%m/%d/%Y", "%d/%m/%Y"), ("%m/%d/%y", "%d/%m/%y"))
+    return any(
+        all(pd.to_datetime(texts, format=form, errors="coerce").notna().all() for form in pair)
+        for pair in forms
+    )
+
+
+def calendar_order(names: Any) -> list[str] | None:
+    """The names of months or weekdays in their order; None if they are others."""
+    known = [str(name) for name in names]
+    for words in _CALENDAR:
+        ranks = {
+            form: n for n, word in enumerate(words) for form in (word.lower(), word[:3].lower())
+        }
+        if known and all(name.strip().lower() in ranks for name in known):
+            return sorted(known, key=lambda name: ranks[name.strip().lower()])
+    return None
 
 
 def categories(values: Any) -> Any:

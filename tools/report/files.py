@@ -27,31 +27,31 @@ class Files:
     def __init__(self, workspace: Workspace, folder: Path, output: Path) -> None:
         self.embedded = 0
         self.not_fetched: list[str] = []
+        self.not_found: list[str] = []
         self._workspace = workspace
         self._folder = folder.relative_to(workspace.root)
         self._output = output
         self._bytes = 0
 
     def picture(self, source: str) -> str | None:
-        """The data URL of a picture; None for one on the web, which is not fetched.
+        """The data URL of a picture; None for one on the web, which is not fetched, or not there.
 
         Raises:
-            ToolError: it is not in the workspace, or no picture.
+            ToolError: it is outside the workspace, or no picture.
         """
         if _WEB.match(source):
             self.not_fetched.append(source)
             return None
-        self.embedded += 1
         if source.startswith("data:"):  # the parser lets none through but pictures
+            self.embedded += 1
             return source
         path = self._found(source)
         if path is not None and path.suffix.lower() in (".html", ".htm"):
             path = self._found(f"{source[: -len(path.suffix)]}.png")  # a chart's page has a PNG
         if path is None:
-            raise ToolError(
-                f"The report names the picture `{unquote(source)[:200]}`, and there is no such "
-                "picture in the workspace; make it first, or take it out."
-            )
+            self.not_found.append(unquote(source))
+            return None
+        self.embedded += 1
         return self._url(path)
 
     def link(self, target: str) -> str | None:
