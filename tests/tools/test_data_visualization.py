@@ -70,6 +70,7 @@ async def test_a_chart_is_a_picture_and_a_page(session: Session, root: Path) -> 
         "height": 200,
         "x": "日期",
         "y": "销量",
+        "color": "地区",
     }
     made = await _draw(session, "sales.csv", chart)
     assert not made.is_error, made.text
