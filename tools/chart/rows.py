@@ -43,8 +43,9 @@ def _require_one_each(chart: Chart, table: Any, keys: list[str]) -> None:
     if not many.empty:
         first = many["x"].iloc[0]
         count = int((table["x"] == first).sum())
+        place = str(first).removesuffix(" 00:00:00")
         raise ToolError(
-            f"`{chart.x}` {str(first).removesuffix(' 00:00:00')} has {count} rows. Should they be summed up, or are they several "
+            f"`{chart.x}` {place} has {count} rows. Should they be summed up, or are they several "
             "series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column that "
             "tells them apart."
         )
