@@ -321,7 +321,7 @@ def _box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A box from quartile to quartile, whiskers (Tukey), and what lies beyond, for each `x`."""
     import altair as alt
 
-    table["y"] = numbers(table["y"], chart.y or "", "y")
+    table["y"] = numbers(table["y"], str(chart.y), "y")
     beside = "color" in table and chart.color != chart.x
     axes: dict[str, Any] = _offset(chart) if beside else {}
     if "x" in table:
