@@ -63,7 +63,7 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
         terminal.expect("Finished")
         shown = terminal.raw
     assert "0. [→] alpha" in shown
-    assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\r\n\S*1\. \[[→✓]\] beta", shown)
+    assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\S*\r\n\S*1\. \[[→✓]\] beta", shown)
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
 
 
