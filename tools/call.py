@@ -190,7 +190,8 @@ async def observe_call(
     except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
         if isinstance(error, TimeoutError) and clock.expired():
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
-        return replace(_failed(_said(tool, error)), source=getattr(error, "source", ""))
+        source = error.source if isinstance(error, ToolError) else ""
+        return replace(_failed(_said(tool, error)), source=source)
     except BaseException as error:  # noqa: BLE001 - `sys.exit()` in a tool does not end the run
         return _failed(str(exit_error(error)))
 
