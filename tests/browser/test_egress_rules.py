@@ -102,6 +102,8 @@ async def test_allow_and_deny_lists() -> None:
         await listed.addresses("9.9.9.9", 80)
     with pytest.raises(EgressRefusedError, match="not on the allow list"):
         await listed.addresses("nota.test", 80)
+    below = rules({"y.a.test": ["8.8.8.8"]}, allow=("a.test",))
+    assert await below.addresses("y.a.test", 80) == ["8.8.8.8"]
     by_network = rules(answers, allow=("8.8.8.0/24",))
     assert await by_network.addresses("a.test", 80) == ["8.8.8.8"]
     with pytest.raises(EgressRefusedError, match="not on the allow list"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus.graph.routing import route_after_stuck_check, route_after_think
 from manus.nodes.turn.fingerprint import call_fingerprint
@@ -57,6 +57,16 @@ def test_each_call_is_a_task_of_its_own_in_call_order() -> None:
         (2, "c2", "bash", {"n": 2}),
     ]
     assert not any("refusal" in task for task in tasks)
+
+
+def test_calls_that_have_been_answered_are_not_made_again() -> None:
+    asked = asks("bash", "read")
+    state: AgentState = {"messages": [USER, asked, ToolMessage("x", tool_call_id="c0")]}
+    sends = route_after_think(state)
+    assert isinstance(sends, list)
+    assert [send.arg["id"] for send in sends] == ["c1"]
+    state["messages"].append(ToolMessage("y", tool_call_id="c1"))
+    assert route_after_think(state) == "no_call"
 
 
 def test_a_malformed_call_is_refused_at_its_place() -> None:

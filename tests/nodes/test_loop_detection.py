@@ -229,6 +229,12 @@ REFUSALS = ["hint", "refuse", "refuse"]
         ),
         pytest.param([LS] * 3 + [bash("new")], ["", "", "hint", ""], id="another way"),
         pytest.param([LS] * 5 + [bash("new"), LS], ["", "", *REFUSALS, "", ""], id="and back"),
+        pytest.param(
+            [step(("a", {}, "1"), ("b", {}, str(n))) for n in range(4)], [""] * 4, id="half is new"
+        ),
+        pytest.param(
+            [step(("b", {}, str(n)), ("a", {}, "1")) for n in range(4)], [""] * 4, id="half before"
+        ),
         pytest.param([said("A.")] * 4, ["", "", "hint", "ask"], id="nothing to refuse"),
         pytest.param(
             [bash("p", seconds=3)] * (POLLS + 1),
