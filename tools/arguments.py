@@ -18,6 +18,8 @@ from manus.state.json_text import read_json
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
+_FEW = 10
+"""Choices that are all named to who gave none of them."""
 _SHOWN = 10
 """Problems named at most, and the choices of one argument."""
 _SAME = (
@@ -152,8 +154,10 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
 
 
 def _meant_choice(given: Any, about: Mapping[str, Any]) -> str:
-    """The choice that is most like what was given; empty if none is."""
+    """The choice that is most like what was given; empty if none is, or if all are soon told."""
     choices = [choice for choice in about.get("enum", ()) if isinstance(choice, str)]
+    if len(choices) <= _FEW:
+        return ""
     word = str(given).lower()
     within = [choice for choice in choices if word in choice.split("_")]
     return next(iter(within or difflib.get_close_matches(word, choices, n=1)), "")

@@ -1,5 +1,6 @@
 """Wrong usage and configuration: exit code 2, one sentence, and nothing begun."""
 
+import base64
 import re
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from manus import __version__
+from tests.helpers.tools import RED_DOT
 from tests.manus.nursery import ROOT
 from tests.manus.program import Program, Result
 from tests.server import ScriptedServer, text
@@ -56,7 +58,7 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
         (["run", "--max-steps", "many", "x"], "'--max-steps': 'many'"),
         (["run", "--speed", "x"], "--speed"),
         (["resume"], "THREAD"),
-        (["resume", "a", "--thread", "b"], "a and b are two threads"),
+        (["resume", "a", "--thread", "b"], "a and b name different threads"),
         (["run", "--thread", "", "x"], "cannot be a thread's id"),
         (["run", "--thread", "a\nb", "x"], "cannot be a thread's id"),
         (["run", "--thread", "x" * 300, "x"], "cannot be a thread's id"),
@@ -120,6 +122,8 @@ def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) 
     server.always(text("done")).allow_unused()
     assert manus("run", "--thread", "THREAD", "hello").code == 0
     assert len(_commands_of_the_readme()) >= 7
+    (manus.home / "notes.txt").write_text("a note")
+    (manus.home / "plan.png").write_bytes(base64.b64decode(RED_DOT))
     for command in _commands_of_the_readme():
         done = manus(*shlex.split(command))
         # a thread that has ended has no question: an answer to it is wrong usage

@@ -69,7 +69,8 @@ async def test_servers_that_are_down_cost_a_line_each(
     )
     await load_mcp_tools(catalog, session)  # the next step: not tried again
     assert catalog.names() == ["terminate"]
-    lines = sorted(r.message for r in caplog.records if r.levelno >= logging.WARNING)
+    ours = [record for record in caplog.records if record.name == "manus"]
+    lines = sorted(r.message for r in ours if r.levelno >= logging.WARNING)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
     assert "it said: no key" in lines[0]
     assert "within 0.3 s" in lines[3]
