@@ -14,7 +14,7 @@ ARGS ?=
 # Optional parts of the project to install, as in `make setup EXTRAS=anthropic,google`.
 EXTRAS ?=
 # One process per core, up to four: more only compete for the browser and the database.
-WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile
+WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What an agent or a test runs may call make itself: it shall not inherit from this one.
 ALONE := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES;
 

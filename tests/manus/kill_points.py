@@ -23,9 +23,13 @@ def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
         yield
     finally:
         monitor.send_signal(signal.SIGTERM)
-        monitor.stderr.read()
-        monitor.wait()
-        monitor.stderr.close()
+        try:
+            monitor.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            # it waits for the first process of a namespace to stop, and that one for the others
+            # to be reaped, which strace has to do
+            monitor.kill()
+            monitor.communicate()
 
 
 def commits(trace: Path) -> list[int]:
