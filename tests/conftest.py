@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -33,12 +34,32 @@ hypothesis.settings.load_profile("tests")
 @pytest.fixture(autouse=True)
 def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting from outside, and a data folder of its own, for each test."""
+    scrub(monkeypatch, tmp_path)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def scrubbed_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The same for what the tests of a module share: it is made before any test begins."""
+    with pytest.MonkeyPatch.context() as patch:
+        scrub(patch, tmp_path_factory.mktemp("shared-home"))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """And for what all tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        scrub(patch, tmp_path_factory.mktemp("shared-home"))
+        yield
+
+
+def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("MANUS_RETRY_FOR", "3")  # nobody waits for minutes here
+        patch.delenv(name)
+    patch.setenv("MANUS_RETRY_FOR", "3")  # nobody waits for minutes here
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home" / name.lower()))
-    monkeypatch.setenv("MANUS_TRUST", "1")
+        patch.setenv(name, str(folder / "home" / name.lower()))
+    patch.setenv("MANUS_TRUST", "1")
 
 
 # What takes longest begins first, so that no process works on it alone at the end.
