@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
@@ -12,15 +14,15 @@ from typing_extensions import override
 from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.beneath import is_folder
-from manus.tools.editor.files import read_file, replace_file
+from manus.tools.editor.files import image_type, read_file, replace_file
 from manus.tools.locks import WORKSPACE, Resource
-from manus.tools.report.files import Files
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 
 LONGEST = 200_000
 """Characters of the Markdown of a report: the parser's time grows faster than odd text does."""
+MOST = 40 * 2**20
+"""Bytes of all pictures of a report together, as files."""
 _NAMED = 5
 """Things left out that an answer names; of more it gives the number."""
 
@@ -59,10 +61,11 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     """The report, written; and what to say of it. Blocking."""
     from manus.tools.report.page import to_page
 
-    output = _output(wanted, workspace)
-    markdown, folder = _markdown(wanted, workspace, output)
-    files = Files(workspace, folder, output)
-    page = to_page(markdown, wanted.title.strip(), files)
+    output = workspace.writable(wanted.output)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
+    markdown, folder = _markdown(wanted, workspace)
+    page = to_page(markdown, wanted.title.strip(), _Pictures(workspace, folder).embed)
     data = page.html.encode("utf-8", "replace")
     shown = workspace.show(output)
     try:
@@ -70,70 +73,91 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     except OSError as error:
         raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
     lines = [
-        f"{shown}: {_count(files.embedded, 'picture')} and {_count(page.tables, 'table')}, "
+        f"{shown}: {_count(page.pictures, 'picture')} and {_count(page.tables, 'table')}, "
         f"{len(data):,} bytes; one file that works offline."
     ]
-    if files.not_fetched:
+    if page.links:
         lines.append(
             "Not fetched, since a report asks nobody for anything, and left as links: "
-            f"{_some(files.not_fetched)}."
+            f"{_some(page.links)}."
         )
-    if files.not_found:
+    if page.missing:
         lines.append(
-            f"There is no picture {_some(files.not_found)}; its text stands there instead. "
-            f"{_draft(wanted, output, workspace)}"
-        )
-    if page.not_read:
-        lines.append(
-            "Not read as pictures (a path with spaces belongs between < and >; only files of the "
-            f"workspace are shown): {_some(page.not_read)}."
+            f"There is no picture {_some(page.missing)}; its text stands there instead. Correct "
+            "the path (one with spaces belongs between < and >) and make the report again."
         )
     return "\n".join(lines)
 
 
-def _draft(wanted: MakeReportArgs, output: Path, workspace: Workspace) -> str:
-    """How to correct the Markdown without writing all of it again; keeps what came in the call."""
-    if wanted.source.strip():
-        return "Correct the path and make the report again."
-    kept = workspace.writable(f"{workspace.show(output)}.md")
-    replace_file(kept, wanted.markdown.encode("utf-8", "replace"))
-    shown = workspace.show(kept)
-    return f"The Markdown is kept: correct the path in {shown} and give that as `source`."
-
-
-def _output(wanted: MakeReportArgs, workspace: Workspace) -> Path:
-    output = workspace.writable(wanted.output)
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
-    if is_folder(output):
-        raise ToolError(f"{workspace.show(output)} is a folder; give the path of a file.")
-    return output
-
-
-def _markdown(wanted: MakeReportArgs, workspace: Workspace, output: Path) -> tuple[str, Path]:
+def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
     """The Markdown, and the folder from which it names its pictures."""
-    if not wanted.source.strip():
-        return _short_enough(wanted.markdown, "`markdown`"), workspace.root
-    source = workspace.readable(wanted.source)
-    shown = workspace.show(source)
-    if source == output:
-        raise ToolError(f"`output` is {shown}, the Markdown itself; give another path.")
-    try:
-        text = read_file(source, shown).decode("utf-8-sig")
-    except OSError as error:
-        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
-    return _short_enough(text, shown), source.parent
-
-
-def _short_enough(text: str, shown: str) -> str:
+    text, shown, folder = wanted.markdown, "`markdown`", workspace.root
+    if wanted.source.strip():
+        source = workspace.readable(wanted.source)
+        shown, folder = workspace.show(source), source.parent
+        try:
+            text = read_file(source, shown).decode("utf-8-sig")
+        except OSError as error:
+            raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
     if len(text) > LONGEST:
         raise ToolError(
             f"{shown} has {len(text):,} characters, and {LONGEST:,} is the most of a report; "
             "leave the data in files and name those."
         )
-    return text.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no text
+    return text.encode("utf-8", "replace").decode(), folder  # half a character is no text
+
+
+class _Pictures:
+    """The pictures of a report, by names that count from its Markdown's folder, or the root."""
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace = workspace
+        self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
+        self._bytes = 0
+
+    def embed(self, source: str) -> str | None:
+        """The data URL of a picture; None if it is not there.
+
+        Raises:
+            ToolError: it is outside the workspace, or no picture, or they are too large.
+        """
+        if source.startswith("data:"):  # the parser lets none through but pictures
+            return source
+        path = self._found(unquote(source))
+        return None if path is None else self._url(path)
+
+    def _found(self, name: str) -> Path | None:
+        for folder in self._folders:
+            path = self._workspace.readable(str(folder / name))
+            if path.suffix.lower() in (".html", ".htm"):
+                path = path.with_suffix(".png")  # a chart's page has a PNG beside it
+            try:
+                if path.is_file():
+                    return path
+            except OSError:  # a name that is too long for any file
+                return None
+        return None
+
+    def _url(self, path: Path) -> str:
+        shown = self._workspace.show(path)
+        try:
+            data = read_file(path, shown)
+        except OSError as error:
+            raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+        self._bytes += len(data)
+        if self._bytes > MOST:
+            raise ToolError(
+                f"The pictures of the report have more than {MOST:,} bytes together; "
+                "leave some out, or make them smaller."
+            )
+        kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
+        if kind is None:
+            raise ToolError(
+                f"{shown} is no picture that a page can show; there are: PNG, JPEG, GIF, WebP, SVG."
+            )
+        return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def _some(names: list[str]) -> str:

@@ -6,14 +6,15 @@ is drawn, and no name of a column is ever read as an expression.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
+import pandas as pd
 from rich.cells import cell_len
 
 from manus.state.errors import ToolError
-from manus.tools.chart.rows import bins, every_nth, extremes, heights, slices, thinned, top
+from manus.tools.chart.rows import POINTS, bins, extremes, heights, slices, thinned, top
 from manus.tools.chart.spec import COLUMNS, Chart
 from manus.tools.chart.table import (
     calendar_order,
@@ -25,22 +26,13 @@ from manus.tools.chart.table import (
     time_labels,
 )
 
-if TYPE_CHECKING:
-    import altair as alt
-
-_COLORS = re.findall(
-    r"\w+",
-    "4c78a8 f58518 e45756 72b7b2 54a24b eeca3b b279a2 ff9da6 9d755d bab0ac "
-    "9ecae9 ffbf79 ff9d98 83bcb6 88d27a f2cf5b d6a5c9 fcbfd2 d8b5a5 79706e",
-)
-"""Ten colours that are told apart well, and their paler sisters."""
 _MARKED = 60
 """Points of a line that are marked each."""
 _BOXED = 50_000
 """Rows of a box plot: the page holds them all."""
 _NAMED = 0.03
 """Share of a pie from which on there is room for the figure beside the slice."""
-_INK, _QUIET, _LINE = "#1f2328", "#59636e", "#e4e7eb"
+_CATEGORIES = ("nominal", "ordinal")
 CONFIG: dict[str, Any] = {
     # Noto has all scripts and is free; the others come with a system
     "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
@@ -48,39 +40,26 @@ CONFIG: dict[str, Any] = {
     "background": "#ffffff",
     "padding": 14,
     "view": {"stroke": None},
-    "title": {"anchor": "start", "fontSize": 16, "offset": 14, "color": _INK},
+    "title": {"anchor": "start", "fontSize": 16, "offset": 14},
     "axis": {
         "labelFontSize": 11,
-        "labelColor": _QUIET,
         "labelOverlap": "greedy",
         "labelSeparation": 8,
         "titleFontSize": 12,
-        "titlePadding": 10,
-        "gridColor": _LINE,
-        "domainColor": _QUIET,
-        "tickColor": _QUIET,
     },
     "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 200, "symbolOpacity": 1},
     "range": {"heatmap": {"scheme": "yellowgreenblue"}},
     "mark": {"tooltip": True},
     "arc": {"stroke": "#ffffff", "strokeWidth": 1.5},
-    "boxplot": {"outliers": {"size": 14, "opacity": 0.45}},
 }
 
 
-def specify(
-    chart: Chart, frame: Any, colors: dict[str, int] | None = None
-) -> tuple[dict[str, Any], list[str]]:
+def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
     """The specification, and what the model should know about it.
-
-    `colors` says which colour a name has; names that are new get the next ones there.
 
     Raises:
         ToolError: a column is missing or does not fit.
     """
-    import altair as alt
-    import pandas as pd
-
     alt.data_transformers.disable_max_rows()  # a chart has a limit of its own
     alt.data_transformers.consolidate_datasets = False  # rows stand where they are drawn
     chart, frame = _one_y(chart, frame)
@@ -93,9 +72,7 @@ def specify(
     draw = {"histogram": _histogram, "heatmap": _heatmap, "box": _box, "pie": _pie}
     drawn = draw.get(chart.type, _series)(chart, table, notes)
     size = {"width": chart.width, "height": chart.height, "title": chart.title}
-    spec: dict[str, Any] = drawn.properties(**size, config=CONFIG).to_dict()
-    _paint(spec, {} if colors is None else colors)
-    return spec, notes
+    return drawn.properties(**size, config=CONFIG).to_dict(), notes
 
 
 def _one_y(chart: Chart, frame: Any) -> tuple[Chart, Any]:
@@ -112,54 +89,27 @@ def _one_y(chart: Chart, frame: Any) -> tuple[Chart, Any]:
 
 
 def _chart(rows: Any) -> alt.Chart:
-    import altair as alt
-
     if rows.empty:
         raise ToolError("Nothing is left to draw: every row lacks a value in the columns chosen.")
     return alt.Chart(rows)
 
 
-def _paint(spec: dict[str, Any], colors: dict[str, int]) -> None:
-    """Give each name the colour that it has had in earlier charts, a new name the next one."""
-    channel = spec.get("layer", [spec])[0]["encoding"].get("color", {})
-    if channel.get("type") != "nominal":
-        return
-    found = {row[channel["field"]] for row in spec["data"]["values"]}
-    names = channel.get("sort") or sorted(found, key=lambda name: (isinstance(name, str), name))
-    taken: set[int] = set()
-    for name in names:
-        place = colors.setdefault(str(name), len(colors)) % len(_COLORS)
-        while place in taken and len(taken) < len(_COLORS):
-            place = (place + 1) % len(_COLORS)
-        taken.add(place)
-        channel.setdefault("scale", {"domain": names, "range": []})["range"].append(
-            f"#{_COLORS[place]}"
-        )
+def _colors(names: Any) -> alt.Scale:
+    return alt.Scale(scheme="tableau10" if names.nunique() <= 10 else "tableau20")
 
 
 def _color(chart: Chart, rows: Any) -> dict[str, Any]:
     """The channel of the series; without a legend where the axis says it all."""
-    import altair as alt
-
     if "color" not in rows:
         return {}
-    more: dict[str, Any] = {}
-    if chart.color == chart.x and chart.type in ("bar", "box"):
-        more["legend"] = None
-    return {"color": alt.Color("color:N", title=chart.color, **more)}
-
-
-def _offset(chart: Chart) -> dict[str, Any]:
-    """The channel that puts the series of a category side by side."""
-    import altair as alt
-
-    return {"xOffset": alt.XOffset("color:N", title=chart.color)}
+    is_said = chart.color == chart.x and chart.type in ("bar", "box")
+    more: dict[str, Any] = {"legend": None} if is_said else {}
+    scheme = _colors(rows["color"])
+    return {"color": alt.Color("color:N", title=chart.color, scale=scheme, **more)}
 
 
 def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A line, bar, area or scatter chart: a height for each `x`."""
-    import altair as alt
-
     table, kind = _along(chart, table, notes)
     table, name = heights(chart, table, notes)
     table = top(table, "color", chart, notes)
@@ -183,8 +133,6 @@ def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 
 def _log(chart: Chart, table: Any) -> alt.Scale:
-    import altair as alt
-
     if chart.type not in ("line", "scatter"):
         raise ToolError("`log` is for a line or scatter: a bar has no foot on such a scale.")
     if (table["y"] <= 0).any():
@@ -209,24 +157,25 @@ def _along(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
 
 
 def _fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
-    if kind in ("nominal", "ordinal"):
-        # a line has to have all its points
-        table = table if chart.type in ("line", "area") else top(table, "x", chart, notes)
-    elif chart.type in ("line", "area"):
-        table = table.sort_values("x", kind="stable")
-    if chart.type == "scatter" or kind == "nominal":
+    is_line = chart.type in ("line", "area")  # has to have all its points
+    if kind in _CATEGORIES:
+        return table if is_line else top(table, "x", chart, notes)
+    if chart.type == "scatter":
         return thinned(table, notes)
-    if chart.type == "area" and chart.stack and "color" in table:
-        return every_nth(table, notes)
-    return extremes(table, notes)
+    if chart.type == "area" and chart.stack and "color" in table and len(table) > POINTS:
+        raise ToolError(
+            f"{len(table):,} points are too many for stacked areas, which need all series at the "
+            "same places; use `aggregate` on a coarser column, or `stack`: false."
+        )
+    return extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
 
 
 def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, Any]:
     """The channel that puts bars side by side, where they are not to be stacked."""
     if chart.type != "bar" or "color" not in table or chart.stack or chart.color == chart.x:
         return {}
-    if kind in ("nominal", "ordinal"):
-        return _offset(chart)
+    if kind in _CATEGORIES:
+        return {"xOffset": alt.XOffset("color:N", title=chart.color)}
     notes.append(
         f"The series are stacked: there is room for bars side by side of up to {chart.top} "
         f"values of `{chart.x}`."
@@ -235,10 +184,8 @@ def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, 
 
 
 def _x(chart: Chart, table: Any, kind: str) -> alt.X:
-    import altair as alt
-
     more: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
-    if kind in ("nominal", "ordinal"):
+    if kind in _CATEGORIES:
         more["axis"] = labels(table["x"].unique(), chart.width)
         if order := calendar_order(table["x"].unique()):
             more["sort"] = order
@@ -251,14 +198,11 @@ def _x(chart: Chart, table: Any, kind: str) -> alt.X:
 
 def labels(names: Sequence[Any], width: float) -> alt.Axis:
     """An axis whose labels lie flat where there is room for them, and are slanted elsewhere."""
-    import altair as alt
-
     room = width / max(len(names), 1)
     widest = max((cell_len(str(name)) for name in names), default=0)
     if 6.4 * widest + 8 <= room:  # pixels
         return alt.Axis(labelAngle=0)
-    angle = -40 if len(names) <= 40 else -90
-    return alt.Axis(labelAngle=angle, labelLimit=300, labelOverlap=room < 12)
+    return alt.Axis(labelAngle=-40, labelLimit=300, labelOverlap=room < 12)
 
 
 def _mark(chart: Chart, drawn: alt.Chart, table: Any, kind: str) -> alt.Chart:
@@ -269,32 +213,21 @@ def _mark(chart: Chart, drawn: alt.Chart, table: Any, kind: str) -> alt.Chart:
     if chart.type == "area":
         over = "color" in table and not chart.stack
         return drawn.mark_area(opacity=0.35 if over else 0.85, line=over)
-    if kind in ("nominal", "ordinal"):
+    if kind in _CATEGORIES:
         return drawn.mark_bar()
     return drawn.mark_bar(size=max(0.8 * chart.width / table["x"].nunique(), 1))
 
 
 def _histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """How many rows have a value from here to there."""
-    import altair as alt
-
     rows = bins(chart, top(table, "color", chart, notes))
-    return (
-        _chart(rows)
-        .mark_bar()
-        .encode(
-            x=alt.X("x:Q", bin=alt.BinParams(binned=True), title=chart.x_title or chart.x),
-            x2="x2",
-            y=alt.Y("y:Q", title=chart.y_title or "count"),
-            **_color(chart, rows),
-        )
-    )
+    x = alt.X("x:Q", bin=alt.BinParams(binned=True), title=chart.x_title or chart.x)
+    y = alt.Y("y:Q", title=chart.y_title or "count")
+    return _chart(rows).mark_bar().encode(x=x, x2="x2", y=y, **_color(chart, rows))
 
 
 def _heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A cell for each pair of categories, coloured by what its rows come to."""
-    import altair as alt
-
     table["x"], table["y"] = categories(table["x"]), categories(table["y"])
     how, name = "sum", "count"
     if "value" in table:
@@ -319,21 +252,19 @@ def _heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A box from quartile to quartile, whiskers (Tukey), and what lies beyond, for each `x`."""
-    import altair as alt
-
     table["y"] = numbers(table["y"], str(chart.y), "y")
-    beside = "color" in table and chart.color != chart.x
-    axes: dict[str, Any] = _offset(chart) if beside else {}
+    axes: dict[str, Any] = {}
+    count = 1
     if "x" in table:
         table["x"] = categories(table["x"])
         table = top(table, "x", chart, notes)
         axis = labels(table["x"].dropna().unique(), chart.width)
         axes["x"] = alt.X("x:N", title=chart.x_title or chart.x, axis=axis)
+        count = max(table["x"].nunique(), 1)
     table = thinned(top(table, "color", chart, notes).dropna(), notes, _BOXED)
-    places = [key for key in ("x", "color") if key in table and (key == "x" or beside)]
-    count = 1
-    for key in places:
-        count *= max(table[key].nunique(), 1)
+    if "color" in table and chart.color != chart.x:
+        axes["xOffset"] = alt.XOffset("color:N", title=chart.color)
+        count *= max(table["color"].nunique(), 1)
     y = alt.Y("y:Q", title=chart.y_title or chart.y, scale=alt.Scale(zero=False))
     drawn = _chart(table).mark_boxplot(size=min(0.6 * chart.width / count, 90))
     return drawn.encode(y=y, **axes, **_color(chart, table))
@@ -341,8 +272,6 @@ def _box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     """Shares of a whole, so that nothing may be left out of it."""
-    import altair as alt
-
     table["x"] = categories(table["x"])
     rows, name = heights(chart, table.drop(columns="color", errors="ignore"), notes)
     rows = slices(chart, rows, notes)
@@ -352,7 +281,7 @@ def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     title, size = chart.x_title or chart.x, chart.y_title or name
     base = _chart(rows).encode(alt.Theta("y:Q", stack=True), alt.Order("rank:Q"))
     arcs = base.mark_arc(outerRadius=radius).encode(
-        color=alt.Color("x:N", title=title, sort=list(rows["x"])),
+        color=alt.Color("x:N", title=title, sort=list(rows["x"]), scale=_colors(rows["x"])),
         tooltip=[alt.Tooltip("x:N", title=title), alt.Tooltip("y:Q", title=size), "share:N"],
     )
     return alt.layer(arcs, base.mark_text(radius=radius + 20).encode(text="label:N"))

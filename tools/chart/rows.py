@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from manus.state.errors import ToolError
 from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import numbers
@@ -34,20 +37,15 @@ def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
 
 
 def _require_one_each(chart: Chart, table: Any, keys: list[str]) -> None:
-    """Refuse a line that would go up and down at one place.
-
-    Raises:
-        ToolError: there are several rows of one `x`.
-    """
+    """Refuse a line that would go up and down at one place."""
     many = table[table.duplicated(keys)]
     if not many.empty:
         first = many["x"].iloc[0]
-        count = int((table["x"] == first).sum())
-        place = str(first).removesuffix(" 00:00:00")
         raise ToolError(
-            f"`{chart.x}` {place} has {count} rows. Should they be summed up, or are they several "
-            "series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column that "
-            "tells them apart."
+            f"`{chart.x}` {str(first).removesuffix(' 00:00:00')} has "
+            f"{int((table['x'] == first).sum())} rows. Should they be summed up, or are they "
+            "several series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column "
+            "that tells them apart."
         )
 
 
@@ -83,20 +81,8 @@ def extremes(table: Any, notes: list[str]) -> Any:
     return table.loc[sorted({*groups.idxmin(), *groups.idxmax()})].drop(columns="_series")
 
 
-def every_nth(table: Any, notes: list[str]) -> Any:
-    """The rows of stacked areas, which need all series at the same places."""
-    if len(table) <= POINTS:
-        return table
-    step = -(-len(table) // POINTS)
-    notes.append(f"Every {step}th `x` is drawn; use `aggregate` on a coarser column.")
-    return table[table["x"].isin(table["x"].drop_duplicates().iloc[::step])]
-
-
 def bins(chart: Chart, table: Any) -> Any:
     """How many rows have a value from `x` to `x2`."""
-    import numpy as np
-    import pandas as pd
-
     table = table.assign(x=numbers(table["x"], chart.x or "", "x")).dropna()
     if table.empty:
         raise ToolError(f"The column `{chart.x}` holds no numbers.")
@@ -111,8 +97,6 @@ def bins(chart: Chart, table: Any) -> Any:
 
 def slices(chart: Chart, table: Any, notes: list[str]) -> Any:
     """The slices of a pie by size, the rest of them last, each with its share in per cent."""
-    import pandas as pd
-
     if (table["y"] < 0).any():
         raise ToolError("A pie cannot show values below zero; use a `bar`.")
     rows = table.sort_values("y", ascending=False, kind="stable").reset_index(drop=True)

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from manus.state.errors import ToolError
 from manus.tools.beneath import open_file
 
@@ -17,6 +19,7 @@ _FORMS = (
     *("%m/%Y", "%Y%m%d"),
 )
 """Dates as people write them, beside those that begin with the year."""
+_QUARTER = r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$"
 _CALENDAR = (list(calendar.month_name)[1:], list(calendar.day_name))
 _SAID = 30
 """Names of columns that an error lists."""
@@ -29,8 +32,6 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
         ToolError: it is not tabular, or of another kind.
         ModuleNotFoundError: a package that reads this kind is not installed.
     """
-    import pandas as pd
-
     readers = {
         ".csv": partial(pd.read_csv, encoding="utf-8-sig"),
         ".tsv": partial(pd.read_csv, sep="\t", encoding="utf-8-sig"),
@@ -85,8 +86,6 @@ def numbers(values: Any, name: str, argument: str) -> Any:
     Raises:
         ToolError: it does not hold numbers.
     """
-    import pandas as pd
-
     found = pd.to_numeric(values, errors="coerce").astype(float)
     if found.notna().sum() < max(1, 0.5 * values.notna().sum()):
         example = next((str(v) for v in values.dropna().head(1)), "")[:40]
@@ -99,8 +98,6 @@ def numbers(values: Any, name: str, argument: str) -> Any:
 
 def scale(values: Any) -> tuple[Any, str]:
     """A column as it goes along an axis, and its Vega-Lite type."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(values):
         return values.astype(str), "nominal"
     if pd.api.types.is_numeric_dtype(values):
@@ -121,18 +118,11 @@ def scale(values: Any) -> tuple[Any, str]:
 
 def _dates(values: Any) -> Any:
     """A column as points in time, where all of it is written in one of the usual forms."""
-    import pandas as pd
-
     texts = values.dropna().astype(str).str.strip()
-    quarters = texts.str.extract(r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$")
-    if quarters.notna().any(axis=1).all():
-        year, quarter = quarters[1].fillna(quarters[2]), quarters[0].fillna(quarters[3])
-        return (
-            pd.PeriodIndex(year + "Q" + quarter, freq="Q")
-            .to_timestamp()
-            .to_series(index=texts.index)
-            .reindex(values.index)
-        )
+    quarters = texts.str.replace(_QUARTER, lambda m: f"{m[2] or m[3]}Q{m[1] or m[4]}", regex=True)
+    if quarters.str.fullmatch(r"\d{4}Q[1-4]").all():
+        times = pd.PeriodIndex(quarters, freq="Q").to_timestamp()
+        return pd.Series(times, index=texts.index).reindex(values.index)
     for form in _FORMS:
         times = pd.to_datetime(texts, format=form, errors="coerce")
         if times.notna().all():
@@ -142,8 +132,6 @@ def _dates(values: Any) -> Any:
 
 def may_be_either(values: Any) -> bool:
     """Whether dates with slashes fit day first as well as month first."""
-    import pandas as pd
-
     texts = values.dropna().astype(str).str.strip()
     forms = (("%m/%d/%Y", "%d/%m/%Y"), ("%m/%d/%y", "%d/%m/%y"))
     return any(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
@@ -12,18 +12,11 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from manus.tools.report.files import Files
-
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LEFT_OVER = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
-_LANGUAGES = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-)
-"""Scripts by which the same character is drawn as it is in China, Japan or Korea."""
+_WEB = re.compile(r"https?:", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -34,16 +27,18 @@ class Page:
     title: str = ""
     sections: list[tuple[str, str]] = field(default_factory=list)
     """Headings of the second level: their ids and texts."""
+    pictures: int = 0
     tables: int = 0
-    not_read: list[str] = field(default_factory=list)
-    """What looks like a picture and is none in Markdown, such as a path with a space."""
+    links: list[str] = field(default_factory=list)
+    """Pictures on the web, which are not fetched."""
+    missing: list[str] = field(default_factory=list)
+    """Pictures that are not there, or are none in Markdown, such as a path with a space."""
 
 
-def to_page(markdown: str, title: str, files: Files) -> Page:
+def to_page(markdown: str, title: str, embed: Callable[[str], str | None]) -> Page:
     """The page of a report; without a `title` its first heading is the title.
 
-    Raises:
-        ToolError: a picture that it names cannot be put into it.
+    `embed` makes a data URL of a picture's name, or None of one that is not there.
     """
     from markdown_it import MarkdownIt
 
@@ -53,7 +48,7 @@ def to_page(markdown: str, title: str, files: Files) -> Page:
     _name_headings(tokens, page)
     for token in tokens:
         for part in token.children or ():
-            _resolve(part, files, page)
+            _resolve(part, embed, page)
     _make_figures(tokens)
     split = 3 if tokens and tokens[0].tag == "h1" else 0
     heading, body = (
@@ -63,11 +58,7 @@ def to_page(markdown: str, title: str, files: Files) -> Page:
     templates = Environment(loader=PackageLoader("manus.tools.report", ""), autoescape=True)
     page.title = page.title or "Report"
     page.html = templates.get_template("page.html.j2").render(
-        language=next((name for name, letters in _LANGUAGES if letters.search(markdown)), None),
-        title=page.title,
-        heading=heading,
-        sections=page.sections,
-        body=body,
+        title=page.title, heading=heading, sections=page.sections, body=body
     )
     return page
 
@@ -89,23 +80,25 @@ def _name_headings(tokens: Sequence[Token], page: Page) -> None:
             page.sections.append((key, text))
 
 
-def _resolve(part: Token, files: Files, page: Page) -> None:
-    """Embed a picture, or a link to one on the web; let a link lead to what may be opened."""
-    if part.type == "image":
-        source = str(part.attrs["src"])
-        url = files.picture(source)
-        if url is not None:
-            part.attrSet("src", url)
-        else:
-            words = escape(f"[picture: {part.content or source}]")
-            part.type = "html_inline"
-            part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
-    elif part.type == "link_open":
-        target = files.link(str(part.attrs.pop("href")))
-        if target is not None:
-            part.attrs.update(href=target, rel="noopener noreferrer")
-    elif part.type == "text":
-        page.not_read += _LEFT_OVER.findall(part.content)
+def _resolve(part: Token, embed: Callable[[str], str | None], page: Page) -> None:
+    """Embed a picture, or a link to one on the web."""
+    if part.type == "link_open":
+        part.attrSet("rel", "noopener noreferrer")
+    if part.type == "text":
+        page.missing += _LEFT_OVER.findall(part.content)
+    if part.type != "image":
+        return
+    source = str(part.attrs["src"])
+    is_web = _WEB.match(source) is not None
+    url = None if is_web else embed(source)
+    if url is not None:
+        page.pictures += 1
+        part.attrSet("src", url)
+        return
+    (page.links if is_web else page.missing).append(source)
+    words = escape(f"[picture: {part.content or source}]")
+    part.type = "html_inline"
+    part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
 
 
 def _make_figures(tokens: Sequence[Token]) -> None:
