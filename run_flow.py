@@ -2,7 +2,7 @@
 
 import sys
 
-from manus.shims import start
+from main import start
 
 if __name__ == "__main__":
     sys.exit(start("flow"))

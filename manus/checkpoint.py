@@ -1,19 +1,65 @@
-"""Where threads are kept: a SQLite file, or a PostgreSQL database."""
+"""Where threads are kept, a SQLite file or a PostgreSQL database, and in which form."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from manus.state.errors import SettingsError
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from manus.state.errors import SettingsError, StorageError
 from manus.state.settings import Settings
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 _POSTGRES = ("postgresql://", "postgres://")
+_SMALL = 64
+"""Bytes below which compressing is not worth it."""
+_COMPRESSED = "+z"
+_BARE = -zlib.MAX_WBITS
+"""Without a header and a checksum: most values are small."""
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
+"""What reading may raise: the base has no error of its own for it."""
+
+
+class CompactSerializer(JsonPlusSerializer):
+    """LangGraph's own encoding, compressed where that is worth it; reads both forms.
+
+    It makes only the types LangGraph calls safe: messages and plain data. Anything else in a file
+    (a function to be called, a pickle) comes back as the data that was written, or not at all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """As the base; the type of what was compressed ends in `+z`."""
+        kind, data = super().dumps_typed(obj)
+        if len(data) < _SMALL:
+            return kind, data
+        return f"{kind}{_COMPRESSED}", zlib.compress(data, 9, _BARE)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """As the base, for compressed and plain values.
+
+        Raises:
+            StorageError: it is damaged, or in a form that is not known here.
+        """
+        kind, stored = data
+        try:
+            if kind.endswith(_COMPRESSED):
+                stored = zlib.decompress(stored, _BARE)
+            return super().loads_typed((kind.removesuffix(_COMPRESSED), stored))
+        except _UNREADABLE as error:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise StorageError(
+                f"What is stored of the thread cannot be read ({said}): it is damaged, or another "
+                "version of the program wrote it; use that version, or restore it from a backup."
+            ) from error
 
 
 class Store(Protocol):

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
+from manus.formatting import clean, flat
 from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY, shown_address, split_spec
 from manus.screen import console_of
 from manus.state.errors import ManusError, SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings
-from manus.text import clean, flat
 from manus.tools.shell.process import scrubbed
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
+from manus.formatting import flat
 from manus.state.files import make_private_file, make_private_folder
-from manus.text import flat
 
 _LARGEST = 2_000_000
 """Bytes of a log file before a new one is begun; one old one is kept."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from manus.formatting import gist, in_words
+from manus.formatting import count, fit, flat, gist, in_words, main_argument
 from manus.screen import Screen
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import changed_step
-from manus.text import count, fit, flat, main_argument
 
 _ROOM = 3
 """Lines of the terminal that are left free."""

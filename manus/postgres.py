@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, LiteralString
+from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.runnables import RunnableConfig
@@ -14,10 +14,9 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
-    CheckpointTuple,
 )
 
-from manus.serializer import SafeSerializer, make_ids_later_than
+from manus.checkpoint import CompactSerializer
 from manus.state.errors import SettingsError, StorageError
 from manus.thread_lock import ATTEMPTS, PAUSE, busy
 
@@ -26,7 +25,7 @@ try:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.rows import DictRow, dict_row
-    from psycopg_pool import AsyncConnectionPool, PoolTimeout
+    from psycopg_pool import AsyncConnectionPool
 except ImportError:
     raise SettingsError(
         "MANUS_CHECKPOINT names a PostgreSQL database, and the packages for it are missing: "
@@ -48,7 +47,7 @@ class PostgresStore(AsyncPostgresSaver):
     """An open database as a saver for LangGraph."""
 
     def __init__(self, pool: AsyncConnectionPool[Connection], url: str) -> None:
-        super().__init__(pool, serde=SafeSerializer())
+        super().__init__(pool, serde=CompactSerializer())
         self._pool = pool
         self._url = url
         self._locks: dict[str, Connection] = {}
@@ -62,19 +61,7 @@ class PostgresStore(AsyncPostgresSaver):
     @property
     def place(self) -> str:
         """The database, without its password."""
-        return place_of(self._url)
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base; what is written next comes after the newest of the thread."""
-        named = config["configurable"]
-        newest = (
-            "SELECT MAX(checkpoint_id) AS newest FROM checkpoints "
-            "WHERE thread_id = %s AND checkpoint_ns = %s"
-        )
-        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
-        for row in await self._rows(newest, values):
-            make_ids_later_than(row["newest"])
-        return await super().aget_tuple(config)
+        return _place_of(self._url)
 
     async def aput(
         self,
@@ -94,11 +81,9 @@ class PostgresStore(AsyncPostgresSaver):
             "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
             "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s"
         )
-        return [str(row["thread_id"]) for row in await self._rows(newest, (limit,))]
-
-    async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
         async with self._pool.connection() as connection:
-            return await (await connection.execute(query, values)).fetchall()
+            rows = await (await connection.execute(newest, (limit,))).fetchall()
+        return [str(row["thread_id"]) for row in rows]
 
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
@@ -108,7 +93,7 @@ class PostgresStore(AsyncPostgresSaver):
         connection, which each checkpoint that is stored meanwhile makes sure of.
         """
         lock = "SELECT pg_try_advisory_lock(hashtextextended('manus:' || %s, 0)) AS held"
-        async with await _connect(self._url) as connection:
+        async with await psycopg.AsyncConnection.connect(self._url, **_OPTIONS) as connection:
             for _ in range(ATTEMPTS):
                 row = await (await connection.execute(lock, (thread_id,))).fetchone()
                 if row is not None and row["held"]:
@@ -133,7 +118,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
     """
     with _explained(url, _checked(url)):
         # Once without the pool: it would say of a wrong password only that time has passed.
-        async with await _connect(url) as connection:
+        async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
             await AsyncPostgresSaver(connection).setup()
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             url,
@@ -148,11 +133,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
             yield PostgresStore(pool, url)
 
 
-async def _connect(url: str) -> Connection:
-    return await psycopg.AsyncConnection.connect(url, **_OPTIONS)
-
-
-def place_of(url: str) -> str:
+def _place_of(url: str) -> str:
     """The URL without user information and parameters."""
     parts = urlsplit(url)
     return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -166,7 +147,7 @@ def _checked(url: str) -> str:
             who read it may hold the password.
     """
     try:
-        place_of(url)
+        _place_of(url)
         return str(conninfo_to_dict(url).get("password") or "")
     except (psycopg.Error, ValueError):
         raise SettingsError(
@@ -177,22 +158,12 @@ def _checked(url: str) -> str:
 
 @contextmanager
 def _explained(url: str, password: str) -> Iterator[None]:
-    place = place_of(url)
+    place = _place_of(url)
     try:
         yield
-    except PoolTimeout as error:
-        raise StorageError(
-            f"No connection to {place} within {_CONNECT} s; check that the server runs."
-        ) from error
-    except psycopg.OperationalError as error:
-        raise StorageError(
-            f"{place} cannot be used: {_said(error, password)}; check the server and "
-            "MANUS_CHECKPOINT."
-        ) from None
     except psycopg.Error as error:
-        raise StorageError(f"{place} refused: {_said(error, password)}.") from error
-
-
-def _said(error: psycopg.Error, password: str) -> str:
-    said = " ".join(str(error).split()).rstrip(".")
-    return said.replace(password, "…") if password else said
+        said = " ".join(str(error).split()).rstrip(".")
+        said = said.replace(password, "…") if password else said
+        raise StorageError(
+            f"{place} cannot be used: {said}; check the server and MANUS_CHECKPOINT."
+        ) from None

@@ -8,12 +8,11 @@ import time
 from collections import Counter
 from typing import Any
 
-from manus.formatting import cache_in_words, in_words
+from manus.formatting import cache_in_words, clean, count, first_line, flat, in_words, main_argument
 from manus.plan_view import PlanView
 from manus.run_report.edits import edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.state.thinking import thinking_in
-from manus.text import clean, count, first_line, flat, main_argument
 
 _LABEL = 8
 """Columns of the word that begins a line."""

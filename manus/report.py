@@ -8,10 +8,9 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from manus.formatting import ending_of, in_words
+from manus.formatting import clean, count, ending_of, in_words
 from manus.screen import Screen, console_of, discard, print_whole, unwritable
 from manus.state.errors import ManusError
-from manus.text import clean, count
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from manus.text import clean, fit, flat
+from manus.formatting import clean, fit, flat
 
 PLAIN_WIDTH = 80
 """Columns of a line where there is no terminal to ask and COLUMNS is not set."""

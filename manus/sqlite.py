@@ -5,28 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    DeltaChannelHistory,
-)
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from manus.serializer import CompactSerializer, make_ids_later_than
+from manus.checkpoint import CompactSerializer
 from manus.state.errors import StorageError
 from manus.thread_lock import hold_file
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _WAIT = 5.0
@@ -65,11 +59,22 @@ _WRITES = """
 """
 
 
-_NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
 _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
     GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT ?
 """
+
+
+def _in_its_thread(
+    use: Callable[Concatenate[Any, _P], _T],
+) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _T]]:
+    """The same as a coroutine, done in the store's own thread."""
+
+    async def used(store: Any, /, *args: _P.args, **more: _P.kwargs) -> _T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(store.thread, partial(use, store, *args, **more))
+
+    return used
 
 
 class SqliteStore(SqliteSaver):
@@ -85,8 +90,7 @@ class SqliteStore(SqliteSaver):
         connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
         connection.execute("PRAGMA page_size=8192")  # of a new file: less of it stays unused
         super().__init__(connection, serde=CompactSerializer())
-        self._thread = ThreadPoolExecutor(1, "manus-store")
-        self._inode = path.stat().st_ino
+        self.thread = ThreadPoolExecutor(1, "manus-store")
         with self.cursor(transaction=False) as cursor:
             # With its write-ahead log a commit survives the death of the process without waiting
             # for the disk, which is what the journal of tool calls promises too; FULL would wait.
@@ -100,7 +104,7 @@ class SqliteStore(SqliteSaver):
 
     def close(self) -> None:
         """Do what is still asked for, and close the file. Blocking."""
-        self._thread.shutdown()
+        self.thread.shutdown()
         self.conn.close()
 
     @property
@@ -124,7 +128,6 @@ class SqliteStore(SqliteSaver):
             if not transaction:
                 yield cursor
                 return
-            self._check_file()
             try:
                 yield cursor
                 self.conn.commit()
@@ -132,84 +135,33 @@ class SqliteStore(SqliteSaver):
                 self.conn.rollback()
                 raise
 
-    def _check_file(self) -> None:
-        """SQLite goes on writing to a file that nobody will find again."""
-        try:
-            is_there = self.path.stat().st_ino == self._inode
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            raise StorageError(
-                f"The store of threads {self.path} was removed or replaced while it was in use; "
-                "what the run did since is not stored. Put it back, or begin anew."
-            )
-
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """As the base, without its random part: nothing reads it, and it cannot be compressed."""
         return f"{int((current or '0').split('.')[0]) + 1:032}"
-
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base; what is written next comes after the newest of the thread."""
-        named = config["configurable"]
-        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
-        with self.cursor(transaction=False) as cursor:
-            [newest] = cursor.execute(_NEWEST, values).fetchone()
-        make_ids_later_than(newest)
-        return super().get_tuple(config)
-
-    async def _in_its_thread(self, use: Callable[..., _T], *args: Any, **more: Any) -> _T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, partial(use, *args, **more))
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As `get_tuple`."""
-        return await self._in_its_thread(self.get_tuple, config)
 
     async def alist(
         self, config: RunnableConfig | None, **chosen: Any
     ) -> AsyncIterator[CheckpointTuple]:
         """As `list`."""
-        for found in await self._in_its_thread(lambda: [*self.list(config, **chosen)]):
+        for found in await self._all(config, **chosen):
             yield found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """As `put`."""
-        return await self._in_its_thread(self.put, config, checkpoint, metadata, new_versions)
+    def _list_all(self, /, config: RunnableConfig | None, **chosen: Any) -> list[CheckpointTuple]:
+        return [*self.list(config, **chosen)]
 
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        """As `put_writes`."""
-        await self._in_its_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As `delete_thread`."""
-        await self._in_its_thread(self.delete_thread, thread_id)
-
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
-        """As `get_delta_channel_history`."""
-        read = self.get_delta_channel_history
-        return await self._in_its_thread(read, config=config, channels=channels)
-
-    async def recent(self, limit: int) -> list[str]:
-        """Ids of threads, the one worked on last first."""
-        return await self._in_its_thread(self._recent, limit)
+    _all = _in_its_thread(_list_all)
+    aget_tuple = _in_its_thread(SqliteSaver.get_tuple)
+    aput = _in_its_thread(SqliteSaver.put)
+    aput_writes = _in_its_thread(SqliteSaver.put_writes)
+    adelete_thread = _in_its_thread(SqliteSaver.delete_thread)
+    aget_delta_channel_history = _in_its_thread(SqliteSaver.get_delta_channel_history)
 
     def _recent(self, limit: int) -> list[str]:
+        """Ids of threads, the one worked on last first."""
         with self.cursor(transaction=False) as cursor:
             return [str(row[0]) for row in cursor.execute(_RECENT, (limit,))]
+
+    recent = _in_its_thread(_recent)
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Keep others from working on a thread, or raise `ThreadBusyError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from manus.import_config import OF_A_MODEL, TABLE
+from manus.commands.import_config import OF_A_MODEL, TABLE
 from manus.tools.catalog import BUILT_IN
 
 ROOT = Path(__file__).parents[1]

@@ -1,12 +1,37 @@
-"""`manus import-config`: the configuration of OpenManus, taken over."""
+"""`manus import-config`: OpenManus's `config.toml` and `mcp.json` as a `manus.toml` of ours."""
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from manus.options import json_object
+TABLE = {
+    "llm.max_input_tokens": "budget.tokens",
+    "agent.max_steps": "max_steps",
+    "browser.headless": "browser.headless",
+    "browser.chrome_instance_path": "browser.path",
+    "browser.cdp_url": "browser.cdp_url",
+    "browser.proxy.server": "egress.upstream_proxy",
+}
+"""Theirs and ours, by the whole name."""
+OF_A_MODEL = ("model", "base_url", "api_key", "api_version", "max_tokens", "temperature")
+"""Of `[llm]` and each `[llm.NAME]`; the names are the same."""
+_OF_A_SERVER = ("command", "args", "env", "url", "headers")
+_PROVIDERS = {"azure": "azure", "aws": "bedrock"}
+"""Where OpenManus speaks another protocol than OpenAI's, by its `api_type`."""
+_DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
+_PLACEHOLDER = re.compile(r"|your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
+_HEAD = """\
+# Made from {file} by `manus import-config`.
+# Keys are in it, or may come to be: nobody but you can read this file; keep it so.
+
+"""
 
 
 @click.command("import-config")
@@ -19,24 +44,131 @@ from manus.options import json_object
     help="The file to write (manus.toml).",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
-@json_object
-def import_config(path: Path, output: Path, force: bool, json: bool) -> int:
-    """Take over the configuration of OpenManus: config.toml, mcp.json.
+def import_config(path: Path, output: Path, force: bool) -> int:
+    """Take over the configuration of OpenManus: config.toml, and mcp.json beside it.
 
-    PATH is one of them, or a folder with them or their config/ in it (default: here).
+    PATH is the file, or a folder with it or its config/ in it (default: here).
     """
-    from manus.import_config import as_text, read_configuration, translate, write_settings
-    from manus.report import print_json, print_output
+    import tomlkit
 
-    config, servers, files = read_configuration(path)
-    done = translate(config, servers)
-    write_settings(done, files, output, replace=force)
-    if json:
-        taken = [{"from": theirs, "to": ours} for theirs, ours in done.taken]
-        left = [{"from": theirs, "why": why} for theirs, why in done.left]
-        print_json(
-            {"files": list(map(str, files)), "output": str(output), "taken": taken, "left": left}
+    from manus.report import print_output
+    from manus.state.errors import UsageError
+    from manus.state.files import write_atomically
+
+    file = next(
+        (p for p in (path / "config/config.toml", path / "config.toml") if p.is_file()), path
+    )
+    servers = file.with_name("mcp.json")
+    ours, said = translate(
+        _read(file, tomllib.loads), _read(servers, json.loads) if servers.is_file() else {}
+    )
+    if output.exists() and not force:
+        raise UsageError(
+            f"{output} is there already and was left as it is: --force replaces it, "
+            "--output FILE writes another."
         )
-    else:
-        print_output(as_text(done, files, output))
+    text = _HEAD.format(file=file) + tomlkit.dumps(ours)
+    try:
+        write_atomically(output, text.encode("utf-8", "replace"), 0o600)
+        output.chmod(0o600)
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}.") from None
+    lines = [f"  {theirs}: {what}" for theirs, what in said.items()]
+    print_output("\n".join([f"{file} → {output} (mode 600)", *lines, "", "Next: manus doctor"]))
     return 0
+
+
+def _read(file: Path, parse: Any) -> dict[str, Any]:
+    from manus.state.errors import SettingsError
+
+    try:
+        found: dict[str, Any] = parse(file.read_text("utf-8-sig"))
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be read ({error.strerror}); give the path of OpenManus's config.toml."
+        ) from None
+    except ValueError as error:  # both parsers' errors are ValueErrors
+        raise SettingsError(f"{file} cannot be understood: {error}.") from None
+    return found
+
+
+def translate(
+    config: Mapping[str, Any], servers: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Ours, always such as can be loaded; and what became of each of theirs."""
+    from pydantic import ValidationError
+
+    from manus.state.settings import Settings
+
+    ours: dict[str, Any] = {}
+    said: dict[str, str] = {}
+    for theirs, place, value in _placed(config, servers):
+        if place is None or (isinstance(value, str) and _PLACEHOLDER.fullmatch(value.strip())):
+            said[theirs] = "not taken: " + (
+                "it is not set" if place else "nothing corresponds to it"
+            )
+            continue
+        changed = _with(ours, place, value)
+        try:
+            Settings.model_validate(changed)
+        except ValidationError as error:
+            said[theirs] = f"not taken: {error.errors()[0]['msg']}"
+        else:
+            ours, said[theirs] = changed, ".".join(place)
+    return ours, said
+
+
+def _placed(
+    config: Mapping[str, Any], servers: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...] | None, Any]]:
+    """Each of their settings, where it goes, and its value there."""
+    llm = config.get("llm", {})
+    main = {name: value for name, value in llm.items() if not isinstance(value, Mapping)}
+    models = {name: own for name, own in llm.items() if isinstance(own, Mapping)}
+    for section, own in {"": main, **models}.items():
+        place = ("roles", section) if section else ()
+        for name, value in _model(own, {**main, **own}).items():
+            theirs = ".".join(filter(None, ("llm", section, name)))
+            if theirs in TABLE:
+                yield theirs, tuple(TABLE[theirs].split(".")), value
+            elif name != "api_type":
+                yield theirs, (*place, name) if name in OF_A_MODEL else None, value
+    for name, value in _flattened({n: v for n, v in config.items() if n != "llm"}):
+        if name == "search.engine":
+            yield name, ("search", "engines"), [str(value).lower()]
+        else:
+            yield name, tuple(TABLE[name].split(".")) if name in TABLE else None, value
+    for name, server in servers.get("mcpServers", {}).items():
+        values = {key: server[key] for key in _OF_A_SERVER if server.get(key)}
+        if (kind := str(server.get("type") or "stdio").lower()) != "stdio":
+            values["transport"] = "http" if "http" in kind else kind
+        yield f"mcpServers.{name}", ("mcp", name), values
+
+
+def _model(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """A section; `whole` is how OpenManus fills it up with `[llm]`."""
+    provider = _PROVIDERS.get(str(whole.get("api_type") or "").lower())
+    if provider is None:
+        return {name: value for name, value in own.items() if name != "api_version"}
+    values = dict(own)
+    deployment = _DEPLOYMENT.fullmatch(str(whole.get("base_url") or "").strip())
+    if provider == "azure" and deployment:
+        values |= {"base_url": deployment["endpoint"], "model": deployment["name"]}
+    if "model" in values:
+        values["model"] = f"{provider}:{values['model']}"
+    if provider == "bedrock":  # key and region come from the AWS configuration
+        values = {n: v for n, v in values.items() if n in ("model", "max_tokens", "temperature")}
+    return values
+
+
+def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flattened(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _with(values: Mapping[str, Any], place: tuple[str, ...], value: Any) -> dict[str, Any]:
+    name, *inner = place
+    return {**values, name: _with(values.get(name, {}), tuple(inner), value) if inner else value}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,9 +27,55 @@ def list_(json: bool) -> int:
     import asyncio
 
     settings = _settings()
-    from manus.mcp.listing import list_servers
+    from manus.formatting import flat
+    from manus.report import print_json
+    from manus.state.settings import FILE
 
-    return asyncio.run(list_servers(settings, as_json=json))
+    found = asyncio.run(connected_servers(settings))
+    if json:
+        print_json(found)
+    elif not found:
+        sys.stderr.write(f"No MCP server is configured; `[mcp.NAME]` in {FILE} names one.\n")
+    for server in () if json else found:
+        state = "not available" if server["problem"] else "ready" if server["enabled"] else "off"
+        sys.stdout.write(f"{server['name']}  {server['place']}  {state}\n")
+        for tool in server["tools"]:
+            sys.stdout.write(f"  {tool['name']}  {flat(tool['description'])[:100]}\n")
+    return 1 if any(server["problem"] for server in found) else 0
+
+
+async def connected_servers(settings: Settings) -> list[dict[str, Any]]:
+    """The servers and what they offer; of one that cannot be used, why."""
+    import tempfile
+
+    from manus.state.profile import Profile
+    from manus.tools.catalog import MCP, Catalog
+    from manus.tools.mcp.tools import tools_of, update
+    from manus.tools.session import Session
+    from manus.tools.workspace import Workspace
+
+    catalog, asking = Catalog(), Profile("mcp", "Looks at the servers.", (MCP,), "", "")
+    with tempfile.TemporaryDirectory() as folder:  # nothing of the user's is touched to look
+        session = Session(Workspace(folder), profile=asking, settings=settings)
+        try:
+            connected = {server.name: server for server in await update(catalog, session)}
+        finally:
+            await session.close()
+    found = []
+    for name, chosen in settings.mcp.items():
+        server = connected.get(name)
+        tools = tools_of(server, catalog) if server else []
+        found.append(
+            {
+                "name": name,
+                "transport": chosen.kind,
+                "place": chosen.place,
+                "enabled": chosen.enabled,
+                "problem": server.problem if server else None,
+                "tools": [{"name": t.name, "description": t.told.description or ""} for t in tools],
+            }
+        )
+    return found
 
 
 @mcp.command("serve")
@@ -38,12 +85,12 @@ def list_(json: bool) -> int:
 @click.option("--profile", metavar="NAME", help="Whose tools are offered (manus).")
 @workspace_option
 def serve(http: bool, host: str, port: int, profile: str | None, workspace: str | None) -> int:
-    """Offer our tools, `agent` and `flow` over stdin and stdout, or HTTP."""
+    """Offer our tools, and `run` for a whole task, over stdin and stdout, or HTTP."""
     import asyncio
 
     settings = _settings()
     from manus.configuration import workspace_of
-    from manus.mcp.serve import serve as serve_tools
+    from manus.mcp_server import serve as serve_tools
     from manus.traces import sending_traces
 
     place = workspace_of(settings, workspace)

@@ -46,8 +46,8 @@ def _as_json(profile: Profile, *, own: bool) -> dict[str, Any]:
 def _print(profile: Profile, *, own: bool) -> None:
     from rich.text import Text
 
+    from manus.formatting import clean, count, flat
     from manus.screen import console_of
-    from manus.text import clean, count, flat
 
     console = console_of(sys.stdout)
     origin = ", from manus.toml" if own else ""

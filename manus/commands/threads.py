@@ -77,8 +77,8 @@ def _print_table(threads: list[Thread]) -> None:
     """One line a thread; as wide as the terminal, and whole where there is none."""
     from rich.cells import cell_len, set_cell_size
 
+    from manus.formatting import clean, fit, flat
     from manus.screen import console_of
-    from manus.text import clean, fit, flat
     from manus.threads import age
 
     now = datetime.now(UTC)

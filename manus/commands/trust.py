@@ -35,8 +35,8 @@ def _folder(folder: Path, remove: bool) -> str:
 
 
 def _server(name: str, remove: bool) -> str:
+    from manus.formatting import flat
     from manus.prompts.sources import framed
-    from manus.text import flat
     from manus.tools.mcp import pins
 
     if remove:

@@ -15,13 +15,26 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from manus.formatting import ENDINGS, ending_of, gist, last_lines, moment, short, size, span
+from manus.formatting import (
+    ENDINGS,
+    clean,
+    count,
+    ending_of,
+    first_line,
+    flat,
+    gist,
+    last_lines,
+    main_argument,
+    moment,
+    short,
+    size,
+    span,
+)
 from manus.run_report.charts import box, charts_of
 from manus.run_report.clock import Clock
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
-from manus.text import clean, count, first_line, flat, main_argument
 from manus.trace.model import Run, Stage, Step, Tokens, Trace
 
 _FOLDER = Path(__file__).parent / "templates"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from manus.text import clean
+from manus.formatting import clean
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -8,12 +8,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from manus.formatting import span
+from manus.formatting import count, span
 from manus.graph.outcome import question_of
 from manus.models.server_usage import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
-from manus.text import count
 from manus.trace.checkpoint_history import INTERRUPT, Superstep
 from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Call, Image, Notice, Run, Step, Tokens

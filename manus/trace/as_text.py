@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from manus.formatting import clean, main_argument
 from manus.state.plan import as_text as plan_as_text
-from manus.text import clean, main_argument
 from manus.trace.model import Call, Run, Stage, Step
 
 _LINES = 12

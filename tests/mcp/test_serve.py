@@ -19,9 +19,8 @@ from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
-from manus.mcp.http import TOKEN, serve_http
-from manus.mcp.listing import list_servers
-from manus.mcp.serve import build_server
+from manus.commands.mcp import connected_servers
+from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from manus.state.mcp_settings import McpServer
 from manus.state.settings import Settings
@@ -53,7 +52,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
     def serving(profile: str) -> AbstractAsyncContextManager[ClientSession]:
         workspace = Workspace(tmp_path / "work")
         workspace.prepare()
-        server = build_server(Settings.model_validate({}), profile, workspace)
+        server = ToolServer(Settings.model_validate({}), profile, workspace)
         return create_connected_server_and_client_session(server)
 
     return serving
@@ -74,7 +73,7 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
     async with served("swe") as client:
         (tmp_path / "work/dot.png").write_bytes(base64.b64decode(RED_DOT))
         offered = [tool.name for tool in (await client.list_tools()).tools]
-        assert offered == ["agent", "flow", "bash", "str_replace_editor"]
+        assert offered == ["bash", "str_replace_editor", "run"]
         await client.call_tool("bash", {"command": "x=5; echo 1 > a.txt"})
         assert said(await client.call_tool("bash", {"command": "echo $x"})).startswith("5\n")
         unfit = await client.call_tool("bash", {"comand": "ls"})
@@ -90,37 +89,31 @@ async def test_runs_tell_their_progress(served: Serve, server: ScriptedServer) -
     server.script(replies.call("bash", command="echo hello"), replies.text("It says hello."))
     lines = Heard()
     async with served("swe") as client:
-        result = await client.call_tool(
-            "agent", {"request": "Greet."}, progress_callback=lines.hear
-        )
+        result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines.hear)
         assert (said(result), result.isError) == ("It says hello.", False)
         assert (result.structuredContent or {})["stop_reason"] == "answered"
-        assert (await client.call_tool("agent", {})).isError
-        assert {"Step 1/60", "bash: echo hello"} <= set(lines)
-        assert any(line.startswith("bash done: hello") for line in lines)
+        assert (await client.call_tool("run", {})).isError
+        assert lines == ["bash: echo hello"]
 
-        lines.clear()
         server.script(
             replies.call("planning", command="create", plan_id="p", title="Tea", steps=["Boil"]),
             replies.calls(replies.call("terminate", status="success"), text="It boils."),
             replies.text("There is tea."),
         )
-        result = await client.call_tool("flow", {"request": "Tea."}, progress_callback=lines.hear)
+        result = await client.call_tool("run", {"request": "Tea.", "plan": True})
         assert said(result) == "There is tea."
         [step] = (result.structuredContent or {})["plan"]["steps"]
         assert step["status"] == "completed"
-    assert {"Plan: Tea, 1 steps", "Plan step 0: completed"} <= set(lines)
-    assert lines.index("Plan step 0: in_progress") < lines.index("It boils.")
 
 
 async def test_a_question_comes_back_and_is_answered(served: Serve, server: ScriptedServer) -> None:
     server.script(replies.call("ask_human", inquire="Which colour?"), replies.text("Blue it is."))
     async with served("manus") as client:
-        waiting = await client.call_tool("agent", {"request": "Paint."})
+        waiting = await client.call_tool("run", {"request": "Paint."})
         assert not waiting.isError
         assert said(waiting).startswith("Which colour?")
         thread = (waiting.structuredContent or {})["thread_id"]
-        ended = await client.call_tool("agent", {"thread": thread, "answer": "blue"})
+        ended = await client.call_tool("run", {"thread": thread, "request": "blue"})
         assert said(ended) == "Blue it is."
 
 
@@ -155,7 +148,7 @@ def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) 
 async def test_over_http_with_a_token_that_is_made(
     tmp_path: Path, environment: dict[str, str], server: ScriptedServer
 ) -> None:
-    server.script(replies.text("Good day."))
+    server.script(replies.call("bash", command="true"), replies.text("Good day."))
     process = subprocess.Popen(
         [sys.executable, *COMMAND, "--http", "--port", "0"],
         cwd=tmp_path,
@@ -176,9 +169,9 @@ async def test_over_http_with_a_token_that_is_made(
             ):
                 await session.initialize()
                 asked = {"request": "Hi"}
-                result = await session.call_tool("agent", asked, progress_callback=lines.hear)
+                result = await session.call_tool("run", asked, progress_callback=lines.hear)
                 assert said(result) == "Good day."
-                assert lines[0] == "Step 1/60"
+                assert lines == ["bash: true"]
             async with httpx.AsyncClient(timeout=60) as stranger:
                 assert (await stranger.post(url, json={})).status_code == 401
                 # a page of a foreign name that leads here
@@ -194,7 +187,7 @@ async def test_over_http_with_a_token_that_is_made(
 async def test_no_open_door_without_a_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server: Any = build_server(Settings(), "swe", Workspace(tmp_path / "work"))
+    server = ToolServer(Settings(), "swe", Workspace(tmp_path / "work"))
     with pytest.raises(UsageError, match=TOKEN):
         await serve_http(server, "0.0.0.0", 0)
     monkeypatch.setenv(TOKEN, "secret")
@@ -202,13 +195,12 @@ async def test_no_open_door_without_a_token(
         await serve_http(server, "203.0.113.1", 80)
 
 
-async def test_the_list_of_servers(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_list_of_servers() -> None:
     down = McpServer(url="http://127.0.0.1:9/mcp")
     settings = Settings(mcp={"odd": odd(), "down": down})
-    assert await list_servers(settings, as_json=True) == 1
-    found = {server["name"]: server for server in json.loads(capsys.readouterr().out)}
+    found = {server["name"]: server for server in await connected_servers(settings)}
     assert "mcp_odd_add" in [tool["name"] for tool in found["odd"]["tools"]]
     assert "cannot be reached" in found["down"]["problem"]
     off = down.model_copy(update={"enabled": False})
-    assert await list_servers(Settings(mcp={"down": off}), as_json=False) == 0
-    assert capsys.readouterr().out == "down  http  http://127.0.0.1:9/mcp  off\n"
+    [only] = await connected_servers(Settings(mcp={"down": off}))
+    assert (only["problem"], only["tools"]) == (None, [])
