@@ -19,6 +19,7 @@ MANUS = Profile(
         "browser_use",
         "web_search",
         "str_replace_editor",
+        "delegate",
         "ask_human",
         "terminate",
         "mcp",

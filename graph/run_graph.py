@@ -7,6 +7,7 @@ import uuid
 import weakref
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -29,6 +30,7 @@ from manus.state.approved import known_rules
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
+from manus.tools.delegate import DELEGATE
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "
@@ -51,10 +53,19 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
 
     state_type: type = AgentState
 
-    def __init__(self, *, profile: Profile, runs: Runs | None = None, **parts: Any) -> None:
+    def __init__(
+        self,
+        *,
+        profile: Profile,
+        runs: Runs | None = None,
+        inner: dict[str, RunGraph] | None = None,
+        **parts: Any,
+    ) -> None:
         super().__init__(**parts)
         self.profile = profile
         self.runs = runs or Runs()
+        self.inner = inner if inner is not None else {}
+        """Graphs of agents that one of this graph has given a task."""
 
     @classmethod
     def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], profile: Profile) -> Self:
@@ -171,10 +182,27 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 share_of=config.get("configurable", {}).get(SHARE),
                 waited=waited,
             )
+            turn.running.agent_named = self.agent_named
             yield turn.running
         finally:
             # until all is closed, the next run on the thread has to wait
             await asyncio.shield(self._end(key, turn, held, may_wait=durable))
+
+    def agent_named(self, name: str) -> RunGraph:
+        """The graph of an agent that is given a task, and cannot pass it on. Blocking.
+
+        Raises:
+            SettingsError: there is no such profile.
+        """
+        from manus.graph.agent import build_agent
+        from manus.graph.profiles import profile_named
+
+        if name not in self.inner:
+            profile = profile_named(name)
+            tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
+            self.inner[name] = build_agent(replace(profile, tools=tools))
+        self.inner[name].runs = self.runs
+        return self.inner[name]
 
     async def _hold(self, held: AsyncExitStack, config: RunnableConfig) -> None:
         """Keep other processes, and other graphs of this one, from the thread of a run.

@@ -79,19 +79,8 @@ class PlanView:
         inner, index = event["event"], event["step"]
         if (used := inner.get("spent")) is not None:
             self._used[index] = _sum(self._earlier.get(index, {}), used)
-        if inner["type"] == "call":
-            said = f"{inner['name']}: {main_argument(inner['args'])}"
-        elif inner["type"] == "observation":
-            said = f"{inner['name']} → {gist(inner['text'])}"
-        elif inner["type"] == "thought" and flat(inner["text"]):
-            said = flat(inner["text"])
-        elif inner["type"] == "retry":
-            said = f"the model is asked again: {inner['reason']}"
-        elif inner["type"] == "compaction":
-            said = f"older turns were summed up: {inner['before']:,} → {inner['size']:,} tokens"
-        else:
-            return
-        self._actions[index] = said
+        if said := said_of(inner):
+            self._actions[index] = said
 
     def _said(self, event: dict[str, Any], seconds: float) -> str:
         steps = self._plan["steps"] if self._plan is not None else []
@@ -136,6 +125,24 @@ class PlanView:
         if not spent:
             return line
         return f"{fit(flat(line), self._screen.width - len(spent) - 3)} ({spent})"
+
+
+def said_of(event: dict[str, Any]) -> str:
+    """What an agent inside a run has done, in one line; empty where it says nothing new."""
+    match event:
+        case {"type": "call", "name": name, "args": args}:
+            return f"{name}: {main_argument(args)}"
+        case {"type": "observation", "name": name, "text": text}:
+            return f"{name} → {gist(text)}"
+        case {"type": "thought", "text": text}:
+            return flat(text)
+        case {"type": "retry", "reason": reason}:
+            return f"the model is asked again: {reason}"
+        case {"type": "compaction", "before": before, "size": size}:
+            return f"older turns were summed up: {before:,} → {size:,} tokens"
+        case {"type": "delegate_action", "event": inner}:
+            return said_of(inner)
+    return ""
 
 
 def _sum(one: dict[str, Any], *others: dict[str, Any], sign: int = 1) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from manus.formatting import cache_in_words, clean, count, first_line, flat, in_words, main_argument
-from manus.plan_view import PlanView
+from manus.plan_view import PlanView, said_of
 from manus.run_report.edits import edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.state.thinking import thinking_in
@@ -234,8 +234,17 @@ class Progress:
             self._screen.end_live()
         self.plan.on_action(event)
 
+    def _on_delegate_action(self, event: dict[str, Any]) -> None:
+        self._count(event["event"])
+        if said := said_of(event["event"]):
+            self._screen.end_live()
+            self._tell("", f"{event['profile']}: {said}", "dim")
+            self._show_work(event["id"])
+
     def _count(self, event: dict[str, Any]) -> None:
-        """Keep count of what is used."""
+        """Keep count of what is used, by whoever is at work inside the run too."""
+        while event["type"] == "delegate_action":
+            event = event["event"]
         if event["type"] == "thought":
             self.usage["input_tokens"] += event["input_tokens"]
             self.usage["output_tokens"] += event["output_tokens"]

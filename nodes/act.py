@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -11,6 +12,7 @@ from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
+from manus.nodes.delegated import run_delegated
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import ToolTask
@@ -18,6 +20,7 @@ from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import text_of
 from manus.tools.call import call_tool
+from manus.tools.delegate import agent_at_work
 from manus.tools.load_mcp_tools import load_mcp_tools
 from manus.tools.result import ToolResult
 from manus.tools.shell.output import listener
@@ -38,6 +41,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
             for line in meter.lines:  # of an attempt that a crash broke off
                 running.budget.record(line)
+            agent_at_work.set(partial(run_delegated, task["id"], running, meter, config, tell))
             outcome = await call_tool(
                 task,
                 session=running.session,
@@ -65,7 +69,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     )
     spent = {"spent": meter.lines} if meter.lines else {}
     running.approved += outcome.approved
-    approved = {"approved": list(outcome.approved)} if outcome.approved else {}
+    new = [rule for rule in running.approved if rule not in task.get("approved", ())]
+    approved = {"approved": new} if new else {}
     given = {name: value for name, value in outcome.update.items() if name != "approved"}
     return {**given, **spent, **approved, "messages": [message]}
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -36,7 +38,7 @@ from manus.tools.workspace import Workspace
 KEY = "__manus_running"
 """Where the run's configuration holds it; two underscores keep it out of the checkpoints."""
 SHARE = "__manus_share"
-"""Where it holds which share of a budget the run has: the place of its step in the plan."""
+"""Where it holds which share of a budget an inner run has: its step in the plan, or its task."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,10 @@ class Running:
     """What it may use, and has used."""
     approved: list[str] = field(default_factory=list)
     """Rules about calls that a person has approved, in this folder or for this run."""
+    agent_named: Callable[[str], Any] | None = None
+    """The graph of an agent that may be given a task; blocking."""
+    slots: asyncio.Semaphore = field(init=False)
+    """One for each agent that may be at work on a task of this one at a time."""
     client: ModelClient = field(init=False)
     """Asks its models."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
@@ -63,6 +69,7 @@ class Running:
         price_of = self.settings.price_of
         self.client = ModelClient(self.model_settings, price_of, root, self.budget, self.recorder)
         self.session.complete = self._complete
+        self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
 
     async def _complete(self, role: str, messages: list[BaseMessage]) -> str:
         """Ask a model for a tool; what that uses is counted with the tool's call."""

@@ -136,6 +136,15 @@ class PlanActionEvent(TypedDict):
     event: dict[str, Any]
 
 
+class DelegateActionEvent(TypedDict):
+    """What an agent does that was given a task; `id` is the call's, `event` its own event."""
+
+    type: Literal["delegate_action"]
+    id: str
+    profile: str
+    event: dict[str, Any]
+
+
 Event = (
     StatusEvent
     | StepEvent
@@ -149,4 +158,5 @@ Event = (
     | PlanEvent
     | PlanStepEvent
     | PlanActionEvent
+    | DelegateActionEvent
 )

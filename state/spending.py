@@ -43,4 +43,6 @@ class Spending(RoleUsage):
     role: str
     by_tool: bool
     """Whether a tool made it; the agent's own calls are counted when they are made."""
+    tool_calls: NotRequired[int]
+    """Those of an agent that was given a task, whose model calls this line sums up."""
     estimated: NotRequired[bool]

@@ -56,8 +56,9 @@ def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
     for line in lines:
         used = summed([line])
         more: dict[str, Any] = {**used, "roles": {line["role"]: used}}
-        if line.get("estimated"):
-            more["estimated"] = True
+        for name in ("estimated", "tool_calls"):
+            if line.get(name):
+                more[name] = line[name]
         usage = add_usage(usage, cast(Usage, more))
     return usage
 

@@ -120,6 +120,7 @@ BUILT_IN = {
     "browser_use": "manus.tools.browser_use:BrowserUse",
     "create_chat_completion": "manus.tools.create_chat_completion:CreateChatCompletion",
     "data_visualization": "manus.tools.data_visualization:DataVisualization",
+    "delegate": "manus.tools.delegate:Delegate",
     "make_report": "manus.tools.make_report:MakeReport",
     "planning": "manus.tools.planning:Planning",
     "python_execute": "manus.tools.python_execute:PythonExecute",

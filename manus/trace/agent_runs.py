@@ -13,7 +13,7 @@ from manus.graph.outcome import question_of
 from manus.models.server_usage import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
-from manus.trace.checkpoint_history import INTERRUPT, Superstep
+from manus.trace.checkpoint_history import INTERRUPT, CheckpointHistory, Superstep
 from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Call, Image, Notice, Run, Step, Tokens
 
@@ -27,7 +27,8 @@ _MEASURES = {
 class AgentRuns:
     """Reads the runs of an agent on one thread, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: CheckpointHistory) -> None:
+        self._history = history
         self._run = Run("agent")
         self._calls: dict[str, Call] = {}
         self._seen: set[str] = set()
@@ -61,6 +62,8 @@ class AgentRuns:
             self._tell(Notice("resumed" if reopened else "edited", title, at=superstep.began))
         if (made := superstep.last("compaction")) is not None:
             self._tell(_compaction_notice(made, superstep))
+        for inner in self._history.children.get(superstep.id, []):
+            self._take_inner(AgentRuns(self._history).read(inner))
         for message in superstep.messages:
             self._take_message(superstep, message)
         self._take_channels(superstep)
@@ -84,6 +87,14 @@ class AgentRuns:
                     words = text_of(message)
                     self._tell(Notice("answer", "A person said", words, superstep.ended))
         self._seen.add(message.id or "")
+
+    def _take_inner(self, run: Run) -> None:
+        """A run that a call of the newest step has begun, known by the task that it was given."""
+        for call in self._run.steps[-1].calls if self._run.steps else []:
+            given = call.args.get("task") if isinstance(call.args, dict) else None
+            if call.run is None and given == run.request:
+                call.run = run
+                return
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)

@@ -45,6 +45,9 @@ def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]
             yield from _paragraph("agent", step.thought)
         for call in step.calls:
             yield f"  call  {call.name}: {main_argument(call.args)}"
+            if call.run is not None:
+                inner = steps_as_text(call.run.steps, full=full)
+                yield from (f"    {line}".rstrip() for line in inner)
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
 
@@ -90,6 +93,7 @@ def _messages(run: Run) -> Iterator[dict[str, Any]]:
             if call.observation is not None:
                 status = "error" if call.is_error else "success"
                 answer = {"call_id": call.id, "name": call.name, "status": status}
-                yield {"role": "tool", "text": call.observation, **answer}
+                inner = {} if call.run is None else {"messages": as_messages([call.run])}
+                yield {"role": "tool", "text": call.observation, **answer, **inner}
     if run.kind == "flow" and run.output:
         yield {"role": "assistant", "text": run.output, "calls": []}

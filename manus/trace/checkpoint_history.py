@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
@@ -65,7 +66,7 @@ class Superstep:
         return self.until or self.began
 
 
-@dataclass(slots=True)
+@dataclass
 class CheckpointHistory:
     """The supersteps of a thread, by namespace; the thread's own is `ROOT`."""
 
@@ -73,6 +74,17 @@ class CheckpointHistory:
     namespaces: dict[str, list[Superstep]] = field(default_factory=dict)
     branches: int = 0
     """Checkpoints of the thread's own graph that lie on another line than the newest."""
+
+    @cached_property
+    def children(self) -> dict[str, list[list[Superstep]]]:
+        """Conversations inside others, by the superstep that they were begun in."""
+        found: dict[str, list[list[Superstep]]] = {}
+        for namespace, supersteps in self.namespaces.items():
+            parents = supersteps[0].metadata.get("parents") or {}
+            if namespace != ROOT:
+                parent = parents.get(namespace.rpartition("|")[0])
+                found.setdefault(str(parent), []).append(supersteps)
+        return found
 
     @property
     def root(self) -> list[Superstep]:

@@ -70,6 +70,8 @@ class Call:
     """None until it has ended."""
     is_error: bool = False
     images: list[Image] = field(default_factory=list)
+    run: Run | None = None
+    """Of the agent that was given a task by it."""
 
 
 @dataclass(slots=True)

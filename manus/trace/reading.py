@@ -36,7 +36,7 @@ async def read_trace(
 
 def trace_of(history: CheckpointHistory, *, is_running: bool = False) -> Trace:
     """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
-    agent, flow = AgentRuns(), FlowRuns(history)
+    agent, flow = AgentRuns(history), FlowRuns(history)
     runs = [
         (flow if _is_flow(own) else agent).read(own, number)
         for number, own in enumerate(_parted(history.root), 1)

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
-from langgraph.errors import GraphBubbleUp
 
-from manus.nodes.active_run import SHARE, Running
+from manus.nodes.active_run import Running
+from manus.nodes.inner_run import InnerRun, run_inside
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned
-from manus.state.agent import Usage, no_usage
-from manus.state.budget import Budget, limits_of
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
 from manus.state.plan import StepResult, shortened
 from manus.state.plan_changes import StepChange
-from manus.state.usage import calls_of_models, spent_so_far, summed, tokens_of
-
-log = logging.getLogger("manus")
+from manus.state.usage import spent_so_far, summed, tokens_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""
 MOST_REASON = 400
 """Characters of the reason why a step was blocked."""
-
-_REASONS = {
-    "terminated": "the executor gave up",
-    "max_steps": "the executor ran out of steps",
-    "stuck": "the executor was stuck in a loop",
-    "budget": "the run's budget is used up",
-    "error": "the model could not be asked",
-}
-_LEAST = {"tokens": 1, "model_calls": 1, "cost": 1e-9, "tool_calls": 0, "seconds": 0.001}
 
 Update = dict[str, Any]
 
@@ -53,51 +38,32 @@ async def run_plan_step(
         GraphBubbleUp: its executor asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    values: dict[str, Any] = {}
-    problem, who = "", str(task["step"])
-    left = budget_left(running.budget.limits, running.budget.used)
-    try:
-        async with asyncio.timeout(left.seconds) as clock:
-            await _stream(task, running, executor, config, left, values)
-    except GraphBubbleUp:
-        running.session.waiting = True
-        raise
-    except TimeoutError as error:
-        problem = "the run's time is used up" if clock.expired() else _said(error)
-        values["stop_reason"] = "budget" if clock.expired() else ""
-    except Exception as error:
-        # a step that breaks must not take the plan with it; the log keeps the traceback
-        log.info("step %s of the plan broke off", who, exc_info=error)
-        problem = _said(error)
-    usage = cast(Usage, values.get("usage") or no_usage())
-    if problem and (known := running.budget.used_by(who)) is not None:
-        usage = calls_of_models(known, usage)  # with the calls that were under way
-    files = await asyncio.to_thread(_files, task, running, values)
-    return _ended(task, values, problem, usage, files, config)
+    emit = get_stream_writer()
+
+    def tell(event: dict[str, Any]) -> None:
+        emit(PlanActionEvent(type="plan_action", step=task["step"], event=event))
+
+    name = str(task["step"])
+    inner = await run_inside(running, executor, _request(task), config, name, tell)
+    files = await asyncio.to_thread(_files, task, running, inner.values)
+    return _ended(task, inner, files, config)
 
 
-def _ended(
-    task: StepTask,
-    values: dict[str, Any],
-    problem: str,
-    usage: Usage,
-    files: list[str],
-    config: RunnableConfig,
-) -> Update:
+def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableConfig) -> Update:
     """What a step that has ended writes: `completed` only if its executor says it succeeded."""
-    done = not problem and values.get("status") == "finished" and bool(values.get("success"))
+    usage = inner.usage
     spent = summed([task["spent"], spent_so_far(usage)])
-    notes = "" if done else shortened(problem or _reason(values), MOST_REASON)
+    notes = "" if inner.succeeded else shortened(inner.reason, MOST_REASON)
     change = StepChange(
         step=task["step"],
-        status="completed" if done else "blocked",
+        status="completed" if inner.succeeded else "blocked",
         notes=notes,
         result=StepResult(
-            text=shortened(str(values.get("output") or "").strip(), MOST_TEXT),
+            text=shortened(inner.output, MOST_TEXT),
             files=files,
             tokens=tokens_of(usage),
             usage=spent,
-            stop_reason=str(values.get("stop_reason") or ""),
+            stop_reason=str(inner.values.get("stop_reason") or ""),
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
@@ -117,59 +83,10 @@ def _ended(
     return {"plan": change, "usage": {**counted, "seconds": 0.0}}
 
 
-def _reason(values: dict[str, Any]) -> str:
-    """Why a step is blocked."""
-    reason = str(values.get("stop_reason") or "")
-    said = " ".join(str(values.get("output") or "").split())
-    if reason == "budget":
-        said = said.replace("Terminated: Budget used up: ", "")
-    why = _REASONS.get(reason, "the executor did not come to an end")
-    return f"{why}: {said}" if said else why
-
-
-async def _stream(
-    task: StepTask,
-    running: Running,
-    executor: Any,
-    config: RunnableConfig,
-    budget: Budget,
-    values: dict[str, Any],
-) -> None:
-    """Run the executor's graph; `values` holds its state as far as it came."""
-    tell = get_stream_writer()
-    chosen = {
-        "workspace": str(running.session.workspace.root),
-        "budget": budget,
-        "approve_plan": False,
-    }
-    stream = executor.astream(
-        {"messages": [_request(task)]},
-        {**config, "configurable": {**config.get("configurable", {}), SHARE: str(task["step"])}},
-        context=running.context.model_copy(update=chosen),
-        stream_mode=["values", "custom"],
-    )
-    async with aclosing(stream) as parts:
-        async for mode, data in parts:
-            if mode == "values":
-                values.update(data)
-            else:
-                tell(PlanActionEvent(type="plan_action", step=task["step"], event=data))
-
-
 def _request(task: StepTask) -> HumanMessage:
     text: Any = task["request"]
     content = [{"type": "text", "text": text}, *task["images"]] if task["images"] else text
     return HumanMessage(content)
-
-
-def budget_left(budget: Budget, usage: Usage) -> Budget:
-    """What is left of a budget, as the budget of a step."""
-    left = {}
-    for name, used, limit in limits_of(budget, usage):
-        kind = name.replace(" ", "_")
-        if limit is not None:
-            left[kind] = max(limit - used, _LEAST[kind])
-    return Budget(**cast(Any, left))
 
 
 def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str]:
@@ -177,7 +94,3 @@ def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str
     if not task["alone"]:
         files = mentioned(files, values.get("messages") or [])
     return sorted(files[:MOST_FILES])
-
-
-def _said(error: Exception) -> str:
-    return f"it broke off with {type(error).__name__}: {error}".rstrip(": ")

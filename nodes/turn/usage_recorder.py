@@ -27,6 +27,7 @@ class Meter:
 
     Attributes:
         lines: One for each call, those of an attempt that broke off included.
+        step: The step that they are made in.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Meter:
         self._journal = journal
         self._budget = budget
         self._key = key
-        self._step = step
+        self.step = step
         self._by_tool = by_tool
         self.lines = [cast(Spending, line) for line in journal.spent(key)]
 
@@ -48,7 +49,7 @@ class Meter:
 
     def _line(self, reply: Reply) -> Spending:
         line = Spending(
-            step=self._step,
+            step=self.step,
             role=reply.role,
             by_tool=self._by_tool,
             input_tokens=reply.input_tokens,

@@ -48,7 +48,7 @@ _CONTRACT = {
     "manus": (
         {
             *("python_execute", "bash", "browser_use", "web_search"),
-            *("str_replace_editor", "ask_human", "terminate", "mcp"),
+            *("str_replace_editor", "delegate", "ask_human", "terminate", "mcp"),
         },
         60,
         10_000,

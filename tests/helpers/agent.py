@@ -32,6 +32,9 @@ TESTER = Profile(
 CONSULTER = replace(TESTER, name="consulter", tools=(*tools.ALL, tools.Consult))
 """As the tester, with a tool that asks a model."""
 
+DELEGATOR = replace(TESTER, name="delegator", tools=(*tools.ALL, "delegate"))
+"""As the tester, with other agents to give tasks to."""
+
 
 class ScriptedAgent:
     """An agent whose model is a scripted server; its threads live in a real SQLite file.

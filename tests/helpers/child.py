@@ -18,7 +18,7 @@ from manus.graph import build_agent, build_flow
 from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from tests.flow.helpers import SECOND
-from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent, thread_config
+from tests.helpers.agent import CONSULTER, DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
@@ -73,5 +73,6 @@ async def _work(database: Path, context: Context, given: Any, who: str) -> None:
         if who == "flow":
             graph = build_flow((TESTER, SECOND), checkpointer=saver)
         else:
-            graph = build_agent(CONSULTER if who == "consulter" else TESTER, checkpointer=saver)
+            profiles = {profile.name: profile for profile in (CONSULTER, DELEGATOR, TESTER)}
+            graph = build_agent(profiles[who], checkpointer=saver)
         await graph.ainvoke(given, thread_config("t"), context=context)

@@ -1,0 +1,156 @@
+"""A task given to another agent: a context of its own, one answer, the same budget and journal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from manus.run_report.page import page
+from manus.sqlite import SqliteStore
+from manus.trace.as_text import as_messages, as_text
+from manus.trace.reading import read_trace
+from tests.helpers.agent import DELEGATOR, ScriptedAgent, assert_paired
+from tests.helpers.child import REQUEST, killed_when, started
+from tests.server import Queue, Request, ScriptedServer, call, calls, text
+
+HELPER = """\
+[profiles.helper]
+based_on = "swe"
+max_steps = 4
+tools = ["tests.helpers.tools:Append", "tests.helpers.tools:Hold", "ask_human", "delegate"]
+"""
+COUNT = call("delegate", task="Count the birds.", profile="helper")
+NAME = call("delegate", task="Name the fish.", profile="helper")
+
+
+class Delegator(ScriptedAgent):
+    def given(self, task: str, *replies: Any) -> Queue:
+        """Replies to the agent that was given this task."""
+        return self.server.when(lambda request: asked_for(request) == task, *replies)
+
+
+def asked_for(request: Request) -> str:
+    users = [m["content"] for m in request.messages if m["role"] == "user"]
+    return str(users[0])
+
+
+@pytest.fixture
+async def lead(
+    server: ScriptedServer, saver: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Delegator]:
+    (tmp_path / "manus.toml").write_text(HELPER)
+    (tmp_path / "workspace").mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = Delegator(server, tmp_path / "workspace", saver, DELEGATOR)
+    yield made
+    await made.graph.close_waiting()
+
+
+async def test_only_the_answer_comes_back(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven birds."))
+    outcome = await lead.run(COUNT, text("Seven."))
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Seven.")
+    assert await lead.observations() == ["Seven birds."]
+    assert lead.lines("a") == ["1"]
+    [inside, _] = [r for r in lead.server.requests if asked_for(r) == "Count the birds."]
+    assert "Do it." not in str(inside.messages)
+    assert set(inside.tool_names) == {"append", "hold", "ask_human"}, "it cannot pass it on"
+
+
+async def test_what_it_uses_is_the_runs(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
+    lead.given("Name the fish.", text("Carp."))
+    outcome = await lead.run(calls(COUNT, NAME), text("Done."))
+    usage = outcome.usage
+    assert (usage["model_calls"], usage["tool_calls"]) == (5, 3)
+    assert usage["roles"]["main"]["model_calls"] == 5
+    assert [step["model_calls"] for step in usage["steps"]] == [4, 1]
+    assert usage["input_tokens"] == sum(step["input_tokens"] for step in usage["steps"])
+
+
+async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
+    lead.given("Count the birds.").always(call("append", path="a", line="1"))
+    outcome = await lead.run(COUNT, budget={"model_calls": 3})
+    assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
+
+
+async def test_side_by_side(lead: Delegator) -> None:
+    """Each waits for the other's file: one after the other, they would wait for ever."""
+
+    def meet(request: Request) -> Any:
+        return call("append", path="release", line=asked_for(request))
+
+    lead.given("Count the birds.", call("hold", path="a", line="1"), text("Seven."))
+    lead.given("Name the fish.", meet, text("Carp."))
+    await lead.run(calls(COUNT, NAME), text("Done."))
+    assert await lead.observations() == ["Seven.", "Carp."]
+
+
+async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
+    lead.given("Count the birds.").always(lambda _: call("append", path="a", line="1"))
+    await lead.run(COUNT, text("It failed."))
+    [said] = await lead.observations()
+    assert "ran out of steps" in said
+    assert len(lead.lines("a")) == 4
+
+
+@pytest.mark.parametrize("name", ["nobody", "os:system"])
+async def test_a_profile_that_is_not_there(lead: Delegator, name: str) -> None:
+    await lead.run(call("delegate", task="Go.", profile=name), text("Well."))
+    [said] = await lead.observations()
+    assert f"`{name}`" in said
+
+
+async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"))
+    lead.given("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
+    waiting = await lead.run(COUNT)
+    assert (waiting.stop_reason, waiting.output) == ("interrupted", "Where?")
+    outcome = await lead.invoke(Command(resume="In the park."), text("Seven birds."))
+    assert outcome.output == "Seven birds."
+    assert lead.lines("a") == ["1"]
+    assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
+
+
+async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"))
+    lead.given("Count the birds.", call("hold", path="held", line="1"), text("Seven."))
+    lead.server.script(COUNT)
+    with started(lead, REQUEST) as child:
+        killed_when(child, lambda: lead.lines("held") == ["1"])
+    outcome = await lead.invoke(None, text("Seven birds."))
+    assert outcome.output == "Seven birds."
+    assert (lead.lines("a"), lead.lines("held")) == (["1"], ["1"])
+    assert await lead.observations() == ["Seven."]
+    assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
+    assert_paired(await lead.messages())
+
+
+async def test_what_was_approved_in_it_holds_for_the_run(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
+    waiting = await lead.run(COUNT, approve="ask")
+    assert waiting.stop_reason == "interrupted"
+    again = call("append", path="a", line="2")
+    outcome = await lead.invoke(Command(resume="run"), again, text("Done."), approve="ask")
+    assert (outcome.output, lead.lines("a")) == ("Done.", ["1", "2"])
+
+
+async def test_its_steps_are_seen(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven birds."))
+    lead.given("Name the fish.", text("A carp."))
+    events = await lead.events(calls(COUNT, NAME), text("Done."))
+    inner = [e for e in events if e["type"] == "delegate_action" and e["event"]["type"] == "call"]
+    assert [(e["profile"], e["event"]["name"]) for e in inner] == [("helper", "append")]
+    trace = await read_trace(lead.saver, "t")
+    first, second = trace.runs[0].steps[0].calls
+    assert first.run is not None
+    assert second.run is not None
+    assert [len(one.run.steps) for one in (first, second) if one.run] == [2, 1]
+    assert "append: a" in as_text(trace.runs)
+    assert "Appended to a." in page(trace)
+    tool = as_messages(trace.runs)[2]
+    assert tool["messages"][-1]["text"] == "Seven birds."

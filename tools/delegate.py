@@ -1,0 +1,63 @@
+"""`delegate`: a task for another agent, which works on it in a context of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from manus.state.errors import ToolError
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.locks import Resource
+from manus.tools.result import Observation
+
+DELEGATE = "delegate"
+agent_at_work: ContextVar[Callable[[str, str], Awaitable[Observation]]] = ContextVar("agent")
+"""Runs an agent: a task, and the profile's name. Set by whoever carries out the call."""
+
+
+class DelegateArgs(Arguments):
+    """Arguments of `delegate`."""
+
+    task: str = Field(
+        description="What to find out or do, and what to answer with. The agent sees nothing of "
+        "this conversation: give it all names, paths and facts that it needs"
+    )
+    profile: str = Field(
+        "manus",
+        description="Who does it: `manus` (code, files, web), `swe` (a code base), `browser` (web "
+        "pages), `data_analysis` (tables and charts), or a profile of the user's own",
+    )
+
+
+class Delegate(AgentTool):
+    """Another agent does it, with a journal of its own; only its answer comes back."""
+
+    name: str = DELEGATE
+    description: str = (
+        "Give a task to another agent, which works in the same workspace in a context of its own, "
+        "and get its answer. For work that would fill your context with what you need only the "
+        "result of: reading many files or pages. Several in one message work side by side: give "
+        "them parts that do not touch the same files."
+    )
+    args_schema: type[BaseModel] = DelegateArgs
+    time_limit: ClassVar[float] = 86_400.0  # its own steps and the run's budget end it
+
+    @override
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset()
+
+    @override
+    def read_only(self, args: dict[str, Any]) -> bool:
+        """The call may be made again: the agent goes on, and its own journal knows its effects."""
+        return True
+
+    @override
+    async def observe(self, task: str, profile: str = "manus", **_: Any) -> Observation:
+        run = agent_at_work.get(None)
+        if run is None:
+            raise ToolError("There is no run whose agent could give a task to another.")
+        return await run(task, profile)
