@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from manus.state.errors import UsageError
+
+_NAMED = re.compile(r"""(?<!\S)(@?)(?:'([^'\n]+)'|"([^"\n]+)"|((?:\\.|[^\s\\])+))""")
+"""A word; quoted or with backslashes, as a terminal writes the path of a file dropped on it."""
+_PICTURE = re.compile(r"\.(png|jpe?g|gif|webp)", re.IGNORECASE)
+_LARGEST = 100_000
+"""Bytes of a file that is attached whole; the agent reads a larger one where it needs it."""
+
+
+def mentioned(text: str, folder: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files of text that are named with an @, and the pictures that are named at all."""
+    files, pictures = [], []
+    for at, *names in _NAMED.findall(text):
+        name = names[0] or names[1] or re.sub(r"\\(.)", r"\1", names[2]).rstrip(".,;:?!")
+        path = Path(folder, name).expanduser()
+        try:
+            if not path.is_file():
+                continue
+            if _PICTURE.fullmatch(path.suffix):
+                pictures.append(path)
+            elif at and path.stat().st_size <= _LARGEST and b"\0" not in path.read_bytes():
+                files.append(path)
+        except OSError:  # too long for a path, or not to be read: it stays a word
+            continue
+    return tuple(files), tuple(pictures)
 
 
 def with_files(request: str, files: Sequence[Path]) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import click
 
-_RUNS = ("run", "flow", "resume")
+_RUNS = ("run", "flow", "resume", "chat")
 _PR_SET_DUMPABLE = 4
 
 
@@ -68,20 +68,29 @@ def _hide_process() -> None:
 
 
 def _execute(given: list[str]) -> int:
-    # `help run` is taken for `run --help`
-    spelled = [*given[1:2], "--help"] if given[:1] == ["help"] else given or ["--help"]
     try:
         from manus.commands import program
 
-        code: int = program.main(spelled, "manus", standalone_mode=False)
+        code: int = program.main(_spelled(given), "manus", standalone_mode=False)
         return code
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
-        return _fail(given, error)
+        return fail(given, error)
 
 
-def _fail(given: list[str], error: Exception) -> int:
+def _spelled(given: list[str]) -> list[str]:
+    """The command that is meant: none, at a terminal, is a conversation, and a sentence a run."""
+    if given[:1] == ["help"]:  # `help run` is taken for `run --help`
+        return [*given[1:2], "--help"]
+    if not given:
+        return ["chat" if sys.stdin.isatty() and sys.stdout.isatty() else "--help"]
+    if given[0] in ("-c", "--last"):
+        return ["chat", *given]
+    return ["run", "--", *given] if " " in given[0].strip() else given
+
+
+def fail(given: list[str], error: Exception) -> int:
     """Tell what went wrong; with `--json` as the outcome of a run too. The exit code."""
     import logging
 

@@ -45,6 +45,8 @@ class RunOptions:
     json: bool = False
     quiet: bool = False
     verbose: bool = False
+    chat: bool = False
+    """Whether it is one of a conversation, which says itself where it works."""
     last: bool = False
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()

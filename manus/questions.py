@@ -10,15 +10,17 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manus.screen import Screen
 from manus.state.errors import UsageError
+from manus.state.files import make_private_file, make_private_folder
 
 if TYPE_CHECKING:
     from langgraph.types import Interrupt
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
 
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
@@ -126,7 +128,36 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
     return answers, True
 
 
-def _session() -> PromptSession[str]:
+def request_session(completer: Completer) -> PromptSession[str]:
+    """Reads the requests of a conversation, with those of earlier ones at the arrow keys.
+
+    Ctrl-C drops what is typed; where nothing is, `prompt` raises KeyboardInterrupt.
+    """
+    from platformdirs import user_state_path
+    from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+    def drop(event: Any) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    file = user_state_path("manus", appauthor=False) / "history"
+    history: History
+    try:
+        make_private_folder(file.parent)
+        make_private_file(file)
+        history = FileHistory(str(file))
+    except OSError:  # what was typed is then known as long as the program runs
+        history = InMemoryHistory()
+    return _session(drop, history=history, completer=completer, complete_while_typing=True)
+
+
+def _stop(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> PromptSession[str]:
     """Reads a text of any number of lines; Enter ends it, Alt-Enter breaks a line."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings
@@ -147,14 +178,11 @@ def _session() -> PromptSession[str]:
     def _(event: Any) -> None:
         event.current_buffer.newline(copy_margin=False)
 
-    @keys.add("c-c")
-    def _(_: Any) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-
+    keys.add("c-c")(on_interrupt)
     output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)
     if isinstance(output, Vt100_Output):
         output.enable_cpr = False  # the terminal's answer could come when nobody reads it
-    return PromptSession(key_bindings=keys, output=output)
+    return PromptSession(key_bindings=keys, output=output, **options)
 
 
 def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_id: str) -> Answers:

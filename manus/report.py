@@ -122,6 +122,13 @@ def how_to_go_on(outcome: Outcome) -> str:
     return f"Go on with: {manus} resume {thread}{more}"
 
 
+def hint_in_chat(outcome: Outcome) -> str:
+    """The same for a conversation."""
+    if outcome.questions and not outcome.waits_for_model:
+        return "What you say next is the answer."
+    return "/resume goes on with it." if how_to_go_on(outcome) else ""
+
+
 def exit_code(outcome: Outcome) -> int:
     """0 only for a run that finished with success."""
     return 0 if outcome.status == "finished" and outcome.success else 1

@@ -22,6 +22,8 @@ from manus.questions import ask_all, ask_for_more_steps
 from manus.report import (
     ReportedError,
     exit_code,
+    headline,
+    hint_in_chat,
     how_to_go_on,
     print_answer,
     print_json,
@@ -167,7 +169,7 @@ class Run:
             self._workspace = found.workspace
             if isinstance(found, Nothing):
                 return found.outcome
-            if not self._args.quiet:
+            if not (self._args.quiet or self._args.chat):
                 wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
             try:
@@ -238,7 +240,11 @@ class Run:
                 self._set_off()
         steps = max(len(outcome.results), self._progress.steps)
         took = summary_of(steps, outcome.usage, self._settings.currency)
-        print_summary(outcome, self._screen, took, self._workspace)
+        if self._args.chat:
+            self._screen.paragraph(f"{headline(outcome)}: {took}", "dim")
+            self._screen.paragraph(f"{hint_in_chat(outcome)}\n")
+        else:
+            print_summary(outcome, self._screen, took, self._workspace)
 
     def _set_off(self) -> None:
         """An empty line between progress and results, where both are seen together."""
@@ -256,4 +262,5 @@ class Run:
         if self._args.json:
             print_json(outcome.as_json())
         self._progress.end()
-        self._screen.paragraph(how_to_go_on(outcome), always=True)
+        hint = hint_in_chat if self._args.chat else how_to_go_on
+        self._screen.paragraph(hint(outcome), always=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from manus import __version__
+from manus.commands.chat import chat
 from manus.commands.doctor import doctor
 from manus.commands.graph import graph
 from manus.commands.import_config import import_config
@@ -39,6 +40,7 @@ def program() -> None:
 
 
 for command in (
+    chat,
     run,
     flow,
     resume,

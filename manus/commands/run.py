@@ -54,11 +54,15 @@ def flow(**chosen: Any) -> int:
 @run_options
 def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> int:
     """Go on with a thread that was stopped, or answer its question."""
+    return go_on(RunOptions(**chosen), meant_thread(named, thread, last=last))
+
+
+def go_on(args: RunOptions, meant: str) -> int:
+    """Go on with a thread; the exit code."""
     from manus.configuration import read_settings
     from manus.logs import set_up_logging
 
-    meant = meant_thread(named, thread, last=last)
-    args, settings = RunOptions(**chosen), read_settings()
+    settings = read_settings()
     set_up_logging()
 
     async def prepare(store: Store, thread_id: str) -> Job | Nothing:
@@ -68,15 +72,22 @@ def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> 
 
 
 def _begin(kind: str, args: RunOptions) -> int:
-    from manus.attachments import given_of, with_files
-    from manus.configuration import check_model, read_settings
-    from manus.logs import set_up_logging
+    from manus.configuration import read_settings
     from manus.questions import read_request
 
     if args.last and args.thread:
         meant_thread(args.thread, last=True)
     settings = read_settings()
-    request = with_files(read_request(args.prompt), args.files)
+    return begin(kind, args, read_request(args.prompt), settings)
+
+
+def begin(kind: str, args: RunOptions, request: str, settings: Settings) -> int:
+    """Work on a request; the exit code."""
+    from manus.attachments import given_of, with_files
+    from manus.configuration import check_model
+    from manus.logs import set_up_logging
+
+    request = with_files(request, args.files)
     given = given_of(request, args.images)
     set_up_logging()
     _choose_recording(settings, args)

@@ -214,6 +214,12 @@ class Terminal:
         while words.rstrip() not in self.text:
             assert self._read(limit), f"{words!r} is not in:\n{self.text}"
 
+    def expect_last(self, words: str) -> None:
+        """Wait until the words are the last that is shown."""
+        limit = time.monotonic() + _LIMIT
+        while not self.text.rstrip().endswith(words.rstrip()):
+            assert self._read(limit), f"{words!r} is not the end of:\n{self.text}"
+
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
 

@@ -106,6 +106,11 @@ class Editor:
             self._undo.drop(shown)  # kept for an edit that then did not come about
         raise ToolError(f"There is no edit of {shown} that could be undone.")
 
+    def has_edited(self, path: str, *, since: float) -> bool:
+        """Whether there is an edit of a file to be undone that was made at a time or later."""
+        shown = self._workspace.show(self._writable(path))
+        return self._undo.time_of_last(shown) >= since
+
     def _restore(self, real: Path, shown: str, record: Record) -> Observation:
         if record.before is None:
             remove(real)

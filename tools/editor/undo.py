@@ -66,6 +66,10 @@ class UndoStore:
             return Record(command, before if existed else None, after, mode)
         return None
 
+    def time_of_last(self, path: str) -> float:
+        """When the newest record of a file was made; 0 if there is none."""
+        return max((file.stat().st_mtime for file in self._newest_first(path)[:1]), default=0.0)
+
     def drop(self, path: str) -> None:
         """Forget the newest record of a file."""
         for file in self._newest_first(path)[:1]:

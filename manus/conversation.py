@@ -1,0 +1,272 @@
+"""A conversation at the terminal: requests on one thread, and commands between them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from manus import startup
+from manus.attachments import mentioned
+from manus.commands.run import begin, go_on
+from manus.configuration import read_settings, workspace_of
+from manus.options import NEWEST, RunOptions
+from manus.questions import request_session
+from manus.screen import DONE, Screen
+from manus.state.errors import UsageError
+from manus.tools.sandbox.sandbox import wall_in_words
+
+_COMMANDS = {
+    "new": "begin a new thread",
+    "threads": "list threads",
+    "resume": "[THREAD] go on with a thread: this one, or another",
+    "model": "[NAME] use another model",
+    "profile": "[NAME] use another kind of agent",
+    "plan": "REQUEST: make a plan, ask you to approve it, then work on it step by step",
+    "report": "write the thread as a page",
+    "show": "tell what was done",
+    "cost": "what the thread has used",
+    "undo": "take back what the last request changed with the editor",
+    "help": "this list",
+}
+_BESIDES = {
+    "@FILE": "attach a file; a picture by its path alone",
+    "!COMMAND": "run a command in a shell of your own; the agent does not see it",
+    "Alt-Enter": "break the line",
+    "Ctrl-C": "stop the run, or drop what is typed; twice leaves, as Ctrl-D does",
+}
+_ON_THREAD = ("show", "report")
+"""Commands of the program that take the thread."""
+_ENDED_BY = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+
+
+class Conversation:
+    """What is typed between two runs, and which thread and choices the next run has."""
+
+    def __init__(self, args: RunOptions) -> None:
+        self._args = args
+        self._screen = Screen(quiet=args.quiet)
+        self._thread = secrets.token_hex(5)
+        self._happened: list[str] = []
+        """What the agent does not know yet: told along with the next request."""
+        self._workspace = ""
+
+    def talk(self, meant: str | None = None) -> int:
+        """Read requests and work on them until the person leaves; the exit code."""
+        with self._screen.starting():
+            startup.load()
+        self._greet()
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if meant is not None:
+            self._guarded(self._turn_to, meant)
+        from manus.completion import Typed
+
+        session = request_session(Typed(_COMMANDS, self._workspace))
+        was_pressed = False
+        while True:
+            try:
+                said = session.prompt([("bold", "> ")]).strip()
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                if was_pressed:
+                    break
+                was_pressed = True
+                self._screen.paragraph("Ctrl-C once more, or Ctrl-D, leaves.", "dim")
+                continue
+            was_pressed = False
+            if said:
+                self._guarded(self._take, said)
+        if self._known() is not None:
+            self._screen.paragraph(
+                f"This was the thread {self._thread}; `manus -c` goes on.", "dim"
+            )
+        return 0
+
+    def _greet(self) -> None:
+        from manus.configuration import check_model
+        from manus.models.providers import DEFAULT_MODEL
+
+        settings = read_settings()
+        endpoint = settings.for_role("main").at(self._args.model, None)
+        check_model(endpoint)
+        self._workspace = os.path.realpath(
+            Path(workspace_of(settings, self._args.workspace)).expanduser()
+        )
+        self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
+        wall = wall_in_words(settings.sandbox)
+        self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+        self._screen.paragraph("Say what is to be done; /help tells what else there is.", "dim")
+
+    def _guarded(self, action: Callable[[str], object], said: str) -> None:
+        """Do it; whatever goes wrong is told, and the conversation goes on."""
+        from manus.cli import fail
+
+        try:
+            action(said)
+        except KeyboardInterrupt:
+            self._screen.paragraph("Stopped.", "dim")
+        except Exception as error:  # noqa: BLE001 - as at the end of the program
+            fail([], error)
+
+    def _take(self, said: str) -> None:
+        name, _, rest = said[1:].partition(" ")
+        if said.startswith("!"):
+            shell = os.environ.get("SHELL") or "/bin/sh"
+            there = self._workspace if Path(self._workspace).is_dir() else None
+            subprocess.run([shell, "-c", said[1:]], cwd=there, check=False)
+        elif said.startswith("/") and name.replace("-", "").isalpha():
+            own = getattr(self, f"_on_{name}", None)
+            if name not in _COMMANDS:
+                raise UsageError(f"There is no /{name}; /help lists what there is.")
+            own(rest.strip()) if own else self._call(name, *rest.split())
+        else:
+            self._request(said)
+
+    def _request(self, said: str) -> None:
+        """Work on what was typed; where the thread waits with a question, it is the answer."""
+        files, images = mentioned(said, self._workspace)
+        known = self._known()
+        if known is not None and known.status == "waiting":
+            self._run(go_on, replace(self._args, answer=(said,)), self._thread)
+            return
+        args = replace(self._args, thread=self._thread, files=files, images=images)
+        request = "\n\n".join([said, *self._happened])
+        self._run(begin, known.kind if known else "agent", args, request, read_settings())
+        self._happened.clear()
+
+    def _run(self, work: Callable[..., int], *given: Any) -> None:
+        code = work(*given)
+        if code in _ENDED_BY:  # the terminal has gone, or the machine is shut down
+            sys.exit(code)
+
+    def _call(self, name: str, *words: str) -> None:
+        """A command of the program, on this thread if it takes one."""
+        from manus.commands import program
+
+        if name in _ON_THREAD and not words:
+            words = (self._thread,)
+        program.main([name, *words], "manus", standalone_mode=False)
+
+    def _known(self) -> Any:
+        """This thread, as it is stored; None before its first request."""
+        from manus.threads import read_thread
+
+        return self._stored(lambda store: read_thread(store, self._thread))
+
+    def _runs(self) -> list[Any]:
+        """What was done on this thread."""
+        from manus.trace.reading import read_trace
+
+        return list(self._stored(lambda store: read_trace(store.saver, self._thread)).runs)
+
+    def _stored(self, read: Callable[[Any], Any]) -> Any:
+        from manus.checkpoint import open_store
+
+        async def found() -> Any:
+            async with open_store(read_settings()) as store:
+                return await read(store)
+
+        return asyncio.run(found())
+
+    def _on_help(self, _: str) -> None:
+        commands = {f"/{name}": text for name, text in _COMMANDS.items()}
+        for name, text in (commands | _BESIDES).items():
+            self._screen.line(f"  {name:<11} {text}")
+
+    def _on_new(self, _: str) -> None:
+        self._thread = secrets.token_hex(5)
+        self._happened.clear()
+        self._screen.paragraph("What you say next begins a new thread.", "dim")
+
+    def _on_model(self, name: str) -> None:
+        from manus.configuration import check_model
+        from manus.models.providers import DEFAULT_MODEL
+
+        settings = read_settings().for_role("main")
+        if name:
+            check_model(settings.at(name, None))
+            self._args.model = name
+        self._screen.line(
+            f"The model is {settings.at(self._args.model, None).model or DEFAULT_MODEL}."
+        )
+
+    def _on_profile(self, name: str) -> None:
+        from manus.graph.profiles import profile_named
+
+        if not name:
+            self._call("profiles")
+            return
+        self._args.profile = profile_named(name).name
+        self._screen.line(f"The profile is {self._args.profile}.")
+
+    def _on_resume(self, meant: str) -> None:
+        if meant:
+            self._turn_to(meant)
+        known = self._known()
+        if known is None:
+            self._turn_to(NEWEST)
+        elif known.status != "finished":
+            self._run(go_on, self._args, self._thread)
+
+    def _turn_to(self, meant: str) -> None:
+        """Make another thread that of the conversation, and tell where it stands."""
+        from manus.report import print_answer
+        from manus.threads import find_thread
+
+        self._thread = self._stored(lambda store: find_thread(store, meant))
+        self._happened.clear()
+        for run in self._runs()[-1:]:
+            self._screen.paragraph(f"> {run.request}", "dim")
+            print_answer(run.output)
+
+    def _on_plan(self, request: str) -> None:
+        """A flow on a thread of its own; each is told what came of the other."""
+        if not request:
+            raise UsageError("Say what is to be planned: /plan REQUEST.")
+        before = [_told(run) for run in self._runs()] if self._known() else []
+        here, self._thread = self._thread, secrets.token_hex(5)
+        files, images = mentioned(request, self._workspace)
+        args = replace(
+            self._args, thread=self._thread, files=files, images=images, approve_plan=True
+        )
+        said = "\n\n".join([request, *before, *self._happened])
+        try:
+            self._run(begin, "flow", args, said, read_settings())
+            self._happened += [_told(run) for run in self._runs()[-1:]]
+        finally:
+            self._thread = here
+
+    def _on_cost(self, _: str) -> None:
+        from manus.formatting import count, in_words
+        from manus.trace.model import Tokens
+
+        runs = self._runs()
+        total = sum((run.tokens for run in runs), Tokens())
+        used = {"input_tokens": total.input, "output_tokens": total.output, "cost": total.cost}
+        spent = in_words(used, read_settings().currency) or count(0, "token")
+        self._screen.line(f"{count(len(runs), 'request')}, {spent}")
+
+    def _on_undo(self, _: str) -> None:
+        from manus.undo import undo_last
+
+        undone = undo_last(self._runs())
+        for line in undone:
+            self._screen.paragraph(f"  {line}", DONE)
+        if undone:
+            lines = "\n".join(undone)
+            self._happened.append(f"<undone>\nThe user took edits back.\n{lines}\n</undone>")
+        else:
+            self._screen.paragraph("The editor has changed nothing that could be undone.")
+
+
+def _told(run: Any) -> str:
+    return f"<earlier>\nThe user asked: {run.request}\nYou answered: {run.output}\n</earlier>"

@@ -1,0 +1,168 @@
+"""`manus` alone on a terminal: requests on one thread, and commands between them."""
+
+from tests.manus.program import Program, Terminal
+from tests.server import Call, ScriptedServer, call, calls, hang, text
+
+READY = "/help"
+
+
+def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
+    """The user's messages of a request, without the next-step prompt at its end."""
+    messages = server.requests[number].messages[:-1]
+    return [str(m["content"]) for m in messages if m["role"] == "user"]
+
+
+def ask(terminal: Terminal, words: str, answer: str) -> None:
+    """Type a line, and wait for what it leads to and for the next prompt."""
+    terminal.type(f"{words}\r")
+    terminal.expect(answer)
+    terminal.expect_last("> ")
+
+
+def test_requests_follow_one_another_on_a_thread(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("**Four** of them."), text("Two are large."), text("Done."), text("Again."))
+    with manus.terminal() as terminal:
+        ask(terminal, "count the files", "Four of them.")
+        ask(terminal, "which are large?", "Two are large.")
+        ask(terminal, "/threads", "count the files")
+        ask(terminal, "/cost", "2 requests, ")
+        ask(terminal, "/nothing", "There is no /nothing")
+        ask(terminal, "!echo from-$((40 + 2))", "from-42")
+        ask(terminal, "/new", "new thread")
+        ask(terminal, "sweep up", "Done.")
+        terminal.type("\x1b[A\x1b[A")
+        terminal.expect_last("> /new")
+        terminal.type("\x03")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert said_by_user(server, 1) == ["count the files", "which are large?"]
+    assert said_by_user(server, 2) == ["sweep up"]
+    assert len(manus("threads", "--json").json) == 2
+    with manus.terminal("-c") as terminal:
+        terminal.expect("> sweep up")
+        ask(terminal, "once more", "Again.")
+    assert said_by_user(server) == ["sweep up", "once more"]
+    history = manus.home / ".local/state/manus/history"
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_stops_the_run_and_not_the_conversation(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(hang(reply=text("Never."), after_chunks=0), text("Here I am."))
+    with manus.terminal() as terminal:
+        terminal.expect(READY)
+        terminal.type("think\r")
+        terminal.expect("thinking 1 s")
+        terminal.type("\x03")
+        terminal.expect("/resume goes on")
+        ask(terminal, "are you there?", "Here I am.")
+        terminal.type("dropped\x03")
+        terminal.type("\x03")
+        terminal.expect("once more")
+        terminal.type("\x03")
+        assert terminal.wait() == 0
+    assert said_by_user(server) == ["think", "are you there?"]
+
+
+def test_a_question_left_open_is_answered_by_what_is_said_next(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(
+        call("ask_human", inquire="Which colour?"),
+        call("ask_human", inquire="Which room?"),
+        text("Painted."),
+    )
+    with manus.terminal() as terminal:
+        terminal.expect(READY)
+        terminal.type("paint\r")
+        terminal.expect("later): ")
+        terminal.type("red\r")
+        terminal.expect("Which room?")
+        terminal.expect_last("later):")
+        terminal.type("\x04")
+        terminal.expect("is the answer")
+        ask(terminal, "the hall", "Painted.")
+    answers = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
+    assert answers == ["red", "the hall"]
+
+
+def test_what_leaves_the_sandbox_is_asked_about(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo made > made.txt"), text("Done."))
+    with manus.terminal("chat", "--approve", "ask") as terminal:
+        terminal.expect(READY)
+        terminal.type("make it\r")
+        terminal.expect("later): ")
+        assert not (manus.workspace / "made.txt").exists()
+        ask(terminal, "yes", "Done.")
+    assert (manus.workspace / "made.txt").exists()
+
+
+def edit(path: str, text: str) -> Call:
+    return call("str_replace_editor", command="create", path=path, file_text=text)
+
+
+def test_undo_takes_back_the_edits_of_one_request_after_another(
+    manus: Program, server: ScriptedServer
+) -> None:
+    first, second = edit("a.txt", "1"), edit("a.txt", "2")
+    server.script(first, text("One."), calls(second, edit("b.txt", "b")), text("Two."), text("Ok."))
+    a, b = manus.workspace / "a.txt", manus.workspace / "b.txt"
+    with manus.terminal() as terminal:
+        ask(terminal, "first", "One.")
+        ask(terminal, "second", "Two.")
+        assert (a.read_text(), b.read_text()) == ("2", "b")
+        ask(terminal, "/undo", "1 bytes again")
+        assert (a.read_text(), b.exists()) == ("1", False)
+        ask(terminal, "/undo", "a.txt: the file is gone")
+        assert not a.exists()
+        ask(terminal, "/undo", "nothing")
+        ask(terminal, "and now?", "Ok.")
+    assert "a.txt: the file is gone" in said_by_user(server)[-1]
+
+
+def test_files_and_pictures_that_are_named_go_along(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Seen."))
+    manus.workspace.mkdir()
+    (manus.workspace / "notes.txt").write_text("buy milk")
+    picture = manus.home / "my shot.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    with manus.terminal() as terminal:
+        terminal.expect_last("> ")
+        terminal.type("compare @no")
+        terminal.expect_last("notes.txt")
+        terminal.type("\t")
+        terminal.expect("@notes.txt")
+        ask(terminal, f" with '{picture}', a@b.c", "Seen.")
+    [asked] = [m["content"] for m in server.requests[0].messages[:-1] if m["role"] == "user"]
+    assert "buy milk" in asked[0]["text"]
+    assert [part["type"] for part in asked] == ["text", "image_url"]
+
+
+def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
+    manus: Program, server: ScriptedServer
+) -> None:
+    plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
+    server.script(
+        text("The sea is near."), plan, text("Packed."), text("All is packed."), text("A bag.")
+    )
+    with manus.terminal() as terminal:
+        ask(terminal, "where is the sea?", "The sea is near.")
+        terminal.type("/plan go there\r")
+        terminal.expect("later): ")
+        ask(terminal, "yes", "All is packed.")
+        ask(terminal, "what did we pack?", "A bag.")
+    assert "The sea is near." in said_by_user(server, 1)[-1]
+    last = said_by_user(server)
+    assert last[0] == "where is the sea?"
+    assert "All is packed." in last[-1]
+
+
+def test_without_a_terminal_the_help_is_shown(bare: Program) -> None:
+    assert "Usage: manus" in bare().out
+    assert bare("chat").code == 2
+
+
+def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    assert manus("say hello").out == "Hello.\n"
