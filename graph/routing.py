@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
 from langgraph.types import Send
 
 from manus.nodes.planning.scheduling import tasks_of
 from manus.nodes.turn.calls import lacks_answer, to_tasks
-from manus.state.agent import AgentState
+from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import answered_ids, has_calls, last_assistant
+from manus.state.outside import facts_of
 from manus.state.plan import at_work, ready_steps, taken_last
 from manus.tools.planning import Shelf, with_plans
 from manus.tools.recall import NAME as RECALL
@@ -71,6 +72,8 @@ def route_after_think(
         ]
     if approved := state.get("approved"):
         tasks = [{**task, "approved": approved} for task in tasks]
+    if facts := facts_of(state["messages"], compaction):
+        tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in with_plans(tasks, shelf)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 CHANGES = "it may change something"
+_SINCE = "after text from outside has been read"
 NOT_WHAT_WAS_ASKED = (
     "Not executed: the person was asked about another call, or the page has changed since then. "
     "Call again if it is still needed: the person will be asked about that call."
@@ -19,6 +20,20 @@ def question(name: str, why: str, preview: str, rules: Sequence[str]) -> str:
         f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}\n"
         f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
         "or in this folder), or `no: REASON`."
+    )
+
+
+def sends(hosts: Sequence[str]) -> str:
+    """Why a person is asked about hosts."""
+    return f"{_SINCE}, it may send something to {', '.join(hosts)}, which you have not named"
+
+
+def held(host: str) -> str:
+    """What a program is told that may not connect to a host."""
+    return (
+        f"{host} was held back: {_SINCE}, programs reach only hosts that the user has named. Make "
+        f"the same call again to have the user asked; the rule `host({host})` in `[approve]` "
+        "`allow` lets it through for good."
     )
 
 

@@ -12,6 +12,8 @@ WEB = "the web"
 """A source. A host follows where there is one: `the web: example.com`."""
 MCP = "the MCP server"
 """A source, with the server's name behind it."""
+FILE = "a file"
+"""In place of a host, of a page that is a file."""
 COMMAND = "a command"
 WORKSPACE = "the workspace"
 
@@ -27,11 +29,17 @@ _FORGED = re.compile(
     r"[\[\uff3b\u3010\u3014\u27e6](?=[\W_]{0,40}(?:from|end\W+of)\W+the\W+(?:web|mcp)\b)",
     re.IGNORECASE,
 )
+_OWN = re.compile(rf"{WEB}: (?:localhost|127\.[\d.]+|::1|{FILE})")
 
 
 def is_outside(source: str) -> bool:
     """Whether anybody may have written what comes from there."""
     return source.startswith((WEB, MCP))
+
+
+def is_foreign(source: str) -> bool:
+    """The same, but for pages of this machine: the user's, or made by the agent."""
+    return is_outside(source) and not _OWN.fullmatch(source)
 
 
 def plain(text: str) -> str:

@@ -81,6 +81,8 @@ class Compaction(TypedDict):
     from an earlier checkpoint, has others in the same archive."""
     archive: NotRequired[str]
     """Path of the archive that they went into; a thread forked from this one takes them over."""
+    outside: NotRequired[bool]
+    """Whether any of them held text from outside."""
 
 
 LoopKind = Literal["text", "call", "cycle", "polling", "silence"]
@@ -246,6 +248,10 @@ class ToolTask(TypedDict):
     """For a call that looks into the archive: what has been taken out of the history."""
     approved: NotRequired[list[str]]
     """Rules about calls that need no question; fixed, so that a call asks alike when made again."""
+    outside: NotRequired[bool]
+    """Whether text from outside has been read before it."""
+    named: NotRequired[list[str]]
+    """The hosts that the user has named."""
 
 
 def no_usage() -> Usage:

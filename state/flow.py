@@ -55,6 +55,10 @@ class StepTask(TypedDict):
     """When it began, in nanoseconds: files changed since may be its own."""
     alone: bool
     """Whether no other step is at work at the same time."""
+    asked: NotRequired[str]
+    """The user's request alone."""
+    outside: NotRequired[bool]
+    """Whether an earlier step has read text from outside."""
     spent: RoleUsage
     """What was used for the step before, if it is not the first time that it is worked on."""
 

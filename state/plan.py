@@ -37,6 +37,8 @@ class StepResult(TypedDict):
     """What was used for it, each time that it was worked on."""
     stop_reason: NotRequired[str]
     """Why its executor ended; empty where it was broken off."""
+    outside: NotRequired[bool]
+    """Whether its executor has read text from outside."""
 
 
 class Step(TypedDict):
@@ -100,6 +102,12 @@ def flat(text: str) -> str:
 def shortened(text: str, limit: int | None) -> str:
     """The text, cut to so many characters."""
     return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def was_outside(plan: Plan) -> bool:
+    """Whether one of its steps has read text from outside."""
+    steps = (*plan["steps"], *plan.get("dropped", ()))
+    return any(step["result"] and step["result"].get("outside") for step in steps)
 
 
 def count_of(plan: Plan) -> dict[StepStatus, int]:

@@ -7,6 +7,7 @@ the question showed, by a digest of its name, arguments and place; it comes by a
 from __future__ import annotations
 
 import asyncio
+import glob
 import hashlib
 import json
 import logging
@@ -22,6 +23,7 @@ from manus.prompts import approval as prompts
 from manus.state.approve_settings import is_covered, matches
 from manus.state.approved import keep_rules
 from manus.tools.base import AgentTool
+from manus.tools.reach import HOST, Reach
 from manus.tools.session import Session
 
 log = logging.getLogger("manus")
@@ -45,6 +47,8 @@ class Verdict:
     refusal: str = ""
     rules: tuple[str, ...] = ()
     """About calls like it that the person has approved with it."""
+    hosts: tuple[str, ...] = ()
+    """Those that it may send to, with a yes to just that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,25 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
     """
     tool, settings = call.tool, session.settings.approve
     subjects, why = await asyncio.to_thread(_about, call, session)
-    if denied := [r for r in settings.deny if any(matches(r, tool.name, s) for s in subjects)]:
+    hosts = await asyncio.to_thread(_hosts, call, session.reach)
+    about = [(tool.name, subjects), (HOST, hosts)]
+    if denied := [r for r in settings.deny for n, s in about if any(matches(r, n, x) for x in s)]:
         return Verdict(prompts.denied(denied[0]))
     known = (*settings.allow, *approved)
-    if not (why and call.in_run) or is_covered(known, tool.name, subjects):
+    reasons: list[str] = []
+    rules: tuple[str, ...] = ()
+    if why and not is_covered(known, tool.name, subjects):
+        reasons, rules = [why], _rules(tool, subjects)
+    if new := [host for host in hosts if session.reach.is_new(host)]:
+        reasons.append(prompts.sends(new))
+        rules += tuple(f"{HOST}({glob.escape(host)})" for host in new)
+    if session.asked.get(call.key) and not reasons:  # an answer counts, whatever is known by now
+        reasons = [prompts.CHANGES]
+    if not (reasons and call.in_run):
         return Verdict()
-    rules = _rules(tool, subjects)
     preview = await asyncio.to_thread(_preview, tool, call.args)
-    text = prompts.question(tool.name, why, preview, rules)
-    question = _question(tool.name, call.args, subjects, text)
+    text = prompts.question(tool.name, " and ".join(reasons), preview, rules)
+    question = _question(tool.name, call.args, [*subjects, *hosts], text)
     answer, reason = read_answer(interrupt(question))
     if answer == "no":
         return Verdict(prompts.refused(reason))
@@ -84,7 +98,7 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
         return Verdict(prompts.NOT_WHAT_WAS_ASKED)
     if answer == "always":
         await asyncio.to_thread(_keep, rules, session)
-    return Verdict(rules=() if answer == "once" else rules)
+    return Verdict(rules=() if answer == "once" else rules, hosts=tuple(new))
 
 
 def _about(call: Asked, session: Session) -> tuple[list[str], str]:
@@ -97,6 +111,17 @@ def _about(call: Asked, session: Session) -> tuple[list[str], str]:
     if mode == "ask" and not call.read_only:
         why = why or prompts.CHANGES
     return subjects, "" if mode == "yolo" else why
+
+
+def _hosts(call: Asked, reach: Reach) -> tuple[str, ...]:
+    """Where the call sends something, or what it starts wanted to when it was made before."""
+    own = call.tool.hosts(call.args) if isinstance(call.tool, AgentTool) else ()
+    return (*own, *reach.wanted(as_text(call.tool.name, call.args)))
+
+
+def as_text(name: str, args: dict[str, Any]) -> str:
+    """A call, the same for the same."""
+    return json.dumps([name, args], sort_keys=True, default=str)
 
 
 def _keep(rules: Sequence[str], session: Session) -> None:

@@ -52,6 +52,10 @@ class AgentTool(BaseTool):
         """What rules about calls fit their patterns to, such as a path or a host. Blocking."""
         return ()
 
+    def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+        """Where a call itself sends what the model made up. Blocking."""
+        return ()
+
     def scope(self, subject: str) -> str:
         """The pattern of the subjects for which the approval of this one may hold."""
         return glob.escape(subject)

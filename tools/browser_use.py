@@ -57,11 +57,30 @@ class BrowserUse(AgentTool):
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
         return (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),)
 
+    @override
+    def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:
+        host = ""
+        if self._writes(args):
+            host = self._host("")
+        elif args.get("action") in ("go_to_url", "open_tab"):
+            url = str(args.get("url") or "")
+            host = self._host(url) if url and not self.session.reach.has_read(url) else ""
+        return (host,) if host else ()
+
+    def _writes(self, args: dict[str, Any]) -> bool:
+        """Whether it types something into the page."""
+        if args.get("action") == "send_keys":
+            from manus.tools.browser.fields import types_text  # Playwright is loaded by now
+
+            return types_text(str(args.get("keys") or ""))
+        return args.get("action") == "input_text"
+
     def _host(self, url: str) -> str:
         """The host of an address; without one, that of the page that is open."""
         browser = self.session.peek("browser")
         if not url and browser is not None and browser.active is not None:
             url = browser.active.page.url
+        url = url.strip().replace("\\", "/")  # as a browser reads it
         try:
             return urlsplit(url if "://" in url else f"//{url}").hostname or ""
         except ValueError:

@@ -19,13 +19,13 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
-from manus.prompts.sources import COMMAND
+from manus.prompts.sources import COMMAND, is_foreign
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.sanitize import sanitize
 from manus.state.watched import is_watched
-from manus.tools.approval import Asked, Verdict, judge
+from manus.tools.approval import Asked, Verdict, as_text, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, exit_error
 from manus.tools.journal import Journal
@@ -76,6 +76,7 @@ async def call_tool(
     args = tidy(tool.args_schema, task["args"])
     resources, read_only = _needs(tool, args)
     given, args = args, {**args, **task.get("injected", {})}
+    _begin(task, session, in_run=config is not None)
     async with session.locks.hold(resources):
         entry = None if read_only else session.journal.look_up(key)
         verdict = Verdict()
@@ -91,7 +92,9 @@ async def call_tool(
             observation = await observe_call(tool, args, call_id=task["id"], config=config)
             return await _to_result(task, observation, session, max_observe)
         if entry is None:
+            session.reach.admit(verdict.hosts)
             observation = await _claimed(tool, args, session.journal, key, task["id"], config)
+            session.reach.end(as_text(tool.name, given))
         else:
             observation = Observation(UNKNOWN_EFFECT, is_error=True)
         result = await _to_result(task, observation, session, max_observe)
@@ -99,6 +102,21 @@ async def call_tool(
         said_of_it = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
         session.journal.finish(key, said_of_it, result.update)
         return replace(result, approved=verdict.rules)
+
+
+def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:
+    """Tell the session what holds for a call, as far as hosts are concerned."""
+    settings, reach = session.settings, session.reach
+    servers = [s for s in settings.mcp.values() if s.enabled and not s.trust]
+    mode = session.context.approve or settings.approve.mode
+    reach.begin(
+        # what a server says of its tools stands in each request
+        outside=bool(servers or task.get("outside") or reach.has_seen_page)
+        and in_run
+        and mode != "yolo",
+        named=(*settings.egress.allow, *task.get("named", ())),
+        rules=(*settings.approve.allow, *task.get("approved", ())),
+    )
 
 
 async def _claimed(
@@ -144,6 +162,8 @@ async def _to_result(
 ) -> ToolResult:
     """The tool message of an observation, truncated where it is too long."""
     text = sanitize(observation.text)
+    if is_foreign(observation.source):
+        session.reach.read(text)
     if len(text) > max_observe:
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(

@@ -20,6 +20,7 @@ from manus.state.settings import Settings
 from manus.tools.archive import Archive
 from manus.tools.journal import Journal
 from manus.tools.locks import ResourceLocks
+from manus.tools.reach import Reach
 from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
@@ -55,6 +56,7 @@ class Session:
         self.journal = journal or Journal(None)
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
+        self.reach = Reach()
         self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
         """Asks the model of a role; set by whoever has models, None where there is none."""
         self.page_is_prompted = False

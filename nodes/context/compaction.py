@@ -30,6 +30,7 @@ from manus.state.agent import Compaction
 from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
 from manus.state.messages import text_of
+from manus.state.outside import has_read_outside
 from manus.tools.archive import Archived
 from manus.tools.recall import NAME, Recall
 
@@ -146,6 +147,8 @@ async def _compact(
         size=round(window.fixed + kept + window.count(writes[:1])),
         parts=[*before["parts"], part],
     )
+    if has_read_outside(evicted, compaction):
+        made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
     _tell_of(made, len(evicted), round(window.fixed + sum(sizes)), window)

@@ -18,6 +18,7 @@ from manus.state.plan import (
     executor_for,
     ready_steps,
     shown_result,
+    was_outside,
 )
 from manus.state.usage import used_by
 
@@ -83,6 +84,8 @@ def _task(state: FlowState, index: int) -> StepTask:
         images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
         began=step.get("began", 0),
         alone=len(at_work(plan)) == 1,
+        asked=said,
+        outside=any(was_outside(p) for p in (plan, *state.get("plans", {}).values())),
         spent=used_by(step),
     )
 

@@ -20,6 +20,7 @@ from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, Tab
 from manus.tools.browser.timing import PageStuckError, with_timeout
 from manus.tools.session import Session
+from manus.tools.web.egress import is_loopback
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.workspace import Workspace
 
@@ -155,8 +156,18 @@ class Browser:
         self._active = fresh.id
         return fresh
 
+    async def leave_own(self, tab: Tab) -> None:
+        """Before a page of the web is opened: one that a program made must not send it along."""
+        if self.proxy.shows_own:
+            await tab.page.goto("about:blank")
+            urls = [urlsplit(tab.page.url) for tab in self.tabs.values()]
+            self.proxy.shows_own = any(
+                u.scheme == "file" or is_loopback(u.hostname or "") for u in urls
+            )
+
     async def open_workspace(self) -> None:
         """From now on pages may be files of the workspace; a page of the web never reaches any."""
+        self.proxy.show_own()
         if not self._shows_files:
             self._shows_files = True
             await self.engine.context.route(_FILES, self._guard_file)

@@ -134,6 +134,12 @@ async def send_keys(tab: Tab, keys: str) -> str:
     return f'Typed "{_shorten(keys)}" where the cursor is.'
 
 
+def types_text(keys: str) -> bool:
+    """Whether some of it is no command but text."""
+    capital = re.search(r"\bshift\+\S(?:\s|$)", keys, re.IGNORECASE)
+    return capital is not None or not all(map(_key, keys.split()))
+
+
 def _key(word: str) -> str | None:
     """The name that the browser knows for a key or a chord; None if it is ordinary text."""
     parts = re.split(r"(?<=[^+])\+", word)

@@ -17,6 +17,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser, workspace_file
 from manus.tools.browser.tab import Tab
+from manus.tools.web.egress import is_loopback
 
 _PARSE_SECONDS = 5.0
 
@@ -47,6 +48,8 @@ async def check_url(browser: Browser, url: str) -> str:
 async def go_to_url(browser: Browser, tab: Tab, url: str) -> str:
     """Open an address in the tab."""
     url = await check_url(browser, url)
+    if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
+        await browser.leave_own(tab)
     happenings, incidents = browser.log.count, browser.proxy.count
     try:
         await _go(browser, tab, url)

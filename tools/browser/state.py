@@ -13,7 +13,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
 
 from manus.prompts.browser import STATE_HEAD
-from manus.prompts.sources import WEB, framed
+from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.page_text import extent, fit, page_lines
@@ -64,13 +64,20 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     tab = browser.active
     is_empty = tab is None or tab.page.url == "about:blank"
     picture = await _picture(tab) if screenshot and tab and not is_empty else None
-    page = framed(text, source_of(tab)) if tab is not None else text
+    page = text
+    if tab is not None:
+        page = framed(text, source := source_of(tab))
+        if is_foreign(source) and not is_empty:
+            session.reach.has_seen_page = True
+            session.reach.read(text)
     return BrowserState(f"{STATE_HEAD}\n{page}", picture)
 
 
 def source_of(tab: Tab) -> str:
     """Where what a tab shows comes from."""
-    host = urlsplit(tab.page.url).hostname if tab.page.url.startswith("http") else None
+    url = tab.page.url
+    host = urlsplit(url).hostname if url.startswith("http") else None
+    host = FILE if url.startswith("file:") else host
     return f"{WEB}: {host}" if host else WEB
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +84,7 @@ class Sandbox:
         read = [Path(path).expanduser() for path in (*self._settings.read, *certificates)]
         if self.wall == "landlock":
             closed = self._settings.network != "open"
-            port = self._proxy.port if self._proxy and "http_proxy" in known else None
+            port = self._port if "http_proxy" in known else None
             read += bubblewrap.interpreter()
             front = landlock.words(
                 self._workspace, self._home, read=read, network=closed, port=port
@@ -113,8 +114,7 @@ class Sandbox:
     def _not_reached(self, mark: int) -> str:
         if self._proxy is None:
             return ""
-        door = self.network.listener.getsockname()[1] if self.network else self._proxy.port
-        found = [i.reason.rstrip(".") for i in self._proxy.since(mark) if i.door == door]
+        found = [i.reason.rstrip(".") for i in self._proxy.since(mark) if i.door == self._port]
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
 
@@ -123,8 +123,13 @@ class Sandbox:
         home = bubblewrap.HOME if inside else str(self._home / "home")
         variables = {"HOME": home, "TMPDIR": "/tmp" if inside else str(self._home / "tmp")}
         if self._proxy is not None and self._settings.network == "rules":
-            variables |= _proxied(self.network.proxy if self.network else self._proxy.url)
+            variables |= _proxied(f"http://127.0.0.1:{self._port}")
         return variables
+
+    @property
+    def _port(self) -> int | None:
+        """The proxy's for programs; None if they have none."""
+        return int(self.door.sockets[0].getsockname()[1]) if self.door else None
 
     async def close(self) -> None:
         """End the network and remove the programs' own folders."""
@@ -168,8 +173,9 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         sandbox = Sandbox(wall, settings, workspace, home, network, proxy)
         if network is not None:
             proxy.rules.inside = network.connect
-            if settings.network == "rules":
-                sandbox.door = await proxy.listen(network.listener)
+        if settings.network == "rules":
+            listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
+            sandbox.door = await proxy.listen(listener)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
         raise

@@ -109,6 +109,12 @@ def unwrap(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host, as it is written, is this machine, or the sandbox."""
+    address = literal_address(host)
+    return host.lower() == "localhost" or (address is not None and unwrap(address).is_loopback)
+
+
 def private_kind(address: Address) -> str | None:
     """What kind of address that is not part of the public internet; None if it is part of it."""
     inner = unwrap(address)

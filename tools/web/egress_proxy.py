@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from manus.tools.web.egress import (
     EgressRefusedError,
     EgressRules,
     UnreachableError,
+    is_loopback,
     literal_address,
     unwrap,
 )
@@ -46,17 +48,23 @@ class Incident:
 class EgressProxy:
     """The proxy of one run. `start` makes one."""
 
-    def __init__(self, rules: EgressRules) -> None:
+    def __init__(self, rules: EgressRules, hold: Callable[[str], str] | None = None) -> None:
+        """`hold` says why programs of the run may not reach a host; empty if they may."""
         self.rules = rules
+        self.shows_own = False
+        """The browser shows what a program of the run may have made: it is held like one."""
+        self._hold = hold
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], int] = {}
         self._incidents: deque[Incident] = deque(maxlen=200)
         self._count = 0
 
     @classmethod
-    async def start(cls, rules: EgressRules) -> EgressProxy:
+    async def start(
+        cls, rules: EgressRules, hold: Callable[[str], str] | None = None
+    ) -> EgressProxy:
         """A proxy that listens on a free port of loopback."""
-        proxy = cls(rules)
+        proxy = cls(rules, hold)
         await proxy.listen(socket.create_server(("127.0.0.1", 0)))
         return proxy
 
@@ -110,8 +118,8 @@ class EgressProxy:
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+        self._connections[task] = writer.get_extra_info("sockname")[1]
+        task.add_done_callback(lambda task: self._connections.pop(task, None))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -127,12 +135,13 @@ class EgressProxy:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         target = rest.rpartition(" ")[0]
         tunnel = method.upper() == "CONNECT"
-        host = target
+        host, door = target, writer.get_extra_info("sockname")[1]
         try:
             host, port = _place(target, tunnel)
+            self._check_door(host, door)
             there = await self._connect(host, port)
         except ToolError as error:
-            self._note(host, error, writer.get_extra_info("sockname")[1])
+            self._note(host, error, door)
             await _answer(writer, error)
             return
         try:
@@ -145,6 +154,22 @@ class EgressProxy:
             await _relay(reader, writer, *there, tunnel=tunnel)
         finally:
             _drop(there[1])
+
+    def _check_door(self, host: str, door: int) -> None:
+        """Hold back what comes from a program, or from a page that one may have made."""
+        if door == self.port and is_loopback(host):
+            self.show_own()
+        is_program = door != self.port or self.shows_own
+        if self._hold is not None and is_program and (why := self._hold(host)):
+            raise EgressRefusedError(why)
+
+    def show_own(self) -> None:
+        """From now on the browser is held; connections that it has kept are dropped."""
+        if not self.shows_own:
+            self.shows_own = True
+            for task, door in self._connections.items():
+                if door == self.port and task is not asyncio.current_task():
+                    task.cancel()
 
     async def _connect(
         self, host: str, port: int
@@ -186,7 +211,7 @@ async def egress_of(session: Session) -> EgressProxy:
     """The proxy of a session, started when it is first needed."""
 
     async def make() -> EgressProxy:
-        return await EgressProxy.start(EgressRules(session.settings.egress))
+        return await EgressProxy.start(EgressRules(session.settings.egress), session.reach.hold)
 
     return await session.obtain("egress", make)
 

@@ -1,0 +1,83 @@
+"""To whom a run may send what it made up itself.
+
+Once it has read text from outside, it asks before it sends anything of its own making to a host
+that the user has not named: an address that it has not read, text that it types, what a program
+sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from manus.prompts import approval as prompts
+from manus.state.approve_settings import is_covered
+from manus.state.outside import addresses_in, as_seen
+from manus.tools.web.egress import Entry, is_loopback, literal_address, parse_entry
+
+HOST = "host"
+"""What rules about hosts begin with: `host(example.org)`."""
+
+
+class Reach:
+    """What a session knows of it. What makes it ask less is lost with the process."""
+
+    def __init__(self) -> None:
+        self.outside = False
+        """Whether text from outside has been read; else every host is free."""
+        self.has_seen_page = False
+        """Whether a page from outside was shown in a prompt."""
+        self._named: list[Entry] = []
+        self._rules: tuple[str, ...] = ()
+        self._used: set[str] = set()
+        self._admitted: tuple[str, ...] = ()
+        self._seen: set[str] = set()
+        self._held: list[str] = []
+        self._wanted: dict[str, tuple[str, ...]] = {}
+
+    def begin(self, *, outside: bool, named: Iterable[str], rules: Iterable[str]) -> None:
+        """Take over what holds for the calls to come."""
+        self.outside = outside
+        self._named = [replace(parse_entry(name), port=None) for name in named]
+        self._rules = tuple(rules)
+
+    def read(self, text: str) -> None:
+        """Take note of the addresses in a text from outside: whoever wrote them knows them."""
+        self._seen |= addresses_in(text)
+
+    def has_read(self, address: str) -> bool:
+        """Whether that very address stood in a text from outside."""
+        return as_seen(address) in self._seen
+
+    def is_new(self, host: str) -> bool:
+        """Whether something is sent to a host for the first time, and nobody has named it."""
+        if not self.outside:
+            self._used.add(host)
+        if host in self._used or host in self._admitted or is_loopback(host):
+            return False
+        address = literal_address(host)
+        for entry in self._named:
+            if entry.covers_address(address, 0) if address else entry.covers_name(host, 0):
+                return False
+        return not is_covered(self._rules, HOST, [host])
+
+    def hold(self, host: str) -> str:
+        """Why a program may not connect to a host; empty if it may."""
+        if not self.is_new(host):
+            return ""
+        self._held.append(host)
+        return prompts.held(host)
+
+    def wanted(self, call: str) -> tuple[str, ...]:
+        """The hosts that were held back when that very call was made before."""
+        return self._wanted.get(call, ())
+
+    def admit(self, hosts: Iterable[str]) -> None:
+        """Let programs connect to these hosts, until `end`."""
+        self._held, self._admitted = [], tuple(hosts)
+
+    def end(self, call: str) -> None:
+        """Keep in mind what a call wanted in vain."""
+        if self._held:
+            self._wanted[call] = tuple(dict.fromkeys([*self._admitted, *self._held]))
+        self._held, self._admitted = [], ()
