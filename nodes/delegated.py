@@ -12,8 +12,10 @@ from langchain_core.runnables import RunnableConfig
 from manus.nodes.active_run import Running
 from manus.nodes.inner_run import InnerRun, run_inside
 from manus.nodes.turn.usage_recorder import Meter
+from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
+from manus.state.outside import passed_on
 from manus.state.spending import Spending
 from manus.tools.own import is_own
 from manus.tools.result import Observation
@@ -45,11 +47,18 @@ async def run_delegated(
 
     name = str(config.get("configurable", {}).get("checkpoint_ns") or call_id)
     async with running.slots:
-        inner = await run_inside(running, graph, HumanMessage(task), config, name, tell)
+        inner = await run_inside(running, graph, _request(task, running), config, name, tell)
     meter.lines += _lines(inner, meter.step)
+    source = AGENT if inner.has_read_outside else ""
     if inner.succeeded:
-        return Observation(inner.output)
-    return Observation(f"Not done: {inner.reason}.", is_error=True)
+        return Observation(inner.output, source=source)
+    return Observation(f"Not done: {inner.reason}.", is_error=True, source=source)
+
+
+def _request(task: str, running: Running) -> HumanMessage:
+    """The task: the words of an agent, which name no host for the user."""
+    reach = running.session.reach
+    return HumanMessage(task, additional_kwargs=passed_on(" ".join(reach.named), reach.outside))
 
 
 def _graph(running: Running, profile: str) -> Any:

@@ -16,6 +16,7 @@ from langgraph.errors import GraphBubbleUp
 from manus.nodes.active_run import SHARE, Running
 from manus.state.agent import Usage, no_usage
 from manus.state.budget import Budget, limits_of
+from manus.state.outside import has_read_outside
 from manus.state.usage import calls_of_models
 
 log = logging.getLogger("manus")
@@ -45,6 +46,11 @@ class InnerRun:
         """Whether its agent says that it did what was asked."""
         done = self.values.get("status") == "finished" and bool(self.values.get("success"))
         return done and not self.problem
+
+    @property
+    def has_read_outside(self) -> bool:
+        """Whether what it says may come from outside."""
+        return has_read_outside(self.values.get("messages") or [], self.values.get("compaction"))
 
     @property
     def output(self) -> str:

@@ -13,10 +13,9 @@ from manus.prompts.sources import is_foreign
 from manus.state.messages import source_of, text_of
 
 ASKED = "asked"
-"""In the `additional_kwargs` of a plan step's request: the user's own words, without what the
-steps before it found."""
+"""In the `additional_kwargs` of a request that an agent wrote: what the user had said."""
 OUTSIDE = "outside"
-"""There, or of messages that were taken out: they hold text from outside."""
+"""There, and of messages that were taken out: what was written may come from outside."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\]}`\\]+", re.IGNORECASE)
 _HOST = re.compile(
@@ -53,13 +52,19 @@ def _hosts_in(text: str) -> tuple[str, ...]:
 
 
 def addresses_in(text: str) -> set[str]:
-    """The addresses of pages in a text, each as `as_seen` has it."""
-    return {as_seen(address) for address in _ADDRESS.findall(text)}
+    """The addresses of pages in a text and of their sites, each as `as_seen` has it."""
+    found = _ADDRESS.findall(text)
+    return {as_seen(part) for a in found for part in (a, "/".join(a.split("/")[:3]))}
 
 
 def as_seen(address: str) -> str:
     """An address in the form in which it is compared with those that were read."""
     return address.strip().partition("#")[0].rstrip("/.,;:!?)*_")
+
+
+def passed_on(asked: str, outside: bool) -> dict[str, Any]:
+    """What the request of an inner run says of it in its `additional_kwargs`."""
+    return {ASKED: asked, **({OUTSIDE: True} if outside else {})}
 
 
 def facts_of(

@@ -19,7 +19,7 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
-from manus.prompts.sources import COMMAND, is_foreign
+from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
@@ -162,8 +162,6 @@ async def _to_result(
 ) -> ToolResult:
     """The tool message of an observation, truncated where it is too long."""
     text = sanitize(observation.text)
-    if is_foreign(observation.source):
-        session.reach.read(text)
     if len(text) > max_observe:
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from manus.prompts import approval as prompts
 from manus.state.approve_settings import is_covered
@@ -27,7 +28,9 @@ class Reach:
         """Whether text from outside has been read; else every host is free."""
         self.has_seen_page = False
         """Whether a page from outside was shown in a prompt."""
-        self._named: list[Entry] = []
+        self.named: tuple[str, ...] = ()
+        """The hosts that the user has named, in the settings or in words."""
+        self._entries: list[Entry] = []
         self._rules: tuple[str, ...] = ()
         self._used: set[str] = set()
         self._admitted: tuple[str, ...] = ()
@@ -38,12 +41,18 @@ class Reach:
     def begin(self, *, outside: bool, named: Iterable[str], rules: Iterable[str]) -> None:
         """Take over what holds for the calls to come."""
         self.outside = outside
-        self._named = [replace(parse_entry(name), port=None) for name in named]
+        self.named = tuple(named)
+        self._entries = [replace(parse_entry(name), port=None) for name in self.named]
         self._rules = tuple(rules)
 
-    def read(self, text: str) -> None:
-        """Take note of the addresses in a text from outside: whoever wrote them knows them."""
-        self._seen |= addresses_in(text)
+    def read(self, text: str, of: str = "") -> None:
+        """Take note of the addresses in a text from outside: whoever wrote them knows them.
+
+        `of`: the page's address. A page of this machine, which the agent may have made, is none.
+        """
+        parts = urlsplit(of)
+        if parts.scheme != "file" and not is_loopback(parts.hostname or ""):
+            self._seen |= addresses_in(text)
 
     def has_read(self, address: str) -> bool:
         """Whether that very address stood in a text from outside."""
@@ -56,7 +65,7 @@ class Reach:
         if host in self._used or host in self._admitted or is_loopback(host):
             return False
         address = literal_address(host)
-        for entry in self._named:
+        for entry in self._entries:
             if entry.covers_address(address, 0) if address else entry.covers_name(host, 0):
                 return False
         return not is_covered(self._rules, HOST, [host])

@@ -14,7 +14,7 @@ from manus.nodes.inner_run import InnerRun, run_inside
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
-from manus.state.outside import ASKED, OUTSIDE, has_read_outside
+from manus.state.outside import passed_on
 from manus.state.plan import StepResult, shortened
 from manus.state.plan_changes import StepChange
 from manus.state.usage import spent_so_far, summed, tokens_of
@@ -65,9 +65,7 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
             tokens=tokens_of(usage),
             usage=spent,
             stop_reason=str(inner.values.get("stop_reason") or ""),
-            outside=has_read_outside(
-                inner.values.get("messages") or [], inner.values.get("compaction")
-            ),
+            outside=inner.has_read_outside,
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
@@ -90,9 +88,7 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
 def _request(task: StepTask) -> HumanMessage:
     text: Any = task["request"]
     content = [{"type": "text", "text": text}, *task["images"]] if task["images"] else text
-    known: dict[str, Any] = {ASKED: task.get("asked", "")}
-    if task.get("outside"):
-        known[OUTSIDE] = True
+    known = passed_on(task.get("asked", ""), task.get("outside", False))
     return HumanMessage(content, additional_kwargs=known)
 
 

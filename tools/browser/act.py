@@ -80,7 +80,9 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     browser.last_error = ""
     lines = [line for line in (said, done) if line] + await _changes(browser, before)
     if not (session.page_is_prompted or browser.dead):
-        lines.append(f"\nThe page now:\n{await describe(browser)}")
+        shown = await describe(browser)
+        session.reach.read(shown, browser.active.page.url if browser.active else "")
+        lines.append(f"\nThe page now:\n{shown}")
     browser.last_error = done if is_error else ""
     fingerprint = await page_fingerprint(browser, mark)
     return Observation(

@@ -41,6 +41,7 @@ async def extract_content(
     url, title = tab.page.url, await tab.title()
     text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
     head = f"From {title or url} ({url})"
+    session.reach.read(text, url)
     if not text:
         raise ToolError("The page has no text that can be read.")
     if not goal:

@@ -69,7 +69,7 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
         page = framed(text, source := source_of(tab))
         if is_foreign(source) and not is_empty:
             session.reach.has_seen_page = True
-            session.reach.read(text)
+            session.reach.read(text, tab.page.url)
     return BrowserState(f"{STATE_HEAD}\n{page}", picture)
 
 

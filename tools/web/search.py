@@ -75,6 +75,7 @@ async def search_text(session: Session, query: Query, fetch_content: bool = Fals
         else:
             if results:
                 texts = await _read(proxy, results, query.text) if fetch_content else []
+                session.reach.read(f"{results} {texts}")
                 return _rendered(name, query, results, texts, failures)
             failures.append(f"{name}: it found nothing")
     if not failures:
