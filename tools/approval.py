@@ -84,17 +84,17 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
     if new := [host for host in hosts if session.reach.is_new(host)]:
         reasons.append(prompts.sends(new))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in new)
-    if session.asked.get(call.key) and not reasons:  # an answer counts, whatever is known by now
+    digest = _digest(tool.name, call.args, subjects)
+    if session.asked.get(call.key) == digest and not reasons:  # the answer counts all the same
         reasons = [prompts.CHANGES]
     if not (reasons and call.in_run):
         return Verdict()
     preview = await asyncio.to_thread(_preview, tool, call.args)
     text = prompts.question(tool.name, " and ".join(reasons), preview, rules)
-    question = _question(tool.name, call.args, [*subjects, *hosts], text)
-    answer, reason = read_answer(interrupt(question))
+    answer, reason = read_answer(interrupt(_question(tool.name, call.args, digest, text)))
     if answer == "no":
         return Verdict(prompts.refused(reason))
-    if session.asked.get(call.key) not in (question["call"], ""):
+    if session.asked.get(call.key) not in (digest, ""):
         return Verdict(prompts.NOT_WHAT_WAS_ASKED)
     if answer == "always":
         await asyncio.to_thread(_keep, rules, session)
@@ -146,15 +146,17 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _question(
-    name: str, args: dict[str, Any], subjects: Sequence[str], text: str
-) -> dict[str, Any]:
-    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
+def _digest(name: str, args: dict[str, Any], subjects: Sequence[str]) -> str:
     call = json.dumps([name, args, list(subjects)], sort_keys=True, default=str)
+    return hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _question(name: str, args: dict[str, Any], digest: str, text: str) -> dict[str, Any]:
+    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
     return {
         "kind": APPROVE,
         "question": text,
-        "call": hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest(),
+        "call": digest,
         "action_requests": [{"name": name, "args": args, "description": text}],
         "review_configs": [{"action_name": name, "allowed_decisions": ["approve", "reject"]}],
     }
