@@ -102,6 +102,7 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
         "picture": str(picture),
         "output": workspace.show(picture),
         "cache": user_cache_dir("manus"),
+        "colors": str(workspace.private / "colors.json"),
     }
 
 

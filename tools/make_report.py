@@ -83,10 +83,20 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
         )
     if page.missing:
         lines.append(
-            f"There is no picture {_some(page.missing)}; its text stands there instead. Correct "
-            "the path (one with spaces belongs between < and >) and make the report again."
+            f"There is no picture {_some(page.missing)}; its text stands there instead. "
+            f"{_draft(wanted, output, workspace)} (A path with spaces belongs between < and >.)"
         )
     return "\n".join(lines)
+
+
+def _draft(wanted: MakeReportArgs, output: Path, workspace: Workspace) -> str:
+    """How to correct the Markdown without writing all of it again; keeps what came in the call."""
+    if wanted.source.strip():
+        return "Correct the path and make the report again."
+    kept = workspace.writable(f"{workspace.show(output)}.md")
+    replace_file(kept, wanted.markdown.encode("utf-8", "replace"))
+    shown = workspace.show(kept)
+    return f"The Markdown is kept: correct the path in {shown} and give that as `source`."
 
 
 def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:

@@ -19,7 +19,7 @@ from manus.tools.chart.table import read_table, time_labels
 
 
 def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
-    return specify(Chart(**chart), pd.DataFrame(frame))
+    return specify(Chart(**chart), pd.DataFrame(frame), {})
 
 
 def _rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_the_series_above_stands_on_an_area_that_has_a_gap() -> None:
 def test_a_pie_is_always_of_the_whole() -> None:
     index = [0] * 100  # a file may bring one with doubles
     frame = pd.DataFrame({"who": [f"p{i:03}" for i in range(100)], "n": range(100)}, index=index)
-    spec, notes = specify(Chart(type="pie", x="who", y="n"), frame)
+    spec, notes = specify(Chart(type="pie", x="who", y="n"), frame, {})
     rows = _rows(spec)
     assert sum(row["y"] for row in rows) == sum(range(100))
     assert (len(rows), rows[0]["x"], rows[-1]["x"]) == (12, "p099", "other (89)")
@@ -155,6 +155,27 @@ def test_texts_that_are_dates_go_along_an_axis_of_time(texts: str, kind: str) ->
 def test_labels_lie_flat_where_there_is_room() -> None:
     found = (labels(["北京", "東京"], 720), labels(["a" * 18] * 10, 720), labels(range(60), 300))
     assert [axis.to_dict()["labelAngle"] for axis in found] == [0, -40, -40]
+
+
+def _colors(spec: dict[str, Any]) -> dict[str, str]:
+    painted = (spec.get("layer") or [spec])[0]["encoding"]["color"]["scale"]
+    return dict(zip(painted["domain"], painted["range"], strict=True))
+
+
+def test_a_name_has_the_same_colour_in_all_charts() -> None:
+    kept: dict[str, int] = {}
+    frame = {"x": range(11), "y": range(11), "s": [f"s{i:02}" for i in range(11)]}
+    chart = Chart(type="scatter", x="x", y="y", color="s")
+    many = _colors(specify(chart, pd.DataFrame(frame), kept)[0])
+    assert len(set(many.values())) == 11
+    few = pd.DataFrame({"x": [1, 2], "y": [1, 2], "s": ["new", "s07"]})
+    later = _colors(specify(chart, few, kept)[0])
+    pie = _colors(specify(Chart(type="pie", x="s", y="y"), few, kept)[0])
+    assert later["s07"] == pie["s07"] == many["s07"]
+    assert later["new"] == pie["new"] not in many.values()
+    for n in range(40):
+        kept.setdefault(f"other{n}", len(kept))
+    assert len(set(_colors(specify(chart, few.assign(s=["s00", "other9"]), kept)[0]).values())) == 2
 
 
 @pytest.mark.parametrize(
@@ -264,7 +285,7 @@ def test_what_is_no_table_of_numbers_is_refused(
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(ToolError, match=said):
-        specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None))
+        specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
 
 
 def test_characters_are_drawn_and_not_boxes(cjk_font: None) -> None:

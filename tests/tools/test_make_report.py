@@ -166,13 +166,18 @@ async def test_a_path_that_is_not_read_as_a_picture_is_said(session: Session, ro
 
 
 @pytest.mark.parametrize("name", ["gone.png", "charts", "ftp://host/x.png", "y" * 5000])
-async def test_a_wrong_path_costs_a_line_and_not_the_report(
+async def test_a_wrong_path_costs_a_line_and_not_the_draft(
     name: str, session: Session, root: Path
 ) -> None:
     made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
     assert not made.is_error
     assert name[:50] in made.text.splitlines()[-1]
     assert "[picture: chart]" in (root / "report.html").read_text()
+    (root / "right.png").write_bytes(_png())
+    draft = root / "report.html.md"
+    draft.write_text(draft.read_text().replace(name, "right.png"))
+    again = await _report(session, source="report.html.md")
+    assert len(again.text.splitlines()) == 1
 
 
 _WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -6,6 +6,7 @@ is drawn, and no name of a column is ever read as an expression.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,12 @@ from manus.tools.chart.table import (
     time_labels,
 )
 
+_COLORS = re.findall(
+    r"\w+",
+    "4c78a8 f58518 e45756 72b7b2 54a24b eeca3b b279a2 ff9da6 9d755d bab0ac "
+    "9ecae9 ffbf79 ff9d98 83bcb6 88d27a f2cf5b d6a5c9 fcbfd2 d8b5a5 79706e",
+)
+"""Ten colours that are told apart well, and their paler sisters."""
 _MARKED = 60
 """Points of a line that are marked each."""
 _BOXED = 50_000
@@ -54,8 +61,10 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
+def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str, Any], list[str]]:
     """The specification, and what the model should know about it.
+
+    `colors` says which colour a name has; names that are new get the next ones there.
 
     Raises:
         ToolError: a column is missing or does not fit.
@@ -72,7 +81,9 @@ def specify(chart: Chart, frame: Any) -> tuple[dict[str, Any], list[str]]:
     draw = {"histogram": _histogram, "heatmap": _heatmap, "box": _box, "pie": _pie}
     drawn = draw.get(chart.type, _series)(chart, table, notes)
     size = {"width": chart.width, "height": chart.height, "title": chart.title}
-    return drawn.properties(**size, config=CONFIG).to_dict(), notes
+    spec: dict[str, Any] = drawn.properties(**size, config=CONFIG).to_dict()
+    _paint(spec, colors)
+    return spec, notes
 
 
 def _one_y(chart: Chart, frame: Any) -> tuple[Chart, Any]:
@@ -94,8 +105,20 @@ def _chart(rows: Any) -> alt.Chart:
     return alt.Chart(rows)
 
 
-def _colors(names: Any) -> alt.Scale:
-    return alt.Scale(scheme="tableau10" if names.nunique() <= 10 else "tableau20")
+def _paint(spec: dict[str, Any], colors: dict[str, int]) -> None:
+    """Give each name the colour that it has had in earlier charts, a new name the next one."""
+    channel = spec.get("layer", [spec])[0]["encoding"].get("color", {})
+    if channel.get("type") != "nominal":
+        return
+    found = {row[channel["field"]] for row in spec["data"]["values"]}
+    names = channel.get("sort") or sorted(found, key=lambda name: (isinstance(name, str), name))
+    taken: list[int] = []
+    for name in names:
+        place = colors.setdefault(str(name), len(colors)) % len(_COLORS)
+        while place in taken and len(taken) < len(_COLORS):
+            place = (place + 1) % len(_COLORS)
+        taken.append(place)
+    channel["scale"] = {"domain": names, "range": [f"#{_COLORS[place]}" for place in taken]}
 
 
 def _color(chart: Chart, rows: Any) -> dict[str, Any]:
@@ -104,8 +127,7 @@ def _color(chart: Chart, rows: Any) -> dict[str, Any]:
         return {}
     is_said = chart.color == chart.x and chart.type in ("bar", "box")
     more: dict[str, Any] = {"legend": None} if is_said else {}
-    scheme = _colors(rows["color"])
-    return {"color": alt.Color("color:N", title=chart.color, scale=scheme, **more)}
+    return {"color": alt.Color("color:N", title=chart.color, **more)}
 
 
 def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
@@ -281,7 +303,7 @@ def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     title, size = chart.x_title or chart.x, chart.y_title or name
     base = _chart(rows).encode(alt.Theta("y:Q", stack=True), alt.Order("rank:Q"))
     arcs = base.mark_arc(outerRadius=radius).encode(
-        color=alt.Color("x:N", title=title, sort=list(rows["x"]), scale=_colors(rows["x"])),
+        color=alt.Color("x:N", title=title, sort=list(rows["x"])),
         tooltip=[alt.Tooltip("x:N", title=title), alt.Tooltip("y:Q", title=size), "share:N"],
     )
     return alt.layer(arcs, base.mark_text(radius=radius + 20).encode(text="label:N"))

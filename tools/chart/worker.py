@@ -39,7 +39,12 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
     from manus.tools.chart.table import read_table
 
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
-    spec, notes = specify(Chart.model_validate(job["chart"]), frame)
+    kept = Path(job["colors"])
+    colors: dict[str, int] = {}
+    with contextlib.suppress(OSError, ValueError):  # the first chart
+        colors = json.loads(kept.read_bytes())
+    spec, notes = specify(Chart.model_validate(job["chart"]), frame, colors)
+    write_atomically(kept, json.dumps(colors).encode())
     picture = Path(job["picture"])
     drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     try:
