@@ -277,7 +277,7 @@ def _has_font(language: str) -> bool:
 
 def _mcp(settings: Settings) -> Finding:
     """The configured servers, as far as that can be said without starting or asking one."""
-    from manus.tools.load_mcp_tools import NOT_INSTALLED
+    from manus.tools.mcp import NOT_INSTALLED
 
     servers = {name: server for name, server in settings.mcp.items() if server.enabled}
     if not servers:

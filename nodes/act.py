@@ -21,7 +21,7 @@ from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import text_of
 from manus.tools.call import call_tool
 from manus.tools.delegate import agent_at_work
-from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.mcp import load_mcp_tools
 from manus.tools.result import ToolResult
 from manus.tools.shell.output import listener
 

@@ -25,7 +25,7 @@ from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, text_of
 from manus.state.usage import by_step, spent_so_far, with_spending
-from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.mcp import load_mcp_tools
 
 Update = dict[str, Any]
 

@@ -33,9 +33,6 @@ class McpServer(BaseModel):
     """Variables for the program; of ours it gets only what any program needs to find its way."""
     directory: str | None = None
     """Where the program is started; the workspace if not given."""
-    roots: tuple[str, ...] | None = None
-    """Folders that the program is told to work in, from the workspace on; the workspace itself if
-    not given. Some programs let them count instead of their arguments; none are told with `[]`."""
     url: str | None = None
     """`http://…` or `https://…` of a server that runs already."""
     transport: Transport | None = None
@@ -64,7 +61,7 @@ class McpServer(BaseModel):
             raise ValueError("`stdio` goes with a `command`, `sse` and `http` with a `url`")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` must begin with http:// or https://")
-        of_a_program = ("args", "env", "directory", "roots")
+        of_a_program = ("args", "env", "directory")
         foreign = ("headers", "token") if self.url is None else of_a_program
         if given := [f"`{name}`" for name in foreign if name in self.model_fields_set]:
             other = "url" if self.url is None else "command"
@@ -75,13 +72,6 @@ class McpServer(BaseModel):
     def kind(self) -> Transport:
         """How the server is spoken to."""
         return self.transport or ("http" if self.command is None else "stdio")
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders that it is told of, from the workspace on."""
-        if self.command is None:
-            return ()
-        return (".",) if self.roots is None else self.roots
 
     @property
     def place(self) -> str:

@@ -13,8 +13,7 @@ from manus.graph import build_agent, build_flow
 from manus.graph.profiles import profile_named
 from manus.state.profile import ProfileSettings
 from manus.tools.call import observe_call
-from manus.tools.function import from_function
-from manus.tools.own import load_own
+from manus.tools.own import from_function, load_own
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "profiles.md").read_text("utf-8")

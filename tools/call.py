@@ -25,7 +25,7 @@ from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.sanitize import sanitize
 from manus.state.watched import is_watched
-from manus.tools.approval import Asked, Verdict, as_text, judge
+from manus.tools.approval import Asked, as_text, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, exit_error
 from manus.tools.journal import Journal
@@ -71,36 +71,28 @@ async def call_tool(
     tool = catalog.find(task["name"])
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
-        refused = Observation(said, is_error=True, executed=False)
-        return await _to_result(task, refused, session, max_observe)
+        return await _to_result(task, _refused(said), session, max_observe)
     args = tidy(tool.args_schema, task["args"])
     resources, read_only = _needs(tool, args)
-    given, args = args, {**args, **task.get("injected", {})}
     _begin(task, session, in_run=config is not None)
     async with session.locks.hold(resources):
         entry = None if read_only else session.journal.look_up(key)
-        verdict = Verdict()
-        if entry is None:
-            call = Asked(tool, given, read_only, key, in_run=config is not None)
-            verdict = await judge(call, task.get("approved", ()), session)
-        if verdict.refusal:
-            refused = Observation(verdict.refusal, is_error=True, executed=False)
-            return await _to_result(task, refused, session, max_observe)
         if entry is not None and entry.message is not None:
             return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update or {}))
+        if entry is not None:
+            return await _journalled(task, _failed(UNKNOWN_EFFECT), session, key, max_observe)
+        call = Asked(tool, args, read_only, key, in_run=config is not None)
+        verdict = await judge(call, task.get("approved", ()), session)
+        if verdict.refusal:
+            return await _to_result(task, _refused(verdict.refusal), session, max_observe)
+        args = {**args, **task.get("injected", {})}
         if read_only:
             observation = await observe_call(tool, args, call_id=task["id"], config=config)
             return await _to_result(task, observation, session, max_observe)
-        if entry is None:
-            session.reach.admit(verdict.hosts)
-            observation = await _claimed(tool, args, session.journal, key, task["id"], config)
-            session.reach.end(as_text(tool.name, given))
-        else:
-            observation = Observation(UNKNOWN_EFFECT, is_error=True)
-        result = await _to_result(task, observation, session, max_observe)
-        result.message.additional_kwargs[JOURNALLED] = True
-        said_of_it = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        session.journal.finish(key, said_of_it, result.update)
+        session.reach.admit(verdict.hosts)
+        observation = await _claimed(tool, args, session.journal, key, task["id"], config)
+        session.reach.end(as_text(tool.name, call.args))
+        result = await _journalled(task, observation, session, key, max_observe)
         return replace(result, approved=verdict.rules)
 
 
@@ -136,6 +128,17 @@ async def _claimed(
     except GraphBubbleUp:
         journal.release(key)  # it asks first and will act after the answer
         raise
+
+
+async def _journalled(
+    task: ToolTask, observation: Observation, session: Session, key: str, max_observe: int
+) -> ToolResult:
+    """The result of a call that may have had an effect, recorded."""
+    result = await _to_result(task, observation, session, max_observe)
+    result.message.additional_kwargs[JOURNALLED] = True
+    said = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
+    session.journal.finish(key, said, result.update)
+    return result
 
 
 def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:
@@ -272,6 +275,10 @@ def _contained(tool: BaseTool) -> BaseTool:
 
 def _failed(text: str) -> Observation:
     return Observation(text, is_error=True)
+
+
+def _refused(text: str) -> Observation:
+    return Observation(text, is_error=True, executed=False)
 
 
 def _said(tool: BaseTool, error: Exception) -> str:

@@ -18,8 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from manus.state.errors import SettingsError
 from manus.tools.base import AgentTool
 from manus.tools.call import observe_call
-from manus.tools.function import check_name, from_function
-from manus.tools.own import is_own, load_own
+from manus.tools.own import check_name, from_function, is_own, load_own
 from manus.tools.result import Observation
 from manus.tools.session import Session
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -15,10 +17,22 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
 from manus.tools.editor.files import as_text, read_file
-from manus.tools.editor.protected import is_protected
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
+# Names of files that configure other programs: a person is asked before one is written.
+_ANYWHERE = frozenset(
+    (
+        *(".git", ".githooks", ".husky", ".ssh", ".vscode", ".idea", ".zed", ".devcontainer"),
+        *(".cursor", ".claude", ".codex", ".gemini"),
+    )
+)
+_FILES = (
+    *(".env", ".env.*", ".envrc", "manus.toml", ".mcp.json", ".pre-commit-config.yaml"),
+    *(".gitconfig", ".gitmodules", ".npmrc", ".pypirc", ".netrc"),
+    *(".profile", ".bashrc", ".bash_*", ".zshrc", ".zshenv", ".zprofile", ".zlog*", ".inputrc"),
+)
+_EXAMPLES = (".example", ".sample", ".template")
 _DEFAULT_ROOM = 10_000
 _TITLE = 600
 """Characters of an answer beside the lines it shows."""
@@ -48,6 +62,18 @@ class StrReplaceEditorArgs(Arguments):
     view_range: list[int] | None = Field(
         None, description="`view` of a file: first and last line, such as [1, 50]; -1 for the end"
     )
+
+
+def is_protected(path: str) -> bool:
+    """Whether a path in the workspace is one of them: what a program reads that is started later.
+
+    Texts for agents (`AGENTS.md`) are not: people have them written, and see them in the diff.
+    """
+    parts = PurePosixPath(path.lower()).parts
+    if not _ANYWHERE.isdisjoint(parts):
+        return True
+    name = parts[-1] if parts else ""
+    return not name.endswith(_EXAMPLES) and any(fnmatchcase(name, p) for p in _FILES)
 
 
 class StrReplaceEditor(AgentTool):

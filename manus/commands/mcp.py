@@ -108,7 +108,7 @@ def _settings() -> Settings:
     from manus.configuration import is_installed, read_settings
     from manus.logs import set_up_logging
     from manus.state.errors import UsageError
-    from manus.tools.load_mcp_tools import NOT_INSTALLED
+    from manus.tools.mcp import NOT_INSTALLED
 
     if not is_installed("mcp"):
         raise UsageError(NOT_INSTALLED.replace("MCP servers are configured, but the", "The"))

@@ -14,7 +14,7 @@ from manus.state.mcp_settings import McpServer
 from manus.state.profile import Profile
 from manus.state.settings import Settings
 from manus.tools.catalog import Catalog, build_catalog
-from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.mcp import load_mcp_tools
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 

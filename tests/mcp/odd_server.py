@@ -111,12 +111,6 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-@mcp.tool()
-async def roots(context: Context) -> list[str]:  # type: ignore[type-arg]
-    """The folders that the client names."""
-    return [str(root.uri) for root in (await context.session.list_roots()).roots]
-
-
 class Colour(BaseModel):
     colour: str
 

@@ -11,7 +11,7 @@ import pytest
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
-from manus.tools.load_mcp_tools import load_mcp_tools
+from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
 from manus.tools.mcp.tools import LONGEST, tool_name
 from tests.mcp.conftest import Connect, odd, odd_at_address
@@ -29,7 +29,6 @@ async def test_a_server_at_an_address_that_is_started_again(connect: Connect, ki
         given = {"url": url, "transport": "sse" if kind == "sse" else None}
         catalog, _ = await connect(odd=McpServer.model_validate(given))
         assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-        assert (await catalog.execute("mcp_odd_roots")).is_error  # not told of folders of ours
     gone = await catalog.execute("mcp_odd_note", {"line": "x"})
     assert gone.is_error
     assert "`odd`" in gone.text
@@ -106,12 +105,11 @@ async def test_what_a_program_gets_what_changes_and_how_it_ends(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    given = odd(env={"GIVEN": "for the server"}, roots=(), read_only=["add"])
+    given = odd(env={"GIVEN": "for the server"}, read_only=["add"])
     catalog, session = await connect(odd=given)
     server = running_server()
     assert server.environ()["GIVEN"] == "for the server"
     assert "OPENAI_API_KEY" not in server.environ()
-    assert (await catalog.execute("mcp_odd_roots")).is_error
     trusted = catalog.find("mcp_odd_add")
     assert isinstance(trusted, AgentTool)
     assert trusted.read_only({})

@@ -48,12 +48,6 @@ async def test_resources_are_kept_as_text_picture_or_file(shared: Connected) -> 
     assert kept(session, archive) == b"tar"
 
 
-async def test_the_workspace_is_the_folder_to_work_in(shared: Connected) -> None:
-    catalog, session = shared
-    said = await catalog.execute("mcp_odd_roots")
-    assert said.text == session.workspace.root.as_uri()
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [

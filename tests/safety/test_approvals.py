@@ -17,7 +17,7 @@ from manus.state.approve_settings import is_covered, matches
 from manus.state.errors import SettingsError
 from manus.tools.approval import read_answer
 from manus.tools.bash import commands_in
-from manus.tools.editor.protected import is_protected
+from manus.tools.str_replace_editor import is_protected
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.child import REQUEST, killed_when, started

@@ -13,7 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from manus.state.errors import SettingsError
 from manus.tools.call import observe_call
-from manus.tools.function import from_function
+from manus.tools.own import from_function
 
 
 def described(word: str, times: int = 1, tone: Literal["calm", "loud"] = "calm") -> str:
@@ -101,8 +101,8 @@ async def test_arguments_that_do_not_fit_are_said_to_the_model() -> None:
 _WRONG = {
     "def f(word: str): pass": "no docstring",
     "def f(word):\n    'Say.'": "`word: str`",
-    "def f(*words: str):\n    'Say.'": "any number of arguments",
-    "def f(**words: str):\n    'Say.'": "any number of arguments",
+    "def f(*words: str):\n    'Say.'": "cannot be given by its name",
+    "def f(**words: str):\n    'Say.'": "cannot be given by its name",
     "def f(word: str, /):\n    'Say.'": "cannot be given by its name",
     "def f(word: 'Gone'):\n    'Say.'": "name 'Gone' is not defined",
     "class A: pass\ndef f(word: A):\n    'Say.'": "cannot be described to a model",

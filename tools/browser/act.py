@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +12,6 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.arguments import AIMED, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.fields import (
     get_dropdown_options,
@@ -34,6 +34,7 @@ from manus.tools.browser.state import describe, page_fingerprint, source_of
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.target import NotThereError
 from manus.tools.browser.timing import PageStuckError, wait_until_idle
+from manus.tools.browser_use import AIMED, BrowserArgs
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -147,43 +148,32 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
 
 async def _carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Do what was asked and say so; a `ToolError` says why it cannot be done."""
-    given: Any = a  # what an action needs has been looked for before
-    match a.action:
-        case "go_to_url":
-            return await go_to_url(browser, tab, given.url)
-        case "go_back":
-            return await go_back(browser, tab)
-        case "refresh":
-            return await refresh(browser, tab)
-        case "click_element":
-            return await click_element(tab, given.index)
-        case "click_at":
-            return await click_at(tab, given.x, given.y)
-        case "hover":
-            return await hover(tab, given.index)
-        case "input_text":
-            return await input_text(tab, given.index, given.text)
-        case "send_keys":
-            return await send_keys(tab, given.keys)
-        case "get_dropdown_options":
-            return await get_dropdown_options(tab, given.index)
-        case "select_dropdown_option":
-            return await select_dropdown_option(tab, given.index, given.text)
-        case "upload_file":
-            return await upload_file(browser.workspace, tab, given.index, given.path)
-        case "scroll_down" | "scroll_up":
-            return await scroll(tab, a.action == "scroll_down", a.scroll_amount, a.index)
-        case "scroll_to_text":
-            return await scroll_to_text(tab, given.text)
-        case "extract_content":
-            return await extract_content(session, browser, tab, a.goal, a.page)
-        case "screenshot":
-            return await screenshot(browser.workspace, tab, a.path)
-        case "wait":
-            await asyncio.sleep(a.seconds or 3)
-            return f"Waited {a.seconds or 3:g} s."
-        case _:
-            return await _tabs(browser, tab, a)
+    if a.action == "extract_content":
+        return await extract_content(session, browser, tab, a.goal, a.page)
+    if a.action == "wait":
+        await asyncio.sleep(a.seconds or 3)
+        return f"Waited {a.seconds or 3:g} s."
+    return await _ACTIONS.get(a.action, _tabs)(browser, tab, a)
+
+
+# What an action needs has been looked for before: hence `Any`.
+_ACTIONS: dict[str, Callable[[Browser, Tab, Any], Awaitable[str]]] = {
+    "go_to_url": lambda browser, tab, a: go_to_url(browser, tab, a.url),
+    "go_back": lambda browser, tab, _: go_back(browser, tab),
+    "refresh": lambda browser, tab, _: refresh(browser, tab),
+    "click_element": lambda _, tab, a: click_element(tab, a.index),
+    "click_at": lambda _, tab, a: click_at(tab, a.x, a.y),
+    "hover": lambda _, tab, a: hover(tab, a.index),
+    "input_text": lambda _, tab, a: input_text(tab, a.index, a.text),
+    "send_keys": lambda _, tab, a: send_keys(tab, a.keys),
+    "get_dropdown_options": lambda _, tab, a: get_dropdown_options(tab, a.index),
+    "select_dropdown_option": lambda _, tab, a: select_dropdown_option(tab, a.index, a.text),
+    "upload_file": lambda browser, tab, a: upload_file(browser.workspace, tab, a.index, a.path),
+    "scroll_down": lambda _, tab, a: scroll(tab, True, a.scroll_amount, a.index),
+    "scroll_up": lambda _, tab, a: scroll(tab, False, a.scroll_amount, a.index),
+    "scroll_to_text": lambda _, tab, a: scroll_to_text(tab, a.text),
+    "screenshot": lambda browser, tab, a: screenshot(browser.workspace, tab, a.path),
+}
 
 
 async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:

@@ -12,14 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playwright.async_api import Browser, BrowserContext, Playwright, ProxySettings, ViewportSize
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Playwright,
+    ProxySettings,
+    ViewportSize,
+    async_playwright,
+)
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
-from manus.tools.browser.driver import start_driver
 from manus.tools.browser.find import find_browser
-from manus.tools.browser.scripts import load_scripts, script
+from manus.tools.browser.tab import load_scripts, script
+from manus.tools.shell.process import scrubbed
 
 log = logging.getLogger("manus")
 
@@ -38,6 +45,8 @@ _FLAGS = (
     "--gaia-url=http://127.0.0.1:9/",
     "--autofill-server-url=http://127.0.0.1:9/",
 )
+# What a browser with windows and fonts needs besides what other programs do.
+_SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS", "XDG_", "FONTCONFIG_")
 
 
 @dataclass(slots=True)
@@ -68,7 +77,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     Raises:
         ToolUnavailableError: there is none, or it does not start.
     """
-    playwright = await start_driver()
+    playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(settings.start_timeout):
             if settings.cdp_url:  # it was running before: only our context is ours to close
@@ -117,8 +126,11 @@ async def _prepared(context: BrowserContext) -> BrowserContext:
 
 
 async def _launch_options(playwright: Playwright, settings: BrowserSettings) -> dict[str, Any]:
+    """How a browser is started. It sees no keys of ours; its driver is a program of ours."""
     bundled = playwright.chromium.executable_path
+    screen = {name: os.environ[name] for name in os.environ if name.startswith(_SCREEN)}
     return {
+        "env": scrubbed(os.environ) | screen,
         "executable_path": await asyncio.to_thread(find_browser, settings.path, bundled),
         "headless": settings.headless,
         "args": list(_FLAGS),

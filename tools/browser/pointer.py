@@ -14,11 +14,10 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import write_file
-from manus.tools.browser.arguments import PICTURE
-from manus.tools.browser.scripts import script
-from manus.tools.browser.tab import Tab
+from manus.tools.browser.tab import Tab, script
 from manus.tools.browser.target import ACTION_MS, explain_failure, find_target
 from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
+from manus.tools.browser_use import PICTURE
 from manus.tools.workspace import Workspace
 
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});

@@ -16,11 +16,9 @@ from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
-from manus.tools.browser.page_text import extent, fit, page_lines
 from manus.tools.browser.reading import pdf_text
-from manus.tools.browser.scripts import script
-from manus.tools.browser.snapshot import FrameView, take_snapshot
-from manus.tools.browser.tab import Numbering, Tab
+from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot
+from manus.tools.browser.tab import Numbering, Tab, script
 from manus.tools.browser.timing import (
     ANSWER_SECONDS,
     PageStuckError,

@@ -6,19 +6,45 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from manus.tools.browser.scripts import script
 from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
 
 _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
-
+_FOLDER = Path(__file__).with_name("js")
+_NEEDS_STORE = frozenset({"walk", "element", "quiet"})
 
 Kind = Literal["dialog", "download", "console", "event"]
+
+
+@cache
+def script(name: str) -> str:
+    """A script that runs in pages: a function, or what is to run in every document."""
+    text = _read(name)
+    if name not in _NEEDS_STORE:
+        return text
+    return f"(argument) => {{\n{_read('store')}\nreturn (\n{text}\n)(argument);\n}}"
+
+
+def load_scripts() -> None:
+    """Read all of them, so that `script` need not touch the disk later. Blocking."""
+    for path in _FOLDER.glob("*.js"):
+        script(path.stem)
+
+
+def _read(name: str) -> str:
+    text = (_FOLDER / f"{name}.js").read_text("utf-8")
+    # Comments first in a file would make an expression out of nothing for some callers.
+    lines = text.splitlines()
+    while lines and lines[0].startswith("//"):
+        lines.pop(0)
+    return "\n".join(lines)
 
 
 class Log:

@@ -10,8 +10,7 @@ from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.tools.browser.scripts import script
-from manus.tools.browser.tab import Tab
+from manus.tools.browser.tab import Tab, script
 from manus.tools.browser.timing import ANSWER_SECONDS, with_timeout
 
 ACTION_MS = 4_000

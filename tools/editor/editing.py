@@ -1,17 +1,29 @@
-"""Changes of a text: replace and insert, with its line ends kept. No file is touched here.
+"""Changes of a text: replace and insert, with its line ends kept; and what was nearly meant.
 
 Lines end with a line feed, as for `grep -n` and `sed`; a carriage return before it belongs to the
-line's end.
+line's end. No file is touched here.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 MOST_PLACES = 1000
 """Places looked for at most."""
+_LIKE_ENOUGH = 0.6
+_MOST_LINES = 20_000
+_WIDE = 120
+_LETTERS = 1_000
+"""Lines looked at for what is alike, and characters of each and of a place: the search must end in
+a second or two, whatever the file."""
+_TRIED = 12
+"""Places compared letter by letter."""
+_TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2212", "''\"\"---", "\u200b")
+_NUMBERED = re.compile(r"\s*\d+\t")
 
 
 class Edit(NamedTuple):
@@ -84,3 +96,65 @@ def inserted(text: str, after: int, new: str) -> Edit:
         new += end
     added = len(split_lines(new))
     return Edit("".join([*lines[:after], new, *lines[after:]]), after + 1, after + added)
+
+
+class Nearest(NamedTuple):
+    """Lines (from 1) that are nearly what was looked for, and what is different in words."""
+
+    first: int
+    last: int
+    difference: str
+
+
+def nearest(text: str, old: str) -> Nearest | None:
+    """The lines nearest to a text that is not there; None if nothing is like it."""
+    lines, wanted = text.splitlines(), old.splitlines()
+    if not old.strip():
+        return None
+    first = _find([_plain(line) for line in lines], [_plain(line) for line in wanted])
+    if first is None:
+        first = _alike(lines[:_MOST_LINES], wanted)
+    if first is None:
+        return None
+    here = lines[first : first + len(wanted)]
+    return Nearest(first + 1, first + len(here), _difference(here, wanted))
+
+
+def _plain(line: str) -> str:
+    """A line without what is easily mistaken: blanks, quotes, dashes, case, the view's numbers."""
+    return " ".join(_NUMBERED.sub("", line, count=1).translate(_TYPOGRAPHY).casefold().split())
+
+
+def _find(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """The index of the line where the wanted text begins, which may be within that line."""
+    text = "\n".join(lines)
+    place = text.find("\n".join(wanted))
+    return text.count("\n", 0, place) if place >= 0 else None
+
+
+def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Where as many lines as are wanted are most like them, around one like their longest."""
+    longest = max(range(len(wanted)), key=lambda n: len(wanted[n].strip()))
+    short = [line.strip()[:_WIDE] for line in lines]
+    known = difflib.get_close_matches(wanted[longest].strip()[:_WIDE], {*short}, _TRIED)
+    places = [max(n - longest, 0) for n, line in enumerate(short) if line in known][:_TRIED]
+    matcher = difflib.SequenceMatcher(None, autojunk=False)
+    matcher.set_seq2(_letters(wanted))
+    best, found = _LIKE_ENOUGH, None
+    for place in places:
+        matcher.set_seq1(_letters(lines[place : place + len(wanted)]))
+        if (ratio := matcher.ratio()) > best:
+            best, found = ratio, place
+    return found
+
+
+def _letters(lines: Sequence[str]) -> str:
+    return "\n".join(line.strip() for line in lines)[:_LETTERS]
+
+
+def _difference(here: Sequence[str], wanted: Sequence[str]) -> str:
+    """The first line that differs; quoted, so that tabs and trailing spaces are seen."""
+    for mine, theirs in zip(here, wanted, strict=False):
+        if theirs not in mine:
+            return f"there the line is {mine[:_WIDE]!r}, in `old_str` it is {theirs[:_WIDE]!r}"
+    return "`old_str` goes on where the file ends, or the lines end otherwise"

@@ -8,12 +8,12 @@ from pathlib import Path
 from manus.state.errors import ToolError
 from manus.tools.beneath import is_folder, look_at, remove
 from manus.tools.editor import view
-from manus.tools.editor.closest_match import nearest
 from manus.tools.editor.editing import (
     MOST_PLACES,
     Edit,
     inserted,
     line_at,
+    nearest,
     places_of,
     replaced,
     split_lines,

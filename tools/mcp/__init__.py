@@ -2,5 +2,50 @@
 
 It stands on the protocol's own SDK rather than on LangChain's adapter, which ties a connection to a
 block of code, so that it cannot be made again in mid-run, and gives up a whole reply over one sound
-in it. Nothing here is imported before a server is needed.
+in it. The modules are imported when a server is needed.
 """
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+from manus.tools.catalog import Catalog, asks_for_mcp
+from manus.tools.session import Session
+
+log = logging.getLogger("manus")
+
+NOT_INSTALLED = (
+    "MCP servers are configured, but the package for them is missing: install the extra `mcp` "
+    "(`make setup EXTRAS=mcp`)."
+)
+
+
+async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
+    """Add, or bring up to date, the tools of the MCP servers, for a profile that asks for them.
+
+    The servers are connected the first time. One that cannot be reached costs a line in the log.
+    """
+    profile = session.profile
+    if profile is None or not session.settings.mcp or not any(map(asks_for_mcp, profile.tools)):
+        return
+    # in a thread: the SDK takes a while to be read
+    update = await asyncio.to_thread(_load)
+    if update is not None:
+        await update(catalog, session)
+
+
+@cache
+def _load() -> Callable[[Catalog, Session], Awaitable[Any]] | None:
+    """What does it; None where the SDK is missing, which is said once."""
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        log.warning("%s The run goes on without them.", NOT_INSTALLED)
+        return None
+    from manus.tools.mcp.tools import update
+
+    return update

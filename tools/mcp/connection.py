@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 import anyio
 import httpx
 from mcp import ClientSession, McpError, types
-from pydantic import FileUrl
 
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.transport import absolute, reach
+from manus.tools.mcp.transport import reach
 from manus.tools.workspace import Workspace
 
 T = TypeVar("T")
@@ -80,8 +79,6 @@ class Connection:
                 write,
                 client_info=_CLIENT,
                 message_handler=self._hear,
-                # only a program of ours: at an address, a folder of this machine means nothing
-                list_roots_callback=self._roots if self._server.folders else None,
             )
             try:
                 async with session:
@@ -90,11 +87,6 @@ class Connection:
                     await anyio.sleep_forever()
             finally:
                 self._said = last_words()
-
-    async def _roots(self, context: Any) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's name
-        paths = [absolute(folder, self._workspace.root) for folder in self._server.folders]
-        roots = [types.Root(uri=FileUrl(path.as_uri()), name=path.name) for path in paths]
-        return types.ListRootsResult(roots=roots)
 
     async def _hear(self, message: Any) -> None:
         if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):

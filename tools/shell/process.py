@@ -75,7 +75,7 @@ def _end(root: int, returncode: int | None) -> None:
         return
     left = _family(root)
     # the wall would take those behind it along at once; it falls when they have ended
-    _signal([process for process in left if not is_wall(process)], signal.SIGTERM)
+    _signal([process for process in left if not _is_wall(process)], signal.SIGTERM)
     until = time.monotonic() + _GRACE
     while left and time.monotonic() < until:
         time.sleep(0.01)
@@ -112,7 +112,7 @@ def _lives(process: psutil.Process) -> bool:
     return False
 
 
-def is_wall(process: psutil.Process) -> bool:
+def _is_wall(process: psutil.Process) -> bool:
     """Whether it is the sandbox around a program, and not the program. Blocking."""
     with contextlib.suppress(psutil.Error):
         return bool(process.name() == "bwrap")
@@ -145,7 +145,7 @@ async def start(
     """
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
     started = Confined(tuple(argv), scrubbed(os.environ) | own)
-    if sandbox is not None and await asyncio.to_thread(_is_here, argv[0]):
+    if sandbox is not None and await asyncio.to_thread(shutil.which, argv[0]):
         started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -160,23 +160,27 @@ async def start(
         )
     )
     try:
-        return await asyncio.shield(starting)
+        return await _shielded(starting)
     except OSError as error:
         raise ToolUnavailableError(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
-    except asyncio.CancelledError:  # it may have children before we hear that it has started
-        with contextlib.suppress(OSError):
-            await end(await starting)
-        raise
     finally:
         for descriptor in started.owned:
             os.close(descriptor)
 
 
-def _is_here(program: str) -> bool:
-    return shutil.which(program) is not None
+async def _shielded(
+    starting: asyncio.Future[asyncio.subprocess.Process],
+) -> asyncio.subprocess.Process:
+    """A program that is being started; it may have children before we hear that it has."""
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await end(await starting)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

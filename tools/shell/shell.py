@@ -20,13 +20,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from manus.state.errors import ToolUnavailableError
 from manus.tools.beneath import enter, open_at, remove, write_private
 from manus.tools.sandbox.sandbox import Sandbox
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import end, is_wall, start
+from manus.tools.shell.process import end, start
 from manus.tools.workspace import Workspace
 
 _LATE = 0.1
@@ -39,7 +37,7 @@ _HIGH = 200
 # command finds in `$?` what the last one left. A shell that can no longer say how a command ended
 # (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
 _SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
-\builtin printf '%s %s\n' {number} "$?" >&{status} 2>/dev/null || \builtin exit
+\builtin printf '%s %s %s\n' {number} "$?" "${{PWD-}}" >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 """How bash says that a signal ended a program; the process id in it is never the same."""
@@ -72,6 +70,7 @@ class Bash:
         pipe: asyncio.BaseTransport,
         status: int,
         sandbox: Sandbox | None,
+        directory: Path,
     ) -> None:
         self._process = process
         self.pid = process.pid
@@ -80,8 +79,8 @@ class Bash:
         self._reports = reports
         self._pipe = pipe
         self._status = status
-        self._inner: psutil.Process | None = None
-        """Bash itself, behind the wall of a sandbox."""
+        self.directory = directory
+        """Where it was when it last said so."""
         self._number = 0
         self._last = 0
 
@@ -114,7 +113,7 @@ class Bash:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reports), pipe
         )
-        bash = cls(process, reports, transport, status, sandbox)
+        bash = cls(process, reports, transport, status, sandbox, directory)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -122,18 +121,6 @@ class Bash:
     def alive(self) -> bool:
         """Whether it can be given a command."""
         return not self._exit.done()
-
-    def directory(self) -> Path | None:
-        """Where it is; None if it has ended. Blocking."""
-        try:
-            if self._inner is None:  # looking for it costs more than asking it
-                found = psutil.Process(self._process.pid)
-                while is_wall(found):
-                    found = found.children()[0]
-                self._inner = found
-            return Path(self._inner.cwd())
-        except (psutil.Error, IndexError):
-            return None
 
     async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
         """Carry out the command in a file: `$?`, or how bash ended, or None if the time is up.
@@ -171,8 +158,10 @@ class Bash:
     async def _report(self) -> int | None:
         """`$?` after the present command; None if bash has gone without a word."""
         while line := await self._reports.readline():
-            about, _, status = line.decode("ascii", "replace").partition(" ")
-            if about == str(self._number) and status.strip().isdecimal():
+            about, _, rest = os.fsdecode(line).rstrip("\n").partition(" ")
+            status, _, where = rest.partition(" ")
+            if about == str(self._number) and status.isdecimal():
+                self.directory = Path(where) if where.startswith("/") else self.directory
                 return int(status)
         return None
 
@@ -261,9 +250,8 @@ class Shell:
         """Remember where bash is. If it has ended, so do its background jobs."""
         if not bash.alive:
             await self._end()
-        found = await asyncio.to_thread(bash.directory) or self._directory
-        is_there = await asyncio.to_thread(os.access, found, os.X_OK)
-        self._directory = found if is_there else self._workspace.root
+        is_there = await asyncio.to_thread(os.access, bash.directory, os.X_OK)
+        self._directory = bash.directory if is_there else self._workspace.root
 
     async def _end(self) -> None:
         bash, self._bash = self._bash, None
