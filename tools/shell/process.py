@@ -75,7 +75,7 @@ def _end(root: int, returncode: int | None) -> None:
         return
     left = _family(root)
     # the wall would take those behind it along at once; it falls when they have ended
-    _signal([process for process in left if not _is_wall(process)], signal.SIGTERM)
+    _signal([process for process in left if not is_wall(process)], signal.SIGTERM)
     until = time.monotonic() + _GRACE
     while left and time.monotonic() < until:
         time.sleep(0.01)
@@ -112,7 +112,7 @@ def _lives(process: psutil.Process) -> bool:
     return False
 
 
-def _is_wall(process: psutil.Process) -> bool:
+def is_wall(process: psutil.Process) -> bool:
     """Whether it is the sandbox around a program, and not the program. Blocking."""
     with contextlib.suppress(psutil.Error):
         return bool(process.name() == "bwrap")

@@ -16,15 +16,17 @@ import re
 import secrets
 import shlex
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from manus.state.errors import ToolUnavailableError
 from manus.tools.beneath import enter, open_at, remove, write_private
 from manus.tools.sandbox.sandbox import Sandbox
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import end, start
+from manus.tools.shell.process import end, is_wall, start
 from manus.tools.workspace import Workspace
 
 _LATE = 0.1
@@ -37,7 +39,7 @@ _HIGH = 200
 # command finds in `$?` what the last one left. A shell that can no longer say how a command ended
 # (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
 _SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
-\builtin printf '%s %s %s\n' {number} "$?" "${{PWD-}}" >&{status} 2>/dev/null || \builtin exit
+\builtin printf '%s %s\n' {number} "$?" >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 """How bash says that a signal ended a program; the process id in it is never the same."""
@@ -45,19 +47,17 @@ _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command printed, and how it ended.
-
-    `status` is `$?`, or None if the time was up. `exited` is true when bash itself has ended; then
-    `status` is its exit code, or minus the number of the signal that killed it. `directory` is
-    where the next command begins. `fresh` is true when the shell had ended since the command
-    before, so that this one found a fresh shell.
-    """
+    """What a command printed, and how it ended."""
 
     output: str
     status: int | None
+    """`$?`, or None if the time was up."""
     exited: bool
+    """Bash itself has ended: `status` is its exit code, or minus the signal that killed it."""
     directory: Path
+    """Where the next command begins."""
     fresh: bool = False
+    """The shell had ended since the command before, so that this one found a fresh one."""
 
 
 class Bash:
@@ -70,17 +70,15 @@ class Bash:
         pipe: asyncio.BaseTransport,
         status: int,
         sandbox: Sandbox | None,
-        directory: Path,
     ) -> None:
-        self._process = process
-        self.pid = process.pid
+        self._process, self.pid = process, process.pid
         self._sandbox = sandbox
         self._exit = asyncio.ensure_future(process.wait())
         self._reports = reports
         self._pipe = pipe
         self._status = status
-        self.directory = directory
-        """Where it was when it last said so."""
+        self._inner: psutil.Process | None = None
+        """Bash itself, behind the wall of a sandbox."""
         self._number = 0
         self._last = 0
 
@@ -110,10 +108,10 @@ class Bash:
         finally:
             os.close(status)
         reports = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reports), pipe
-        )
-        bash = cls(process, reports, transport, status, sandbox, directory)
+        protocol = asyncio.StreamReaderProtocol(reports)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
+        bash = cls(process, reports, transport, status, sandbox)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -121,6 +119,16 @@ class Bash:
     def alive(self) -> bool:
         """Whether it can be given a command."""
         return not self._exit.done()
+
+    def directory(self) -> Path | None:
+        """Where it is; None if it has ended. Blocking."""
+        with contextlib.suppress(psutil.Error, IndexError):
+            found = self._inner or psutil.Process(self.pid)  # looking costs more than asking
+            while is_wall(found):
+                found = found.children()[0]
+            self._inner = found
+            return Path(found.cwd())
+        return None
 
     async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
         """Carry out the command in a file: `$?`, or how bash ended, or None if the time is up.
@@ -158,10 +166,8 @@ class Bash:
     async def _report(self) -> int | None:
         """`$?` after the present command; None if bash has gone without a word."""
         while line := await self._reports.readline():
-            about, _, rest = os.fsdecode(line).rstrip("\n").partition(" ")
-            status, _, where = rest.partition(" ")
-            if about == str(self._number) and status.isdecimal():
-                self.directory = Path(where) if where.startswith("/") else self.directory
+            about, _, status = line.decode("ascii", "replace").partition(" ")
+            if about == str(self._number) and status.strip().isdecimal():
                 return int(status)
         return None
 
@@ -170,8 +176,8 @@ class Bash:
         await end(self._process)
         self._exit.cancel()
         self._pipe.close()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
 
 class Shell:
@@ -206,8 +212,9 @@ class Shell:
             bash = await self._ready()
             async with self._files(command) as (text, fifo, reader):
                 fresh, self._lost = self._lost, False
+                limits = self._sandbox and self._sandbox.limits.watching(bash.pid)
                 try:
-                    async with self._held(bash):
+                    async with limits or nullcontext():
                         status = await bash.carry_out(text, fifo, seconds)
                     await self._note(bash)
                 except BaseException:
@@ -221,10 +228,6 @@ class Shell:
             printed = await asyncio.to_thread(reader.take().text)
             output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
             return CommandResult(output, status, exited, self._directory, fresh)
-
-    def _held(self, bash: Bash) -> AbstractAsyncContextManager[None]:
-        """Within the limits of the sandbox, while a command is carried out."""
-        return nullcontext() if self._sandbox is None else self._sandbox.limits.watching(bash.pid)
 
     async def restart(self) -> None:
         """End all that the shell has started; the next command finds a fresh one in the root."""
@@ -250,8 +253,9 @@ class Shell:
         """Remember where bash is. If it has ended, so do its background jobs."""
         if not bash.alive:
             await self._end()
-        is_there = await asyncio.to_thread(os.access, bash.directory, os.X_OK)
-        self._directory = bash.directory if is_there else self._workspace.root
+        found = await asyncio.to_thread(bash.directory) or self._directory
+        is_there = await asyncio.to_thread(os.access, found, os.X_OK)
+        self._directory = found if is_there else self._workspace.root
 
     async def _end(self) -> None:
         bash, self._bash = self._bash, None
