@@ -145,7 +145,7 @@ async def start(
     """
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
     started = Confined(tuple(argv), scrubbed(os.environ) | own)
-    if sandbox is not None and await asyncio.to_thread(shutil.which, argv[0]):
+    if sandbox is not None and await asyncio.to_thread(_is_here, argv[0]):
         started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -181,6 +181,10 @@ async def _shielded(
         with contextlib.suppress(OSError):
             await end(await starting)
         raise
+
+
+def _is_here(program: str) -> bool:
+    return shutil.which(program) is not None
 
 
 @dataclass(frozen=True, slots=True)
