@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -70,6 +70,7 @@ def _in_its_thread(
 ) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _T]]:
     """The same as a coroutine, done in the store's own thread."""
 
+    @wraps(use)  # LangGraph looks at the names of its arguments
     async def used(store: Any, /, *args: _P.args, **more: _P.kwargs) -> _T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(store.thread, partial(use, store, *args, **more))
