@@ -6,8 +6,8 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-
 # The packages before the code, so that a change of the code does not install them again.
 COPY pyproject.toml /tmp/manus/pyproject.toml
 RUN uv pip install --system --no-cache-dir -c /api/constraints.txt -r /tmp/manus/pyproject.toml --extra data --extra mcp --extra postgres && rm -r /tmp/manus
-# A user for those who start it with `user: manus`, and the one directory that runs write to.
-RUN useradd --create-home --uid 10001 manus && install --directory --owner=manus --group=manus /workspace
+# A user for those who start it with `user: manus`, and the directories that runs and their records lie in.
+RUN useradd --create-home --uid 10001 manus && install --directory --owner=manus --group=manus /workspace /records
 ENV MANUS_WORKSPACE=/workspace MANUS_ALLOWED_HOSTS=* MANUS_BROWSER_PATH=/usr/bin/chromium
 
 # -- Adding local package . --

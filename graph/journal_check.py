@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 from langchain_core.messages import ToolMessage
-from langgraph.types import StateSnapshot
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import PregelTask, StateSnapshot
 
 from manus.tools.approval import APPROVE
 from manus.tools.call import JOURNALLED
@@ -14,25 +15,59 @@ from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
 
+MARK = "journal"
+"""Names the journal of the process that works on a thread: in the metadata of each checkpoint, and
+among the writes of one that another process takes over."""
+_RESUME = "__resume__"
 
-def doubt_unfinished(journal: Journal, found: StateSnapshot) -> None:
+
+async def take_over(
+    saver: BaseCheckpointSaver[Any], found: StateSnapshot, journal: Journal
+) -> set[str] | None:
+    """Note in the store that a thread which was last worked on with another journal goes on here.
+
+    Otherwise a process on the machine before this one would not know of a call that begins here.
+
+    Returns the tasks whose questions have been answered; None if the thread is not taken over.
+    """
+    stored = await saver.aget_tuple(found.config)
+    if stored is None:
+        return None
+    writes = stored.pending_writes or []
+    known = {value for _, channel, value in writes if channel == MARK}
+    if known | {stored.metadata.get(MARK, journal.id)} == {journal.id}:
+        return None
+    await saver.aput_writes(stored.config, [(MARK, journal.id)], journal.id)
+    return {task for task, channel, _ in writes if channel == _RESUME}
+
+
+def doubt_unfinished(
+    journal: Journal, found: StateSnapshot, answered: set[str] | None = None
+) -> None:
     """Where journal and state do not fit, no call that is under way is carried out again.
 
     The journal may have been lost, or the state restored from an older copy: either way a call of
     which nothing is known may have taken effect. Each ends as an observation that says so. Not so
     for a state that a person has made, which repeats effects on purpose.
 
+    Args:
+        journal: The thread's.
+        found: Its newest state.
+        answered: What `take_over` returned.
+
     Raises:
         StorageError: the journal cannot be written.
     """
     is_whole, journal.is_whole = journal.is_whole, True
-    if (found.metadata or {}).get("source") != "loop":
+    if (found.metadata or {}).get("source") != "loop" and answered is None:
         journal.fork()
         return
-    acts = [task for task in found.tasks if task.name == "act" and not task.interrupts]
+    acts = _under_way(found, answered or set())
     messages = [*found.values.get("messages", []), *(m for t in acts for m in _written(t.result))]
-    why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
-    if why is None:
+    why = "This thread was last worked on with another record of its tool calls"
+    if answered is None:
+        why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
+    if not why:
         return
     unknown = [t for t in acts if t.result is None and journal.look_up(t.id) is None]
     for task in unknown:
@@ -43,6 +78,17 @@ def doubt_unfinished(journal: Journal, found: StateSnapshot) -> None:
             why,
             len(unknown),
         )
+
+
+def _under_way(found: StateSnapshot, answered: set[str]) -> list[PregelTask]:
+    """The tasks that call tools, but for those that wait for a person."""
+    # an answer is stored for the task that asked, or, to a single question, for no task of the step
+    for_any = answered - {task.id for task in found.tasks}
+    return [
+        task
+        for task in found.tasks
+        if task.name == "act" and (not task.interrupts or for_any or task.id in answered)
+    ]
 
 
 def asked_about(found: StateSnapshot | None) -> dict[str, str]:
@@ -70,7 +116,7 @@ def _misfit(
         return "The record of this thread's tool calls lacks the last of them"
     if journal.newest is not None and journal.newest not in tasks | {m.id for m in answers}:
         return "This thread's stored state is older than the record of its tool calls"
-    return None
+    return ""
 
 
 def _written(result: Any) -> list[Any]:

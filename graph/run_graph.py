@@ -19,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import StateSnapshot
 
 from manus.graph.given import check_served, to_context, to_input
-from manus.graph.journal_check import asked_about, doubt_unfinished
+from manus.graph.journal_check import MARK, asked_about, doubt_unfinished, take_over
 from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
@@ -37,7 +37,8 @@ NO_THREAD = (
     '{"configurable": {"thread_id": "…"}} as its configuration.'
 )
 
-
+_SAVER = "__pregel_checkpointer"
+"""Where LangGraph holds the saver of a graph that is inside another one."""
 _SUPERSTEPS = 10_000
 """At most, so that the step budget ends a run and not LangGraph's own limit."""
 
@@ -142,6 +143,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             inner: RunnableConfig = {
                 **config,
                 "configurable": configurable,
+                "metadata": {**config.get("metadata", {}), MARK: running.session.journal.id},
                 "recursion_limit": supersteps,
             }
             # a step of a plan may go on each time that it begins
@@ -273,7 +275,11 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if found is None or is_fork:
             journal.is_whole = True
         else:
-            doubt_unfinished(journal, found)
+            saver = configurable.get(_SAVER, self.checkpointer)
+            answered = None
+            if isinstance(saver, BaseCheckpointSaver):
+                answered = await take_over(saver, found, journal)
+            doubt_unfinished(journal, found, answered)
 
     async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""

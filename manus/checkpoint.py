@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.state.errors import SettingsError, StorageError
+from manus.state.files import data_folder
 from manus.state.settings import Settings
 
 if TYPE_CHECKING:
@@ -86,9 +87,7 @@ class Store(Protocol):
 
 def default_file() -> Path:
     """The file in the user's data folder."""
-    from platformdirs import user_data_path
-
-    return user_data_path("manus", appauthor=False) / "threads.sqlite"
+    return data_folder() / "threads.sqlite"
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:

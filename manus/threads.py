@@ -167,24 +167,23 @@ def age(since: datetime, now: datetime) -> str:
 async def delete_thread_files(store: Store, thread: Thread) -> list[str]:
     """Delete a thread's journals and archives, those of its plans' steps too.
 
-    The answer is a sentence for each file that could not be deleted. Where the workspace has moved
-    or gone there is nothing to delete.
+    The answer is a sentence for each file that could not be deleted.
     """
     from manus.tools.archive import Archive
     from manus.tools.journal import Journal
-    from manus.tools.workspace import PRIVATE
+    from manus.tools.workspace import Workspace
 
     if thread.workspace is None:
         return []
     stored = store.saver.alist({"configurable": {"thread_id": thread.thread_id}})
     namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
-    private = Path(thread.workspace) / PRIVATE
+    records = Workspace(thread.workspace).records
     files: list[Path] = []
     for namespace in sorted({"", *namespaces}):
         key = f"{thread.thread_id}:{namespace}"
-        archive = Archive.path_for(private, key)
+        archive = Archive.path_for(records, key)
         files += [archive.with_name(archive.name + ending) for ending in _BESIDE]
-        files.append(Journal.path_for(private, key))
+        files.append(Journal.path_for(records, key))
     return await asyncio.to_thread(_delete, files)
 
 

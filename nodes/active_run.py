@@ -186,9 +186,9 @@ def _build(
     session = _kept(waited, profile, workspace)
     if session is None:
         workspace.prepare()
-        journal = Journal(Journal.path_for(workspace.private, key) if durable else None)
+        journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
         journal.open()
-        archive = Archive(Archive.path_for(workspace.private, key) if durable else None)
+        archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
         session = Session(workspace, journal=journal, archive=archive)
     session.profile, session.context, session.settings = profile, context, settings
     catalog = build_catalog(profile.tools, session)

@@ -32,6 +32,20 @@ def make_private_file(path: Path) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
+def data_folder() -> Path:
+    """Where threads are kept, and the key of their records."""
+    from platformdirs import user_data_path
+
+    return Path(os.path.realpath(user_data_path("manus", appauthor=False)))
+
+
+def state_folder() -> Path:
+    """Where records of runs are kept, and what a person has said earlier."""
+    from platformdirs import user_state_path
+
+    return Path(os.path.realpath(user_state_path("manus", appauthor=False)))
+
+
 def read_record(name: str) -> dict[str, Any]:
     """What a person has said earlier, kept in their state folder; empty if nothing. Blocking."""
     try:
@@ -53,9 +67,7 @@ def write_record(name: str, said: dict[str, Any]) -> None:
 
 
 def _record(name: str) -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("manus", appauthor=False) / f"{name}.json"
+    return state_folder() / f"{name}.json"
 
 
 def write_atomically(

@@ -34,7 +34,7 @@ hypothesis.settings.load_profile("tests")
 @pytest.fixture(autouse=True)
 def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting from outside, and a data folder of its own, for each test."""
-    scrub(monkeypatch, tmp_path)
+    scrub(monkeypatch, tmp_path.with_name(f"{tmp_path.name}-own"))
 
 
 @pytest.fixture(autouse=True, scope="module")

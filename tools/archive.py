@@ -78,9 +78,9 @@ class Archive:
         self._memory = _open(":memory:") if path is None else None
 
     @staticmethod
-    def path_for(private: Path, thread_id: str) -> Path:
-        """Where the archive of a thread is kept, below the workspace's private directory."""
-        return private / "archive" / f"{Journal.path_for(private, thread_id).stem}.sqlite"
+    def path_for(records: Path, thread_id: str) -> Path:
+        """Where the archive of a thread is kept, below the records of its workspace."""
+        return records / "archive" / f"{Journal.path_for(records, thread_id).stem}.sqlite"
 
     def see(self, parts: Iterable[str] | None) -> None:
         """Look into these parts only, those of one branch of the thread; None: into all."""

@@ -120,8 +120,6 @@ async def _claimed(
     config: RunnableConfig | None,
 ) -> Observation:
     """Claim a call in the journal, and carry it out."""
-    if journal.is_lost():
-        await asyncio.to_thread(journal.restore)
     journal.begin(key, tool.name)
     try:
         return await observe_call(tool, args, call_id=call_id, config=config)
@@ -153,7 +151,7 @@ def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], b
 def _declared(tool: BaseTool, update: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a journalled call may change: of a tool of ours only what it declares.
 
-    The journal lies in the workspace, where something else may have written to it.
+    The tool may have been another one when the journal was written.
     """
     if not isinstance(tool, AgentTool):
         return update

@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import re
+import secrets
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
 from manus.tools.beneath import look_at, open_own, write_private
+from manus.tools.seal import Seal, key_file, own_key
 
 log = logging.getLogger("manus")
 
@@ -33,8 +35,6 @@ _KEEP = 200
 _MOST_BYTES = 256 * 2**20
 """Size of the largest journal that is read; a larger one counts as damaged."""
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_HEADER = b'{"journal": 1}\n'
-"""The first line of a whole journal: one that lacks it has lost its beginning."""
 
 
 class Entry(NamedTuple):
@@ -58,6 +58,9 @@ class Journal:
         self._spent: dict[str, list[dict[str, Any]]] = {}
         self._file: BinaryIO | None = None
         self._path = path
+        self._seal = Seal(b"", "")
+        self.id = secrets.token_hex(8)
+        """The same as long as its file is there: it is in the metadata of each checkpoint."""
         self._lock = threading.RLock()
         """Held from what is written to what is remembered: a file that is written anew meanwhile
         would lack a line, or have the one before it behind it."""
@@ -68,12 +71,12 @@ class Journal:
         """The call that ended last; None after a fork, which leaves it behind."""
 
     @staticmethod
-    def path_for(private: Path, thread_id: str) -> Path:
-        """Where the journal of a thread is kept, below the workspace's private directory."""
+    def path_for(records: Path, thread_id: str) -> Path:
+        """Where the journal of a thread is kept, below the records of its workspace."""
         name = _SAFE.sub("_", thread_id)[:100]
         if name != thread_id:  # two threads must not meet in one file
             name += "-" + hashlib.sha256(thread_id.encode("utf-8", "replace")).hexdigest()[:12]
-        return private / "journal" / f"{name}.jsonl"
+        return records / "journal" / f"{name}.jsonl"
 
     def open(self) -> None:
         """Read what is there and go on behind it. Blocking.
@@ -84,13 +87,15 @@ class Journal:
         if self._path is None or self._file is not None:
             return
         try:
+            self._seal = Seal(own_key(), self._path.stem)
             file = open_own(self._path)
             too_large = os.fstat(file.fileno()).st_size > _MOST_BYTES
             file.seek(0)  # it was opened to be appended to
             held = b"" if too_large else file.read()
             lines = held.splitlines(keepends=True)
             known = [self._recall(line) for line in lines]
-            self.is_whole = held.startswith(_HEADER) and held.endswith(b"\n") and all(known)
+            begins = held.startswith(self._seal.line(self._header))
+            self.is_whole = begins and held.endswith(b"\n") and all(known)
             if not self.is_whole or len(lines) > 2 * _KEEP:
                 file.close()
                 self._write_anew(self._path)
@@ -112,33 +117,14 @@ class Journal:
             is_same = there is not None and there.st_ino == ours.st_ino
             return is_same and ours.st_size == self._file.tell()
 
-    def is_lost(self) -> bool:
-        """Whether its file was removed, as by an agent that cleans its workspace. Not blocking."""
-        with self._lock:
-            return self._file is not None and os.fstat(self._file.fileno()).st_nlink == 0
-
-    def restore(self) -> None:
-        """Write a file that is lost anew. Blocking.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
-        with self._lock:
-            if self._path is not None and self._file is not None and self.is_lost():
-                try:
-                    self._write_anew(self._path)
-                    fresh = open_own(self._path)
-                except OSError as error:
-                    raise self._unusable(error) from None
-                self._file.close()
-                self._file = fresh
-
     def _recall(self, line: bytes) -> bool:
         """Take a line; whether it is one of ours."""
         try:
-            record = json.loads(line)
+            record = self._seal.opened(line) or {}
             key, state = record.get("key"), record.get("state")
-            if state == "spent":
+            if "journal" in record:
+                self.id = record["journal"]
+            elif state == "spent":
                 self._spent.setdefault(key, []).append(record["line"])
             elif state in ("begun", "done"):
                 self._remember(key, Entry(state, record.get("message"), record.get("update")))
@@ -147,10 +133,15 @@ class Journal:
             elif state == "forked":
                 self.newest = None
             else:
-                return line == _HEADER
+                return False
         except (ValueError, KeyError, TypeError, AttributeError):
             return False
         return True
+
+    @property
+    def _header(self) -> dict[str, str]:
+        """The first line: a journal that lacks it has lost its beginning."""
+        return {"journal": self.id}
 
     def _write_anew(self, path: Path) -> None:
         """Write the last word on each of the newest calls in place of all that was said."""
@@ -162,8 +153,7 @@ class Journal:
             records += [{"key": key, "state": "spent", "line": line} for line in spent]
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
-        lines = "".join(json.dumps(record) + "\n" for record in records)
-        write_private(path, _HEADER + lines.encode("ascii"))
+        write_private(path, b"".join(map(self._seal.line, (self._header, *records))))
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -245,7 +235,7 @@ class Journal:
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is None:
             return
-        line = json.dumps(record).encode("ascii") + b"\n"
+        line = self._seal.line(record)
         end = os.fstat(self._file.fileno()).st_size
         try:
             if self._file.write(line) != len(line):
@@ -257,8 +247,9 @@ class Journal:
 
     def _unusable(self, error: OSError) -> StorageError:
         return StorageError(
-            f"The journal {self._path} cannot be written ({error.strerror}), and without it a "
-            "call could be repeated by a resume; make room or mend its permissions, then resume."
+            f"The journal {self._path}, or its key {key_file()}, cannot be written "
+            f"({error.strerror}), and without it a call could be repeated by a resume; make room "
+            "or mend its permissions, then resume."
         )
 
     def close(self) -> None:

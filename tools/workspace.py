@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from manus.state.errors import ToolError, UsageError
+from manus.state.files import data_folder, state_folder
 from manus.tools.beneath import look_at, open_at, write_private
 from manus.tools.locks import WORKSPACE
 
@@ -23,13 +24,18 @@ class Workspace:
 
     Paths that the model names are relative to the root, or absolute below it. Symbolic links are
     followed before the check, since code that the model wrote may have made them; the real path is
-    then opened through `beneath`, which follows none. `.manus` in the root is ours: readable, never
-    written through `writable`.
+    then opened through `beneath`, which follows none. `.manus` in the root holds what programs of
+    the model have to read too: it is never written through `writable`, and nothing in it is
+    trusted. What is, lies in `records`.
     """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(os.path.realpath(Path(root).expanduser()))
         self.private = self.root / PRIVATE
+        known = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
+        self.records = state_folder() / "workspaces" / f"{self.root.name[:50]}-{known}"
+        """Journals, archives and undo, out of reach of what a model starts."""
+        self._ours = (self.private, state_folder(), data_folder())
 
     def prepare(self) -> None:
         """Make the directory. Blocking.
@@ -77,10 +83,10 @@ class Workspace:
             ToolError: as there, and for the agent's own records in `.manus`.
         """
         real = self.readable(path)
-        if real.is_relative_to(self.private):
+        if any(map(real.is_relative_to, self._ours)):
             raise ToolError(
                 f"{path} belongs to the agent's own records and cannot be changed; "
-                f"choose a path outside {PRIVATE}."
+                "choose another path."
             )
         return real
 
@@ -95,7 +101,7 @@ class Workspace:
             OSError: the lock's own file cannot be made.
         """
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
-        lock = open_at(self.private / "locks" / name, os.O_RDWR | os.O_CREAT, 0o600, make=0o700)
+        lock = open_at(self.records / "locks" / name, os.O_RDWR | os.O_CREAT, 0o600, make=0o700)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
             yield

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
+from manus.tools.workspace import Workspace
 from tests.flow.helpers import ScriptedFlow, free, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import Request, call, calls, fail, mentions, text, tokens
@@ -63,7 +64,7 @@ async def test_steps_side_by_side_are_compacted_each_for_itself(
         recalled = str(request.messages[-2]["content"])
         assert f"a {name} wall" in recalled
         assert not [other for other in names if other != name and f"a {other} wall" in recalled]
-    archives = (flow.workspace / ".manus" / "archive").glob("*.sqlite")
+    archives = (Workspace(flow.workspace).records / "archive").glob("*.sqlite")
     assert len(list(archives)) == 3
 
 

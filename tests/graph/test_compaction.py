@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from manus.nodes.context.turns import is_summary
 from manus.state.messages import text_of
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
     LOOKER,
@@ -153,7 +154,7 @@ async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
     fork = thread_config("fork")
     await looker.graph.aupdate_state(fork, await looker.values(), as_node="stuck_check")
     await looker.run(text("ok"), request="Look around.", thread="fork")
-    for path in (looker.workspace / ".manus" / "archive").glob("t_-*"):
+    for path in (Workspace(looker.workspace).records / "archive").glob("t_-*"):
         path.unlink()
     again = call("recall", query="#2"), call("recall", query="window wall", limit=9)
     outcome = await looker.run(calls(*again), text("ok"), request="Go on.", thread="fork")

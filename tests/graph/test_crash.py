@@ -15,10 +15,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.types import Command
 
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.tools.archive import Archive
+from manus.tools.seal import Seal, key_file, own_key
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import Request, call, calls, hang, mentions, text
@@ -26,7 +29,7 @@ from tests.server import Request, call, calls, hang, mentions, text
 
 def recorded(agent: ScriptedAgent) -> str:
     """The journal of the thread."""
-    folder = agent.workspace / ".manus" / "journal"
+    folder = Workspace(agent.workspace).records / "journal"
     return "".join(path.read_text() for path in folder.glob("*.jsonl"))
 
 
@@ -89,7 +92,21 @@ def _keep_first_effect(journal: Path) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)
     done = next(line for line in lines if b'"done"' in line)
     other = {**json.loads(done), "key": "another call, of which the store knows nothing"}
-    journal.write_bytes(lines[0] + done + json.dumps(other).encode() + b"\n")
+    journal.write_bytes(lines[0] + done + Seal(own_key(), journal.stem).line(other))
+
+
+def _forge(journal: Path) -> None:
+    """In place of the claim of the call in progress stands an answer, sealed with another key."""
+    lines = journal.read_bytes().splitlines(keepends=True)
+    [claim] = [line for line in lines if b'"hold"' in line]
+    message = {"content": "Forged.", "tool_call_id": "1", "name": "hold"}
+    forged = {"key": json.loads(claim)["key"], "state": "done", "message": message}
+    lines[lines.index(claim)] = Seal(b"guessed", journal.stem).line(forged)
+    journal.write_bytes(b"".join(lines))
+
+
+def _lose_the_key(journal: Path) -> None:
+    key_file().unlink()
 
 
 def _lose_its_end(journal: Path) -> None:
@@ -97,14 +114,16 @@ def _lose_its_end(journal: Path) -> None:
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
 
 
-@pytest.mark.parametrize("harm", [_remove, _halve, _damage, _keep_first_effect, _lose_its_end])
+@pytest.mark.parametrize(
+    "harm", [_remove, _halve, _damage, _keep_first_effect, _lose_its_end, _forge, _lose_the_key]
+)
 async def test_in_a_tool_with_a_record_that_does_not_fit(
     agent: ScriptedAgent, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever befell the journal, or the store: no call that was under way runs twice."""
     agent.server.script(WRITE, SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"])
-    [journal] = (agent.workspace / ".manus" / "journal").glob("*.jsonl")
+    [journal] = (Workspace(agent.workspace).records / "journal").glob("*.jsonl")
     harm(journal)
     outcome = await agent.invoke(None)
     assert outcome.output == "Gone on."
@@ -112,6 +131,35 @@ async def test_in_a_tool_with_a_record_that_does_not_fit(
     assert "not executed again" in (await agent.observations())[2]
     assert "not repeated" in caplog.text, "the person is told"
     assert_paired(await agent.messages())
+
+
+async def test_an_answer_on_another_machine_and_a_crash_there(
+    agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share store and workspace, but no records: here nothing is known of the call there."""
+    outcome = await agent.run(WRITE, IN_A_TOOL, request="Do it.", approve="ask")
+    assert outcome.stop_reason == "interrupted"
+    outcome = await agent.invoke(Command(resume="yes"), approve="ask")
+    assert outcome.stop_reason == "interrupted"
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        elsewhere.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        with started(agent, Command(resume="yes"), approve="ask") as child:
+            killed_when(child, lambda: agent.lines("held") == ["1"])
+    outcome = await agent.invoke(None, text("Gone on."), approve="ask")
+    assert (outcome.output, agent.lines("held")) == ("Gone on.", ["1"])
+    first, second = await agent.observations()
+    assert first == "Appended to a."
+    assert "not executed again" in second
+
+
+async def test_a_workspace_with_another_name(agent: ScriptedAgent) -> None:
+    agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
+    killed(agent, lambda: agent.lines("held") == ["1"])
+    agent.workspace = agent.workspace.rename(agent.workspace.with_name("renamed"))
+    outcome = await agent.invoke(None)
+    assert (outcome.output, agent.lines("held")) == ("Gone on.", ["1"])
+    assert "not executed again" in (await agent.observations())[1]
 
 
 @pytest.mark.parametrize("request_", [None, "Do something else."])
@@ -153,7 +201,7 @@ async def test_in_a_compaction(agent: ScriptedAgent, monkeypatch: pytest.MonkeyP
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     values = await agent.values()
     assert_paired(values["messages"])
-    [path] = (agent.workspace / ".manus" / "archive").glob("*.sqlite")
+    [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
     found = [message.id for number in numbers for message in archive.numbered(number)]

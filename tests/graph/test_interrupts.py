@@ -9,6 +9,7 @@ from langgraph.types import Command
 
 from manus.sqlite import SqliteStore, open_sqlite
 from manus.tools.journal import Journal
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.helpers.tools import Shelf
 from tests.server import call, calls, text
@@ -128,7 +129,7 @@ async def test_the_answer_may_come_in_another_process(
 async def test_what_another_process_did_meanwhile_counts(agent: ScriptedAgent) -> None:
     """A thread that waited here, was gone on with elsewhere, and comes back."""
     await agent.run(call("keep", path="", line="one"), ASK)
-    [file] = (agent.workspace / ".manus" / "journal").glob("*.jsonl")
+    [file] = (Workspace(agent.workspace).records / "journal").glob("*.jsonl")
     elsewhere = Journal(file)
     elsewhere.open()
     elsewhere.begin("a call of the other process", "append")

@@ -21,6 +21,7 @@ from manus.state.profile import Profile
 from manus.tools.archive import Archive
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
 
@@ -107,7 +108,7 @@ def sent_by(agent: ScriptedAgent) -> list[Request]:
 
 async def archive_of(agent: ScriptedAgent) -> Archive:
     """The archive of the one thread there is."""
-    [path] = (agent.workspace / ".manus" / "archive").glob("*.sqlite")
+    [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     return Archive(path)
 
 

@@ -42,8 +42,8 @@ def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServ
 
 
 def _records(manus: Program) -> set[str]:
-    folders = (manus.workspace / ".manus" / name for name in ("journal", "archive"))
-    return {path.name for folder in folders if folder.exists() for path in folder.iterdir()}
+    records = manus.home / ".local/state/manus/workspaces"
+    return {path.name for name in ("journal", "archive") for path in records.glob(f"*/{name}/*")}
 
 
 def test_a_thread_is_deleted_with_its_journal_and_archive(

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from manus.sqlite import open_sqlite
+from manus.state.files import state_folder
+from manus.tools.seal import key_file
+from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text
 
@@ -47,9 +50,12 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
         beside = {path.name for path in (tmp_path / "data").iterdir()}
         assert {"threads.sqlite", "threads.sqlite-wal", "threads.sqlite-shm"} <= beside
         assert open_to_others(tmp_path / "data") == []
-    private = tmp_path / "w" / ".manus"
-    assert {"journal", "undo", "observations"} <= {path.name for path in private.iterdir()}
-    assert open_to_others(private) == []
+    workspace = Workspace(tmp_path / "w")
+    assert {"python", "observations"} <= {path.name for path in workspace.private.iterdir()}
+    assert {"journal", "undo"} <= {path.name for path in workspace.records.iterdir()}
+    assert open_to_others(workspace.private) == []
+    assert open_to_others(state_folder()) == []
+    assert open_to_others(key_file()) == []
     assert open_to_others(tmp_path / "turns.jsonl") == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
 

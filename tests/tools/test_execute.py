@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import resource
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, TypedDict
@@ -73,25 +72,6 @@ async def test_what_no_store_can_hold_does_not_get_into_the_message(
         assert message.text == "a␀b 😀 \ufffd"
     refused = await execute_alone(session, held, refusal="no \0\ud800", key="other")
     assert refused.message.text == "no ␀\ufffd"
-
-
-async def test_a_call_that_removes_the_journal_takes_no_claim_with_it(session: Session) -> None:
-    path = session.workspace.private / "journal" / "t.jsonl"
-    session.journal = Journal(path)
-    session.journal.open()
-
-    def clean(text: str) -> Observation:
-        shutil.rmtree(session.workspace.private)
-        return Observation(text)
-
-    await execute_alone(session, Act(session=session, does=clean), {"text": "clean"}, key="one")
-    claimed = Act(session=session, does=lambda _: Observation(path.read_text()))
-    seen = (await execute_alone(session, claimed, key="two")).message.text
-    assert '{"key": "two", "state": "begun"' in seen
-    again = Journal(path)
-    again.open()
-    again.close()
-    assert [again.look_up(key) is not None for key in ("one", "two")] == [True, True]
 
 
 async def test_without_a_claim_there_is_no_effect(session: Session) -> None:

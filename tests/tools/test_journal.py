@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from manus.state.errors import StorageError
 from manus.tools.journal import Entry, Journal
+from manus.tools.seal import Seal, key_file, own_key
 
 MESSAGE = {"content": "done ✓", "tool_call_id": "c1", "name": "bash", "status": "success"}
 
@@ -216,31 +217,32 @@ def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) 
     assert not journal.is_current()
 
 
-def test_a_file_that_was_removed_is_written_anew_with_all_that_it_held(
-    path: Path, journal: Journal
+@pytest.mark.parametrize("kind", ["another's", "changed", "of another thread"])
+def test_a_line_that_the_key_does_not_fit_is_damage(
+    journal: Journal, path: Path, kind: str
 ) -> None:
-    journal.begin("a", "bash")
-    journal.finish("a", MESSAGE)
-    journal.spend("a", {"input_tokens": 3})
-    journal.begin("b", "bash")
-    assert not journal.is_lost()
-    journal.restore()  # of what is there nothing is written twice
-    lines = path.read_bytes()
-    shutil.rmtree(path.parent)
-    assert journal.is_lost()
-    journal.restore()
-    assert not journal.is_lost()
-    assert journal.is_current()
-    journal.begin("c", "bash")
-    assert lines.count(b"\n") == 5
+    journal.begin("k", "bash")
+    other = _opened(path.with_name("other.jsonl"))
+    other.finish("k", MESSAGE)
+    other.close()
+    lines = {
+        "another's": Seal(b"guess", path.stem).line({"key": "k", "state": "released"}),
+        "changed": path.read_bytes().splitlines()[-1].replace(b"begun", b"released") + b"\n",
+        "of another thread": path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
+    }
+    with path.open("ab") as file:
+        file.write(lines[kind])
     again = _opened(path)
     again.close()
-    assert [again.look_up(key) for key in "abc"] == [
-        Entry("done", MESSAGE),
-        Entry("begun", None),
-        Entry("begun", None),
-    ]
-    assert again.spent("a") == [{"input_tokens": 3}]
+    assert not again.is_whole
+    assert again.look_up("k") == Entry("begun", None)
+
+
+def test_the_key_is_made_once_and_is_its_users_alone() -> None:
+    with ThreadPoolExecutor() as pool:
+        keys = set(pool.map(lambda _: own_key(), range(32)))
+    assert [len(key) for key in keys] == [32]
+    assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
 
 
 def test_a_slow_call_beside_many_quick_ones_keeps_its_claim(journal: Journal, path: Path) -> None:

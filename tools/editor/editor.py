@@ -38,7 +38,7 @@ class Editor:
 
     def __init__(self, workspace: Workspace, room: int) -> None:
         self._workspace = workspace
-        self._undo = UndoStore(workspace.private / "undo")
+        self._undo = UndoStore(workspace.records / "undo")
         self._room = room
 
     def view(self, path: str, lines: list[int] | None) -> Observation:

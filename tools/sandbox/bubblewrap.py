@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from manus.state.files import data_folder, state_folder
 from manus.tools.workspace import PRIVATE
 
 _TRY_SECONDS = 10.0
@@ -88,6 +89,9 @@ def words(
     for path in [*interpreter(), *read]:
         found += ["--ro-bind-try", str(path), str(path)]
     found += ["--bind", str(workspace), str(workspace), *_kept(workspace)]
+    for path in (data_folder(), state_folder()):
+        if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
+            found += ["--tmpfs", str(path)]
     if filter_at is not None:
         found += ["--seccomp", str(filter_at)]
     return [*found, "--chdir", str(directory), "--"]
@@ -104,10 +108,10 @@ def interpreter() -> Iterator[Path]:
 
 
 def _kept(workspace: Path) -> list[str]:
-    """What in the workspace can be read only: the run's records, a repository's hooks and settings.
+    """What in the workspace can be read only: our own files, a repository's hooks and settings.
 
-    The folders are mounts of their own, so that they cannot be swapped by a rename. A FIFO in the
-    records can be written all the same.
+    The folders are mounts of their own, so that they cannot be swapped by a rename. A FIFO there
+    can be written all the same.
     """
     found: list[str] = []
     git = workspace / ".git"
