@@ -21,51 +21,25 @@ among the writes of one that another process takes over."""
 _RESUME = "__resume__"
 
 
-async def take_over(
-    saver: BaseCheckpointSaver[Any], found: StateSnapshot, journal: Journal
-) -> set[str] | None:
-    """Note in the store that a thread which was last worked on with another journal goes on here.
-
-    Otherwise a process on the machine before this one would not know of a call that begins here.
-
-    Returns the tasks whose questions have been answered; None if the thread is not taken over.
-    """
-    stored = await saver.aget_tuple(found.config)
-    if stored is None:
-        return None
-    writes = stored.pending_writes or []
-    known = {value for _, channel, value in writes if channel == MARK}
-    if known | {stored.metadata.get(MARK, journal.id)} == {journal.id}:
-        return None
-    await saver.aput_writes(stored.config, [(MARK, journal.id)], journal.id)
-    return {task for task, channel, _ in writes if channel == _RESUME}
-
-
-def doubt_unfinished(
-    journal: Journal, found: StateSnapshot, answered: set[str] | None = None
-) -> None:
+async def doubt_unfinished(saver: Any, journal: Journal, found: StateSnapshot) -> None:
     """Where journal and state do not fit, no call that is under way is carried out again.
 
     The journal may have been lost, or the state restored from an older copy: either way a call of
     which nothing is known may have taken effect. Each ends as an observation that says so. Not so
     for a state that a person has made, which repeats effects on purpose.
 
-    Args:
-        journal: The thread's.
-        found: Its newest state.
-        answered: What `take_over` returned.
-
     Raises:
         StorageError: the journal cannot be written.
     """
+    is_taken, answered = await _take_over(saver, found, journal)
     is_whole, journal.is_whole = journal.is_whole, True
-    if (found.metadata or {}).get("source") != "loop" and answered is None:
+    if (found.metadata or {}).get("source") != "loop" and not is_taken:
         journal.fork()
         return
-    acts = _under_way(found, answered or set())
+    acts = _under_way(found, answered)
     messages = [*found.values.get("messages", []), *(m for t in acts for m in _written(t.result))]
     why = "This thread was last worked on with another record of its tool calls"
-    if answered is None:
+    if not is_taken:
         why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
     if not why:
         return
@@ -78,6 +52,26 @@ def doubt_unfinished(
             why,
             len(unknown),
         )
+
+
+async def _take_over(saver: Any, found: StateSnapshot, journal: Journal) -> tuple[bool, set[str]]:
+    """Note in the store that a thread which was last worked on with another journal goes on here.
+
+    Otherwise a process on the machine before this one would not know of a call that begins here.
+
+    Returns whether it is so, and the tasks whose questions have been answered.
+    """
+    if not isinstance(saver, BaseCheckpointSaver):
+        return False, set()
+    stored = await saver.aget_tuple(found.config)
+    if stored is None:
+        return False, set()
+    writes = stored.pending_writes or []
+    known = {value for _, channel, value in writes if channel == MARK}
+    is_taken = known | {stored.metadata.get(MARK, journal.id)} != {journal.id}
+    if is_taken:
+        await saver.aput_writes(stored.config, [(MARK, journal.id)], journal.id)
+    return is_taken, {task for task, channel, _ in writes if channel == _RESUME}
 
 
 def _under_way(found: StateSnapshot, answered: set[str]) -> list[PregelTask]:
@@ -104,10 +98,8 @@ def _is_approval(value: Any) -> bool:
     return isinstance(value, dict) and value.get("kind") == APPROVE
 
 
-def _misfit(
-    journal: Journal, messages: list[Any], tasks: set[str], *, is_whole: bool
-) -> str | None:
-    """What does not fit, in words; None if all does."""
+def _misfit(journal: Journal, messages: list[Any], tasks: set[str], *, is_whole: bool) -> str:
+    """What does not fit, in words; empty if all does."""
     if not is_whole:
         return "The record of this thread's tool calls is lost or damaged"
     answers = [m for m in messages if isinstance(m, ToolMessage)]

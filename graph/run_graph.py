@@ -19,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import StateSnapshot
 
 from manus.graph.given import check_served, to_context, to_input
-from manus.graph.journal_check import MARK, asked_about, doubt_unfinished, take_over
+from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
@@ -276,10 +276,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             journal.is_whole = True
         else:
             saver = configurable.get(_SAVER, self.checkpointer)
-            answered = None
-            if isinstance(saver, BaseCheckpointSaver):
-                answered = await take_over(saver, found, journal)
-            doubt_unfinished(journal, found, answered)
+            await doubt_unfinished(saver, journal, found)
 
     async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""

@@ -120,8 +120,8 @@ class Journal:
     def _recall(self, line: bytes) -> bool:
         """Take a line; whether it is one of ours."""
         try:
-            record = self._seal.opened(line) or {}
-            key, state = record.get("key"), record.get("state")
+            record: dict[str, Any] = self._seal.opened(line) or {}
+            key, state = str(record.get("key")), record.get("state")
             if "journal" in record:
                 self.id = record["journal"]
             elif state == "spent":

@@ -153,6 +153,19 @@ async def test_an_answer_on_another_machine_and_a_crash_there(
     assert "not executed again" in second
 
 
+async def test_an_answer_and_a_crash_and_a_record_that_is_damaged(agent: ScriptedAgent) -> None:
+    await agent.run(IN_A_TOOL, request="Do it.", approve="ask")
+    with started(agent, Command(resume="yes"), approve="ask") as child:
+        killed_when(child, lambda: agent.lines("held") == ["1"])
+    [journal] = (Workspace(agent.workspace).records / "journal").glob("*.jsonl")
+    _lose_its_end(journal)
+    with journal.open("ab") as file:
+        file.write(b"#\n")
+    outcome = await agent.invoke(None, text("Gone on."), approve="ask")
+    assert (outcome.output, agent.lines("held")) == ("Gone on.", ["1"])
+    assert "not executed again" in (await agent.observations())[0]
+
+
 async def test_a_workspace_with_another_name(agent: ScriptedAgent) -> None:
     agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
     killed(agent, lambda: agent.lines("held") == ["1"])
