@@ -6,9 +6,8 @@ import asyncio
 import logging
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from langgraph.types import Command
@@ -16,6 +15,7 @@ from langgraph.types import Command
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.reopen import reopen
+from manus.jobs import Job, Nothing, with_more_steps
 from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
@@ -32,92 +32,12 @@ from manus.report import (
 )
 from manus.screen import Screen
 from manus.state.agent import Usage, no_usage
-from manus.state.context import HELD, Context
-from manus.state.errors import UsageError
 from manus.state.settings import Settings
 from manus.stopping import Stopping
 from manus.threads import find_thread
 from manus.tools.sandbox.sandbox import wall_in_words
 
 log = logging.getLogger("manus.run")
-
-REQUEST_SHOWN = 100
-"""Characters of the request that each checkpoint carries, for the list of threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be worked on."""
-
-    thread_id: str
-    kind: str
-    """`agent` or `flow`."""
-    profile: str
-    context: Context
-    request: str
-    """The thread's first in words, as far as it is known."""
-    graph: Any
-    """Compiled, with the saver of the open store."""
-    given: Any
-    """The graph's input: a request, a command, or None to go on."""
-    pending: Outcome | None = None
-    """Where the run waits with questions that are to be asked first."""
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
-    """When this process took it up: where that changes within a run, it was resumed."""
-
-    @property
-    def workspace(self) -> str:
-        """Where it is worked on."""
-        return str(self.context.workspace)
-
-    def config(self) -> Any:
-        """The configuration of the run.
-
-        Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even
-        if it died before its first node was done. LangGraph keeps plain values of it only.
-        """
-        chosen = self.context.model_dump_json(
-            include={"model", "max_steps", "approve_plan", "approve", "budget"},
-            exclude_defaults=True,
-        )
-        return {
-            "configurable": {"thread_id": self.thread_id, HELD: True},
-            "metadata": {
-                "graph": self.kind,
-                "profile": self.profile,
-                "workspace": self.context.workspace,
-                "request": self.request[:REQUEST_SHOWN],
-                "started": self.started,
-                "chosen": chosen,
-            },
-        }
-
-
-ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
-"""Why a run that has ended may be gone on with."""
-
-
-def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
-    """The context in which a run that used up its steps goes on: with as many again, or as chosen.
-
-    Raises:
-        UsageError: no more were chosen than it has used.
-    """
-    if chosen is not None and chosen <= run["step"]:
-        raise UsageError(
-            f"The run has used {run['step']} steps already: give more than that with --max-steps."
-        )
-    more = chosen or run["step"] + run["max_steps"]
-    return context.model_copy(update={"max_steps": more})
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """There is nothing to be worked on: the run as it stands."""
-
-    outcome: Outcome
-    workspace: str
-
 
 Prepare = Callable[[Store, str], Awaitable[Job | Nothing]]
 """Finds out what is to be done on a thread, once the store is open and the thread is ours."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,11 +17,9 @@ from manus.options import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from manus.checkpoint import Store
-    from manus.run import Job, Nothing, Prepare
-    from manus.state.context import Context
+    from manus.jobs import Job, Nothing
+    from manus.run import Prepare
     from manus.state.settings import Settings
 
 
@@ -66,7 +63,9 @@ def go_on(args: RunOptions, meant: str) -> int:
     set_up_logging()
 
     async def prepare(store: Store, thread_id: str) -> Job | Nothing:
-        return await _job_to_resume(thread_id, args, settings, store)
+        from manus.jobs import job_to_resume
+
+        return await job_to_resume(thread_id, args, settings, store)
 
     return _work(args, settings, prepare, meant)
 
@@ -94,7 +93,9 @@ def begin(kind: str, args: RunOptions, request: str, settings: Settings) -> int:
     check_model(settings.for_role("main").at(args.model, None))
 
     async def prepare(store: Store, thread_id: str) -> Job:
-        return await _new_job(kind, thread_id, request, given, args, settings, store)
+        from manus.jobs import new_job
+
+        return await new_job(kind, thread_id, request, given, args, settings, store)
 
     return _work(args, settings, prepare, NEWEST if args.last else args.thread, or_new=True)
 
@@ -129,81 +130,3 @@ def _work(
 
     with sending_traces():
         return asyncio.run(Run(args, settings, screen).work(prepare, meant, **how))
-
-
-async def _new_job(
-    kind: str,
-    thread: str,
-    request: str,
-    given: Any,
-    args: RunOptions,
-    settings: Settings,
-    store: Store,
-) -> Job:
-    from manus.configuration import read_context
-    from manus.graphs import build
-    from manus.run import Job
-    from manus.state.errors import UsageError
-    from manus.threads import read_thread
-
-    known = await read_thread(store, thread)
-    if known is not None and known.kind != kind:
-        right = "flow" if known.kind == "flow" else "run"
-        raise UsageError(
-            f"The thread {thread} was begun by `manus {right}`, and goes on by "
-            f"`manus {right} --thread {thread} …`."
-        )
-    profile = args.profile or (known and known.profile) or settings.profile
-    context = read_context(args, **({"workspace": known.workspace} if known else {}))
-    graph = build(kind, profile, store.saver)
-    context = await _with_workspace(settings, context)
-    request = (known and known.request) or request  # a thread is known by its first one
-    return Job(thread, kind, profile, context, request, graph, given)
-
-
-async def _job_to_resume(
-    thread_id: str, args: RunOptions, settings: Settings, store: Store
-) -> Job | Nothing:
-    from langgraph.types import Command
-
-    from manus.configuration import check_model, read_context
-    from manus.graph.outcome import is_over, outcome_of
-    from manus.graph.reopen import reopen
-    from manus.graphs import build
-    from manus.questions import match_answers
-    from manus.run import ENDED_EARLY, Job, Nothing, with_more_steps
-    from manus.threads import config_of, get_thread
-
-    thread = await get_thread(store, thread_id)
-    profile = args.profile or thread.profile or settings.profile
-    graph = build(thread.kind, profile, store.saver)
-    snapshot = await graph.aget_state(config_of(thread_id))
-    outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
-    context = read_context(args, workspace=thread.workspace, **thread.chosen)
-    answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
-    may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
-    # a run whose model was away is asked nothing: it tries again
-    asks = bool(outcome.questions) and not outcome.waits_for_model and not answers
-    if has_ended and not may_go_on:
-        sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
-    if (has_ended and not may_go_on) or (asks and not context.interactive):
-        return Nothing(outcome, thread.workspace or settings.workspace)
-    if may_go_on and outcome.stop_reason == "max_steps":
-        context = with_more_steps(context, snapshot.values["run"], args.max_steps)
-    check_model(settings.for_role("main").at(context.model, None))
-    context = await _with_workspace(settings, context)
-    if may_go_on:
-        await reopen(graph, config_of(thread_id))
-    given: Any = Command(resume=answers) if answers else None
-    pending = outcome if asks else None
-    return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
-
-
-async def _with_workspace(settings: Settings, context: Context) -> Context:
-    """The context with the place of its workspace, which is made."""
-    import asyncio
-
-    from manus.configuration import check_workspace
-
-    place: Path = await asyncio.to_thread(check_workspace, settings, context)
-    return context.model_copy(update={"workspace": str(place)})

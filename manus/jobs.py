@@ -1,0 +1,169 @@
+"""What is to be worked on: a request on a thread, or what is left of one."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from langgraph.types import Command
+
+from manus.checkpoint import Store
+from manus.configuration import check_model, check_workspace, read_context
+from manus.graph.outcome import Outcome, is_over, outcome_of
+from manus.graph.reopen import reopen
+from manus.graphs import build
+from manus.options import RunOptions
+from manus.questions import match_answers
+from manus.state.context import HELD, Context
+from manus.state.errors import UsageError
+from manus.state.settings import Settings
+from manus.threads import config_of, get_thread, read_thread
+
+REQUEST_SHOWN = 100
+"""Characters of the request that each checkpoint carries, for the list of threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be worked on."""
+
+    thread_id: str
+    kind: str
+    """`agent` or `flow`."""
+    profile: str
+    context: Context
+    request: str
+    """The thread's first in words, as far as it is known."""
+    graph: Any
+    """Compiled, with the saver of the open store."""
+    given: Any
+    """The graph's input: a request, a command, or None to go on."""
+    pending: Outcome | None = None
+    """Where the run waits with questions that are to be asked first."""
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    """When this process took it up: where that changes within a run, it was resumed."""
+
+    @property
+    def workspace(self) -> str:
+        """Where it is worked on."""
+        return str(self.context.workspace)
+
+    def config(self) -> Any:
+        """The configuration of the run.
+
+        Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even
+        if it died before its first node was done. LangGraph keeps plain values of it only.
+        """
+        chosen = self.context.model_dump_json(
+            include={"model", "max_steps", "approve_plan", "approve", "budget"},
+            exclude_defaults=True,
+        )
+        return {
+            "configurable": {"thread_id": self.thread_id, HELD: True},
+            "metadata": {
+                "graph": self.kind,
+                "profile": self.profile,
+                "workspace": self.context.workspace,
+                "request": self.request[:REQUEST_SHOWN],
+                "started": self.started,
+                "chosen": chosen,
+            },
+        }
+
+
+ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
+"""Why a run that has ended may be gone on with."""
+
+
+def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
+    """The context in which a run that used up its steps goes on: with as many again, or as chosen.
+
+    Raises:
+        UsageError: no more were chosen than it has used.
+    """
+    if chosen is not None and chosen <= run["step"]:
+        raise UsageError(
+            f"The run has used {run['step']} steps already: give more than that with --max-steps."
+        )
+    more = chosen or run["step"] + run["max_steps"]
+    return context.model_copy(update={"max_steps": more})
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """There is nothing to be worked on: the run as it stands."""
+
+    outcome: Outcome
+    workspace: str
+
+
+async def new_job(
+    kind: str,
+    thread: str,
+    request: str,
+    given: Any,
+    args: RunOptions,
+    settings: Settings,
+    store: Store,
+) -> Job:
+    """A request on a thread, which may be new.
+
+    Raises:
+        UsageError: the thread is of the other kind, or the workspace cannot be used.
+    """
+    known = await read_thread(store, thread)
+    if known is not None and known.kind != kind:
+        right = "flow" if known.kind == "flow" else "run"
+        raise UsageError(
+            f"The thread {thread} was begun by `manus {right}`, and goes on by "
+            f"`manus {right} --thread {thread} …`."
+        )
+    profile = args.profile or (known and known.profile) or settings.profile
+    context = read_context(args, **({"workspace": known.workspace} if known else {}))
+    graph = build(kind, profile, store.saver)
+    context = await _with_workspace(settings, context)
+    request = (known and known.request) or request  # a thread is known by its first one
+    return Job(thread, kind, profile, context, request, graph, given)
+
+
+async def job_to_resume(
+    thread_id: str, args: RunOptions, settings: Settings, store: Store
+) -> Job | Nothing:
+    """What is left to be done on a thread, with `args.answer` to its questions.
+
+    Raises:
+        UsageError: there is no such thread, or an answer fits no question.
+    """
+    thread = await get_thread(store, thread_id)
+    profile = args.profile or thread.profile or settings.profile
+    graph = build(thread.kind, profile, store.saver)
+    snapshot = await graph.aget_state(config_of(thread_id))
+    outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
+    context = read_context(args, workspace=thread.workspace, **thread.chosen)
+    answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
+    may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
+    # a run whose model was away is asked nothing: it tries again
+    asks = bool(outcome.questions) and not outcome.waits_for_model and not answers
+    if has_ended and not may_go_on:
+        sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
+    if (has_ended and not may_go_on) or (asks and not context.interactive):
+        return Nothing(outcome, thread.workspace or settings.workspace)
+    if may_go_on and outcome.stop_reason == "max_steps":
+        context = with_more_steps(context, snapshot.values["run"], args.max_steps)
+    check_model(settings.for_role("main").at(context.model, None))
+    context = await _with_workspace(settings, context)
+    if may_go_on:
+        await reopen(graph, config_of(thread_id))
+    given: Any = Command(resume=answers) if answers else None
+    pending = outcome if asks else None
+    return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
+
+
+async def _with_workspace(settings: Settings, context: Context) -> Context:
+    """The context with the place of its workspace, which is made."""
+    place = await asyncio.to_thread(check_workspace, settings, context)
+    return context.model_copy(update={"workspace": str(place)})
