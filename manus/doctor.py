@@ -92,11 +92,12 @@ def examine() -> list[Finding]:
         remedy = "Mend the setting; until then the rest is looked at with the defaults."
         findings.append(Finding("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (_model, _threads, _workspace, _sandbox, _disk, _browser, _fonts, _mcp, _tracing)
+    checks = (find_model, _threads, _workspace, _sandbox, _disk, _browser, _fonts, _mcp, _tracing)
     return findings + [check(settings) for check in checks]
 
 
-def _model(settings: Settings) -> Finding:
+def find_model(settings: Settings) -> Finding:
+    """The model, and what its server says if it is a compatible one."""
     endpoint = settings.for_role("main")
     try:
         check_model(endpoint)
@@ -136,7 +137,7 @@ def _asked(endpoint: ModelSettings, name: str) -> Finding:
     if status >= 500:
         said = f"{name}: {address} answers {status}"
         return Finding("model", "warning", said, "Try again later.")
-    names = _names(reply)
+    names = names_in(reply)
     if not names or name in names or f"{name}:latest" in names:
         return Finding("model", "ok", f"{name} at {address}")
     some = ", ".join(names[:5])
@@ -144,7 +145,7 @@ def _asked(endpoint: ModelSettings, name: str) -> Finding:
     return Finding("model", "warning", f"{name} is not in the list of {address}", remedy)
 
 
-def _names(reply: httpx.Response) -> list[str]:
+def names_in(reply: httpx.Response) -> list[str]:
     """The names of a list of models; none of what is no list."""
     try:
         return [str(model["id"]) for model in reply.json()["data"]]

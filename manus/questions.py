@@ -84,6 +84,15 @@ def _decoded(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def ask_text(question: str, *, hidden: bool = False, choices: Sequence[str] = ()) -> str:
+    """A line from a person, whose choices Tab completes; EOFError at the end of input."""
+    from prompt_toolkit.completion import WordCompleter
+
+    known = WordCompleter(list(choices), sentence=True)
+    said: str = _session(completer=known).prompt(question, is_password=hidden)
+    return said.strip()
+
+
 def ask_yes(question: str) -> bool:
     """A person's yes or no; an empty line and the end of input are a no."""
     try:

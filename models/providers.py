@@ -66,8 +66,8 @@ DEFAULT_MODEL = "gpt-5"
 REPLAY = "replay:"
 
 NOT_CONFIGURED = (
-    "No model is configured: set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL for any "
-    "compatible server (for Ollama on this machine: MANUS_BASE_URL=http://localhost:11434/v1)."
+    "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
+    "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
 )
 
 

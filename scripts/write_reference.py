@@ -108,7 +108,8 @@ def settings_page() -> Iterator[str]:
     from manus.state.settings import _FOREIGN, _GROUPED, Settings
 
     yield (
-        "# Settings\n\nA flag counts before the environment, the environment before `manus.toml`, "
+        "# Settings\n\nA flag counts before the environment, that before the `manus.toml` of "
+        "the folder, that before your own (`~/.config/manus/manus.toml`), "
         "that before the default. A setting that nobody knows, or that does not fit, is an error "
         "that names it.\n\n## At the top of the file\n\n"
         "Each of those that are not a table has a variable too: `MANUS_` and its name.\n"

@@ -1,4 +1,6 @@
-"""Settings of the program: environment > `manus.toml` > default. Flags come in as a `Context`.
+"""Settings of the program: environment > `manus.toml` here > the user's own > default.
+
+Flags come in as a `Context`.
 
 `OPENAI_API_KEY` and `OPENAI_BASE_URL` stand in where neither the environment nor the file sets
 ours, and only for a model that is asked in OpenAI's own protocol.
@@ -27,6 +29,7 @@ from manus.state.budget import Budget
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import (
+    ENDPOINT,
     PROVIDERS,
     ContextSettings,
     ModelSettings,
@@ -112,33 +115,57 @@ class Settings(ModelSettings):
 def load_settings(environment: Mapping[str, str], file: str | Path | None = None) -> Settings:
     """Settings from the environment over those of a file, if it exists. Blocking.
 
-    Without a file it is the working directory's `manus.toml`; of one that nobody has trusted yet
-    only what is harmless counts, and a warning says so (`manus.state.trust`).
+    Without a file it is the working directory's `manus.toml`, over the user's own; of one that
+    nobody has trusted yet only what is harmless counts, and a warning says so
+    (`manus.state.trust`).
 
     Raises:
-        SettingsError: the file is not TOML, or a value is unknown or does not fit.
+        SettingsError: a file is not TOML, or a value is unknown or does not fit.
     """
     place = Path(file or FILE)
     found = _from_file(place)
-    settings = _settings(environment, found, place)
-    if file is not None or not found or is_trusted(Path.cwd(), environment):
+    if file is not None:
+        return _settings(environment, found, {}, place)
+    own = _from_file(user_file())
+    settings = _settings(environment, found, own, place)
+    if not found or is_trusted(Path.cwd(), environment):
         return settings
     kept, dropped = harmless(found)
     if not dropped:
         return settings
     _warn_of_untrusted(str(Path.cwd()), tuple(dropped))
-    return _settings(environment, kept, place)
+    return _settings(environment, kept, own, place)
 
 
-def _settings(environment: Mapping[str, str], found: dict[str, Any], file: Path) -> Settings:
-    own = _from_environment(environment, Settings, _PREFIX)
-    values = _over(found, own)
+def user_file() -> Path:
+    """The `manus.toml` of the user's own, which `manus setup` writes; it counts everywhere."""
+    from platformdirs import user_config_path
+
+    return user_config_path("manus", appauthor=False) / FILE
+
+
+def _settings(
+    environment: Mapping[str, str], found: dict[str, Any], own: dict[str, Any], file: Path
+) -> Settings:
+    above = _over(found, _from_environment(environment, Settings, _PREFIX))
+    values = _over(_fitting(own, above), above)
     values = {**_from_others(environment, values), **values}
     _add_grouped(values, environment)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(_explain(error.errors()[0], environment, file)) from None
+        problem = error.errors()[0]
+        place = file if problem["loc"][0] in found else user_file()
+        raise SettingsError(_explain(problem, environment, place if own else file)) from None
+
+
+def _fitting(own: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's settings; without their address and key where another place is asked."""
+    model, address = above.get("model"), above.get("base_url", own.get("base_url"))
+    other = isinstance(model, str) and provider_of(model) != provider_of(own.get("model"))
+    if not other and address == own.get("base_url"):
+        return own
+    return {name: value for name, value in own.items() if name not in ENDPOINT}
 
 
 @cache

@@ -13,6 +13,7 @@ from manus.commands.mcp import mcp
 from manus.commands.profiles import profiles
 from manus.commands.report import report
 from manus.commands.run import flow, resume, run
+from manus.commands.setup import setup
 from manus.commands.show import show
 from manus.commands.threads import threads
 from manus.commands.trust import trust
@@ -53,6 +54,7 @@ for command in (
     mcp,
     import_config,
     trust,
+    setup,
     doctor,
 ):
     program.add_command(command)

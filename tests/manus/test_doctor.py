@@ -48,7 +48,7 @@ def test_no_model(bare: Program) -> None:
     result = bare("doctor")
     assert result.code == 1
     assert "MISSING model     No model is configured\n" in result.out
-    assert "Set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL" in result.out
+    assert "`manus setup`" in result.out
     assert result.out.endswith("\nNot ready: model.\n")
 
 

@@ -84,7 +84,7 @@ def test_no_request(bare: Program, stdin: str) -> None:
 def test_no_model(bare: Program) -> None:
     result = bare("run", "hello")
     assert result.code == 2
-    assert "No model is configured: set OPENAI_API_KEY" in _sentence(result)
+    assert "No model is configured: run `manus setup`" in _sentence(result)
     assert not bare.workspace.exists()
 
 
