@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import glob
 from typing import Any, ClassVar, Literal
 
@@ -95,3 +96,31 @@ class AgentTool(BaseTool):
 def exit_error(error: BaseException) -> ToolException:
     """What is said of a tool that would have ended the program."""
     return ToolException(f"The tool tried to end the program: {type(error).__name__}: {error}")
+
+
+def contained(tool: BaseTool) -> BaseTool:
+    """The tool with `sys.exit()` in what it runs made an error.
+
+    LangChain runs that in a task of its own, and asyncio ends the event loop where such an
+    exception comes out of a task.
+    """
+    run, arun = tool._run, tool._arun
+
+    @functools.wraps(run)
+    def contained_run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return run(*args, **kwargs)
+        except SystemExit as error:
+            raise exit_error(error) from error
+
+    @functools.wraps(arun)
+    async def contained_arun(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await arun(*args, **kwargs)
+        except SystemExit as error:
+            raise exit_error(error) from error
+
+    shell = tool.model_copy()
+    object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
+    object.__setattr__(shell, "_arun", contained_arun)
+    return shell

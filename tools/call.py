@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +26,7 @@ from manus.state.sanitize import sanitize
 from manus.state.watched import is_watched
 from manus.tools.approval import Asked, as_text, judge
 from manus.tools.arguments import explain_arguments, tidy
-from manus.tools.base import AgentTool, exit_error
+from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Journal
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
@@ -61,7 +60,7 @@ async def call_tool(
 ) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
 
-    A call that has a result already is answered with it; one with a claim alone is not repeated.
+    One that has a result there is answered with it; one with a claim alone is not repeated.
 
     Raises:
         GraphBubbleUp: a person is asked, by the tool or whether it may be called.
@@ -77,21 +76,20 @@ async def call_tool(
     _begin(task, session, in_run=config is not None)
     async with session.locks.hold(resources):
         entry = None if read_only else session.journal.look_up(key)
-        if entry is not None and entry.message is not None:
-            return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update or {}))
         if entry is not None:
+            if entry.message is not None:
+                return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update))
             return await _journalled(task, _failed(UNKNOWN_EFFECT), session, key, max_observe)
         call = Asked(tool, args, read_only, key, in_run=config is not None)
         verdict = await judge(call, task.get("approved", ()), session)
         if verdict.refusal:
             return await _to_result(task, _refused(verdict.refusal), session, max_observe)
-        args = {**args, **task.get("injected", {})}
         if read_only:
-            observation = await observe_call(tool, args, call_id=task["id"], config=config)
+            observation = await _observed(call, task, config)
             return await _to_result(task, observation, session, max_observe)
         session.reach.admit(verdict.hosts)
-        observation = await _claimed(tool, args, session.journal, key, task["id"], config)
-        session.reach.end(as_text(tool.name, call.args))
+        observation = await _claimed(call, task, session.journal, config)
+        session.reach.end(as_text(tool.name, args))
         result = await _journalled(task, observation, session, key, max_observe)
         return replace(result, approved=verdict.rules)
 
@@ -112,20 +110,20 @@ def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:
 
 
 async def _claimed(
-    tool: BaseTool,
-    args: dict[str, Any],
-    journal: Journal,
-    key: str,
-    call_id: str,
-    config: RunnableConfig | None,
+    call: Asked, task: ToolTask, journal: Journal, config: RunnableConfig | None
 ) -> Observation:
     """Claim a call in the journal, and carry it out."""
-    journal.begin(key, tool.name)
+    journal.begin(call.key, call.tool.name)
     try:
-        return await observe_call(tool, args, call_id=call_id, config=config)
+        return await _observed(call, task, config)
     except GraphBubbleUp:
-        journal.release(key)  # it asks first and will act after the answer
+        journal.release(call.key)  # it asks first and will act after the answer
         raise
+
+
+async def _observed(call: Asked, task: ToolTask, config: RunnableConfig | None) -> Observation:
+    args = {**call.args, **task.get("injected", {})}
+    return await observe_call(call.tool, args, call_id=task["id"], config=config)
 
 
 async def _journalled(
@@ -148,14 +146,16 @@ def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], b
     return frozenset({Resource(EVERYTHING)}), False
 
 
-def _declared(tool: BaseTool, update: Mapping[str, Any]) -> Mapping[str, Any]:
+def _declared(tool: BaseTool, update: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """What a journalled call may change: of a tool of ours only what it declares.
 
     The tool may have been another one when the journal was written.
     """
-    if not isinstance(tool, AgentTool):
-        return update
-    return {name: value for name, value in update.items() if name in tool.channels}
+    return {
+        name: value
+        for name, value in (update or {}).items()
+        if not isinstance(tool, AgentTool) or name in tool.channels
+    }
 
 
 async def _to_result(
@@ -234,41 +234,13 @@ async def _invoked(
     call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
     if isinstance(tool, AgentTool):
         return as_observation(await tool.ainvoke(call, config))
-    tool = _contained(tool)
+    tool = contained(tool)
     try:
         get_runtime()
     except (RuntimeError, KeyError):  # outside of a graph
         return as_observation(await tool.ainvoke(call, config))
     node = ToolNode([tool], handle_tool_errors=False)
     return as_observation(await node.ainvoke([call], config))
-
-
-def _contained(tool: BaseTool) -> BaseTool:
-    """The tool with `sys.exit()` in what it runs made an error.
-
-    LangChain runs that in a task of its own, and asyncio ends the event loop where such an
-    exception comes out of a task.
-    """
-    run, arun = tool._run, tool._arun
-
-    @functools.wraps(run)
-    def contained_run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return run(*args, **kwargs)
-        except SystemExit as error:
-            raise exit_error(error) from error
-
-    @functools.wraps(arun)
-    async def contained_arun(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return await arun(*args, **kwargs)
-        except SystemExit as error:
-            raise exit_error(error) from error
-
-    shell = tool.model_copy()
-    object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
-    object.__setattr__(shell, "_arun", contained_arun)
-    return shell
 
 
 def _failed(text: str) -> Observation:

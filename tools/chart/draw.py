@@ -15,7 +15,7 @@ import pandas as pd
 from rich.cells import cell_len
 
 from manus.state.errors import ToolError
-from manus.tools.chart.rows import POINTS, bins, extremes, heights, slices, thinned, top
+from manus.tools.chart.rows import CATEGORIES, bins, fewer, heights, slices, thinned, top
 from manus.tools.chart.spec import COLUMNS, Chart
 from manus.tools.chart.table import (
     calendar_order,
@@ -39,7 +39,6 @@ _BOXED = 50_000
 """Rows of a box plot: the page holds them all."""
 _NAMED = 0.03
 """Share of a pie from which on there is room for the figure beside the slice."""
-_CATEGORIES = ("nominal", "ordinal")
 CONFIG: dict[str, Any] = {
     # Noto has all scripts and is free; the others come with a system
     "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
@@ -135,7 +134,7 @@ def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     table, kind = _along(chart, table, notes)
     table, name = heights(chart, table, notes)
     table = top(table, "color", chart, notes)
-    table = _fewer(chart, table, kind, notes)
+    table = fewer(chart, table, kind, notes)
     beside = _beside(chart, table, kind, notes)
     y: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
     if chart.log:
@@ -178,25 +177,11 @@ def _along(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     return table, kind
 
 
-def _fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
-    is_line = chart.type in ("line", "area")  # has to have all its points
-    if kind in _CATEGORIES:
-        return table if is_line else top(table, "x", chart, notes)
-    if chart.type == "scatter":
-        return thinned(table, notes)
-    if chart.type == "area" and chart.stack and "color" in table and len(table) > POINTS:
-        raise ToolError(
-            f"{len(table):,} points are too many for stacked areas, which need all series at the "
-            "same places; use `aggregate` on a coarser column, or `stack`: false."
-        )
-    return extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
-
-
 def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, Any]:
     """The channel that puts bars side by side, where they are not to be stacked."""
     if chart.type != "bar" or "color" not in table or chart.stack or chart.color == chart.x:
         return {}
-    if kind in _CATEGORIES:
+    if kind in CATEGORIES:
         return {"xOffset": alt.XOffset("color:N", title=chart.color)}
     notes.append(
         f"The series are stacked: there is room for bars side by side of up to {chart.top} "
@@ -207,7 +192,7 @@ def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, 
 
 def _x(chart: Chart, table: Any, kind: str) -> alt.X:
     more: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
-    if kind in _CATEGORIES:
+    if kind in CATEGORIES:
         more["axis"] = labels(table["x"].unique(), chart.width)
         if order := calendar_order(table["x"].unique()):
             more["sort"] = order
@@ -235,7 +220,7 @@ def _mark(chart: Chart, drawn: alt.Chart, table: Any, kind: str) -> alt.Chart:
     if chart.type == "area":
         over = "color" in table and not chart.stack
         return drawn.mark_area(opacity=0.35 if over else 0.85, line=over)
-    if kind in _CATEGORIES:
+    if kind in CATEGORIES:
         return drawn.mark_bar()
     return drawn.mark_bar(size=max(0.8 * chart.width / table["x"].nunique(), 1))
 

@@ -11,6 +11,8 @@ from manus.state.errors import ToolError
 from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import numbers
 
+CATEGORIES = ("nominal", "ordinal")
+"""Kinds of `x` of which each value has a place of its own."""
 POINTS = 5_000
 """Points that are drawn at most; of more a part is taken, and the model is told which."""
 SLICES = 12
@@ -60,6 +62,21 @@ def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
         f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
     )
     return table[table[key].isin(sizes.nlargest(chart.top).index)]
+
+
+def fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
+    """The rows of a line, bar, area or scatter chart, along an `x` of some kind."""
+    is_line = chart.type in ("line", "area")  # has to have all its points
+    if kind in CATEGORIES:
+        return table if is_line else top(table, "x", chart, notes)
+    if chart.type == "scatter":
+        return thinned(table, notes)
+    if chart.type == "area" and chart.stack and "color" in table and len(table) > POINTS:
+        raise ToolError(
+            f"{len(table):,} points are too many for stacked areas, which need all series at the "
+            "same places; use `aggregate` on a coarser column, or `stack`: false."
+        )
+    return extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
 
 
 def thinned(table: Any, notes: list[str], most: int = POINTS) -> Any:

@@ -137,8 +137,8 @@ async def start(
 ) -> asyncio.subprocess.Process:
     """Start a program in a session of its own; stdout and stderr go to `output`, in order.
 
-    It sees no keys of ours: `extra` goes on top of what `scrubbed` leaves. `descriptors` are open
-    in it under the numbers they have here. Without a sandbox it is a program of ours.
+    `extra` goes on top of what `scrubbed` leaves. `descriptors` keep their numbers in it. Without
+    a sandbox it is a program of ours.
 
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
@@ -147,20 +147,18 @@ async def start(
     started = Confined(tuple(argv), scrubbed(os.environ) | own)
     if sandbox is not None and await asyncio.to_thread(_is_here, argv[0]):
         started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *started.argv,
-            cwd=directory,
-            env=dict(started.environment),
-            stdin=stdin,
-            stdout=output,
-            stderr=output,
-            pass_fds=(*descriptors, *started.owned),
-            start_new_session=True,
-        )
+    starting = asyncio.create_subprocess_exec(
+        *started.argv,
+        cwd=directory,
+        env=dict(started.environment),
+        stdin=stdin,
+        stdout=output,
+        stderr=output,
+        pass_fds=(*descriptors, *started.owned),
+        start_new_session=True,
     )
     try:
-        return await _shielded(starting)
+        return await _whole(asyncio.ensure_future(starting))
     except OSError as error:
         raise ToolUnavailableError(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
@@ -171,7 +169,7 @@ async def start(
             os.close(descriptor)
 
 
-async def _shielded(
+async def _whole(
     starting: asyncio.Future[asyncio.subprocess.Process],
 ) -> asyncio.subprocess.Process:
     """A program that is being started; it may have children before we hear that it has."""
