@@ -81,17 +81,28 @@ async def call_tool(
                 return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update))
             return await _journalled(task, _failed(UNKNOWN_EFFECT), session, key, max_observe)
         call = Asked(tool, args, read_only, key, in_run=config is not None)
-        verdict = await judge(call, task.get("approved", ()), session)
-        if verdict.refusal:
-            return await _to_result(task, _refused(verdict.refusal), session, max_observe)
-        if read_only:
-            observation = await _observed(call, task, config)
-            return await _to_result(task, observation, session, max_observe)
-        session.reach.admit(verdict.hosts)
-        observation = await _claimed(call, task, session.journal, config)
-        session.reach.end(as_text(tool.name, args))
-        result = await _journalled(task, observation, session, key, max_observe)
-        return replace(result, approved=verdict.rules)
+        return await _carried_out(call, task, session, max_observe, config)
+
+
+async def _carried_out(
+    call: Asked,
+    task: ToolTask,
+    session: Session,
+    max_observe: int,
+    config: RunnableConfig | None,
+) -> ToolResult:
+    """The result of a call, if it may be made."""
+    verdict = await judge(call, task.get("approved", ()), session)
+    if verdict.refusal:
+        return await _to_result(task, _refused(verdict.refusal), session, max_observe)
+    if call.read_only:
+        observation = await _observed(call, task, config)
+        return await _to_result(task, observation, session, max_observe)
+    session.reach.admit(verdict.hosts)
+    observation = await _claimed(call, task, session.journal, config)
+    session.reach.end(as_text(call.tool.name, call.args))
+    result = await _journalled(task, observation, session, call.key, max_observe)
+    return replace(result, approved=verdict.rules)
 
 
 def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:

@@ -144,9 +144,9 @@ async def start(
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
-    started = Confined(tuple(argv), scrubbed(os.environ) | own)
-    if sandbox is not None and await asyncio.to_thread(_is_here, argv[0]):
-        started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
+    started = await asyncio.to_thread(
+        _confined, argv, scrubbed(os.environ) | own, directory, sandbox
+    )
     starting = asyncio.create_subprocess_exec(
         *started.argv,
         cwd=directory,
@@ -181,8 +181,12 @@ async def _whole(
         raise
 
 
-def _is_here(program: str) -> bool:
-    return shutil.which(program) is not None
+def _confined(
+    argv: Sequence[str], environment: dict[str, str], directory: Path, sandbox: Sandbox | None
+) -> Confined:
+    if sandbox is None or shutil.which(argv[0]) is None:
+        return Confined(tuple(argv), environment)
+    return sandbox.confine(argv, environment, directory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from manus.state.errors import ToolError
 from manus.tools.session import Session
@@ -30,6 +30,7 @@ _HEAD_LIMIT = 256 * 1024
 _HEAD_SECONDS = 60.0
 _CONNECT_SECONDS = 15.0
 _PIECE = 64 * 1024
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _HOP_BY_HOP = (b"connection:", b"keep-alive:", b"proxy-connection:", b"proxy-authorization:")
 
 
@@ -151,7 +152,7 @@ class EgressProxy:
                 there[1].write(head)
             else:
                 there[1].write(_forwarded(head, target, self.rules.upstream is not None))
-            await _relay(reader, writer, *there, tunnel=tunnel)
+            await _relay((reader, writer), there, tunnel=tunnel)
         finally:
             _drop(there[1])
 
@@ -171,9 +172,7 @@ class EgressProxy:
                 if door == self.port and task is not asyncio.current_task():
                     task.cancel()
 
-    async def _connect(
-        self, host: str, port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, host: str, port: int) -> _Streams:
         if self.rules.upstream is not None:
             await self.rules.check_for_upstream(host, port)
             parts = urlsplit(self.rules.upstream)
@@ -189,9 +188,7 @@ class EgressProxy:
                     return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
         raise UnreachableError(f"{host} does not answer on port {port}.")
 
-    async def _inside(
-        self, addresses: list[str], port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    async def _inside(self, addresses: list[str], port: int) -> _Streams | None:
         """A connection to a server in the sandbox, if it is one that was asked for."""
         inside, first = self.rules.inside, literal_address(addresses[0])
         if inside is None or first is None or not unwrap(first).is_loopback:
@@ -233,27 +230,23 @@ def _forwarded(head: bytes, target: str, absolute: bool) -> bytes:
     One request a connection: a second one could be meant for a server that the rules were not
     asked about.
     """
-    first, *lines = head[:-4].split(b"\r\n")
-    method, _, rest = first.partition(b" ")
-    version = rest.rpartition(b" ")[2]
-    path = target.encode("latin-1")
-    if not absolute:
-        parts = urlsplit(target)
-        path = ((parts.path or "/") + (f"?{parts.query}" if parts.query else "")).encode("latin-1")
+    method, _, rest = head.partition(b" ")
+    version = rest.partition(b"\r\n")[0].rpartition(b" ")[2]
+    parts = urlsplit(target)
+    path = target if absolute else urlunsplit(("", "", parts.path or "/", parts.query, ""))
+    return _closing(head, b" ".join([method, path.encode("latin-1"), version]))
+
+
+def _closing(head: bytes, first: bytes) -> bytes:
+    """A head with another first line, that says that the connection ends with this."""
+    lines = head[:-4].split(b"\r\n")[1:]
     kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
-    return b"\r\n".join([b" ".join([method, path, version]), *kept, b"Connection: close"]) + (
-        b"\r\n\r\n"
-    )
+    return b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n"
 
 
-async def _relay(
-    here_in: asyncio.StreamReader,
-    here_out: asyncio.StreamWriter,
-    there_in: asyncio.StreamReader,
-    there_out: asyncio.StreamWriter,
-    *,
-    tunnel: bool,
-) -> None:
+async def _relay(here: _Streams, there: _Streams, *, tunnel: bool) -> None:
+    (here_in, here_out), (there_in, there_out) = here, there
+
     async def back() -> None:
         if not tunnel:
             await _response_head(there_in, here_out)
@@ -277,12 +270,11 @@ async def _relay(
 async def _response_head(there_in: asyncio.StreamReader, here_out: asyncio.StreamWriter) -> None:
     while True:
         head = await there_in.readuntil(b"\r\n\r\n")
-        first, *lines = head[:-4].split(b"\r\n")
+        first = head.partition(b"\r\n")[0]
         if first[9:10] != b"1" or first[9:12] == b"101":
             break
         here_out.write(head)  # an interim answer, such as 103 with early hints
-    kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
-    here_out.write(b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n")
+    here_out.write(_closing(head, first))
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
