@@ -19,6 +19,7 @@ MANUS = Profile(
         "browser_use",
         "web_search",
         "str_replace_editor",
+        "skill",
         "delegate",
         "ask_human",
         "terminate",
@@ -40,7 +41,7 @@ BROWSER = Profile(
 SWE = Profile(
     name="swe",
     description="A software engineer: works on a code base with a shell and an editor.",
-    tools=("bash", "str_replace_editor", "terminate"),
+    tools=("bash", "str_replace_editor", "skill", "terminate"),
     system_prompt=prompts.SWE,
     next_step_prompt=prompts.SWE_NEXT,
     max_steps=60,
@@ -48,7 +49,7 @@ SWE = Profile(
 DATA_ANALYSIS = Profile(
     name="data_analysis",
     description="A data analyst: computes with Python, makes charts from data files, and reports.",
-    tools=("python_execute", "data_visualization", "make_report", "terminate"),
+    tools=("python_execute", "data_visualization", "make_report", "skill", "terminate"),
     system_prompt=data_prompts.DATA_ANALYSIS,
     next_step_prompt=data_prompts.DATA_ANALYSIS_NEXT,
     max_steps=40,

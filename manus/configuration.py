@@ -31,7 +31,8 @@ def read_settings() -> Settings:
 
     # pathlib costs more than the question
     has_env, has_file = os.path.exists(".env"), os.path.exists(FILE)  # noqa: PTH110
-    if has_env or has_file or os.path.exists("AGENTS.md"):  # noqa: PTH110
+    instructs = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
+    if has_env or has_file or instructs:
         _ask_for_trust()
     if has_env:
         _load_env()
@@ -44,7 +45,14 @@ def _ask_for_trust() -> None:
 
     from manus.questions import ask_yes, someone_is_there
     from manus.state.settings import FILE
-    from manus.state.trust import INSTRUCTIONS, allowed_variables, harmless, is_trusted, trust
+    from manus.state.trust import (
+        INSTRUCTIONS,
+        allowed_variables,
+        harmless,
+        is_trusted,
+        skill_files,
+        trust,
+    )
 
     here = Path.cwd()
     if not (someone_is_there() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
@@ -54,11 +62,14 @@ def _ask_for_trust() -> None:
     except (OSError, ValueError):  # none, or a broken one, of which loading it tells
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
-    names, instructs = [*settings, *variables], (here / INSTRUCTIONS).is_file()
+    names, skills = [*settings, *variables], skill_files(here)
+    instructs = [
+        str(file.relative_to(here)) for file in (here / INSTRUCTIONS, *skills) if file.is_file()
+    ]
     if names:
         sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
     if instructs:
-        sys.stderr.write(f"The file {INSTRUCTIONS} in {here} tells the agent how to work.\n")
+        sys.stderr.write(f"The agent is told how to work by {', '.join(instructs)} in {here}.\n")
     if names or instructs:
         said = ask_yes("Do you trust this folder with that?")
         try:

@@ -26,6 +26,7 @@ from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, text_of
 from manus.state.usage import by_step, spent_so_far, with_spending
 from manus.tools.mcp import load_mcp_tools
+from manus.tools.skill import SKILL
 
 Update = dict[str, Any]
 
@@ -38,7 +39,10 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     run, stored = begun["run"], state.get("messages", [])
     if run["step"] == 1 or not state.get("place"):
         workspace = running.session.workspace
-        begun["place"] = await asyncio.to_thread(place_of, workspace, running.settings)
+        skilled = running.catalog.find(SKILL) is not None
+        begun["place"] = await asyncio.to_thread(
+            place_of, workspace, running.settings, skills=skilled
+        )
     with metered(running, runtime, step=run["step"]) as meter:
         running.budget.sync(begun["usage"], meter.lines)
         _tell_beginning(run, begun["usage"], tell)

@@ -1,4 +1,4 @@
-"""Where a model works, as it is told once, when a run begins."""
+"""Where a model works and which skills there are, as it is told once, when a run begins."""
 
 from __future__ import annotations
 
@@ -37,3 +37,16 @@ def instructions(name: str, text: str, left_out: int) -> str:
         f"The project's own instructions for agents, from its file {name}. Follow them; what the "
         f"user asks for comes first.\n<project>\n{text}{rest}\n</project>"
     )
+
+
+def skills(known: Mapping[str, str]) -> str:
+    """The skills by name, with their descriptions."""
+    lines = [f"- {name}: {description}" for name, description in known.items()]
+    head = "Skills that say how some work is done well. Read one with `skill` before work it fits:"
+    return "\n".join([head, *lines]) if lines else ""
+
+
+def skill(name: str, folder: str, body: str, files: Sequence[str]) -> str:
+    """A skill as it is read, with what else is in its folder."""
+    more = f"\n\nOther files of this skill (read with `file`): {', '.join(files)}" if files else ""
+    return f"The skill {name}, from {folder}:\n\n{body}{more}"

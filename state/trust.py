@@ -1,4 +1,4 @@
-"""Whether a folder's own `manus.toml`, `.env` and `AGENTS.md` count: only once a person says so.
+"""Whether a folder's own settings, `AGENTS.md` and skills count: only once a person says so.
 
 Else a cloned repository could send a key to its own address, run its code or instruct the agent.
 What was said is kept outside the folder, by its real path and the files' content: a change asks
@@ -17,6 +17,7 @@ from manus.state.files import read_record, write_record
 
 INSTRUCTIONS = "AGENTS.md"
 FILES = ("manus.toml", ".env")
+SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 VARIABLE = "MANUS_TRUST"
 _RECORD = "trusted"
 _HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
@@ -101,4 +102,12 @@ def _content(folder: Path) -> str:
                 continue
             data = b""
         hashed.update(f"{name} {len(data)}\n".encode() + data)
+    for path in skill_files(folder):
+        hashed.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return hashed.hexdigest()
+
+
+def skill_files(folder: Path) -> list[Path]:
+    """The texts of a folder's own skills. Blocking."""
+    found = (path for place in SKILL_FOLDERS for path in (folder / place).glob("*/SKILL.md"))
+    return sorted(path for path in found if path.is_file())

@@ -16,10 +16,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("graph", "nodes", "tools", "state", "prompts", "models")
 APP = """
+import pathlib
 import graph, models, nodes, prompts, state, tools
 from manus import build_agent, build_flow
 from manus.tools.bash import Bash
+from manus.tools.skill import skills_of
 
+assert "web-research" in skills_of(pathlib.Path())
 assert {m.MINE for m in (graph, models, nodes, prompts, state, tools)} == {"the user's"}
 print(build_agent("swe").name, build_flow.__name__, Bash.__module__)
 """

@@ -123,6 +123,7 @@ BUILT_IN = {
     "make_report": "manus.tools.make_report:MakeReport",
     "planning": "manus.tools.planning:Planning",
     "python_execute": "manus.tools.python_execute:PythonExecute",
+    "skill": "manus.tools.skill:ReadSkill",
     "str_replace_editor": "manus.tools.str_replace_editor:StrReplaceEditor",
     "terminate": "manus.tools.terminate:Terminate",
     "web_search": "manus.tools.web_search:WebSearch",

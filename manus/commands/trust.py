@@ -15,7 +15,7 @@ import click
 @click.option("--mcp", metavar="NAME", help="An MCP server that has changed, instead of a folder.")
 @click.option("--remove", is_flag=True, help="Trust it no longer; forget what a server was.")
 def trust(folder: Path, mcp: str | None, remove: bool) -> int:
-    """Let a folder's manus.toml, .env and AGENTS.md count, until they change (default: here)."""
+    """Let a folder's manus.toml, .env, AGENTS.md and skills count, until they change."""
     from manus.state.errors import UsageError
 
     try:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from manus.prompts import place as prompts
 from manus.state.settings import Settings
-from manus.state.trust import INSTRUCTIONS, is_trusted
+from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files
 from manus.tools.beneath import open_file
 from manus.tools.editor.view import listing
+from manus.tools.skill import skills_of
 from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
@@ -30,8 +31,8 @@ _PATH_INSIDE = "/usr/local/bin:/usr/bin:/bin"
 """Where a sandbox has programs for certain: those in a home folder are not to be seen inside."""
 
 
-def place_of(workspace: Workspace, settings: Settings) -> str:
-    """What the model is told of the place. Blocking.
+def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) -> str:
+    """What the model is told of the place, and of the `skills` that it can read. Blocking.
 
     It is asked for once a run: a listing made anew would cost the provider's cache at each step.
     """
@@ -47,7 +48,11 @@ def place_of(workspace: Workspace, settings: Settings) -> str:
         "Programs": prompts.programs(settings.sandbox.network) if confined else "",
     }
     listed, more = _listing(root)
-    told = [prompts.place(facts, listed, more), _instructions(root)]
+    known = skills_of(root) if skills else {}
+    descriptions = {name: skill.description for name, skill in known.items()}
+    if skills and skill_files(root) and not is_trusted(root, os.environ):
+        _warn_of_untrusted(root)
+    told = [prompts.place(facts, listed, more), _instructions(root), prompts.skills(descriptions)]
     return "\n\n".join(part for part in told if part)
 
 
@@ -109,9 +114,8 @@ def _instructions(root: Path) -> str:
 @cache
 def _warn_of_untrusted(root: Path) -> None:
     log.warning(
-        "%s is not trusted, so its %s is not followed; `manus trust %s`, or MANUS_TRUST=1, "
-        "lets it count.",
+        "%s is not trusted, so its own instructions and skills are not followed; `manus trust %s`, "
+        "or MANUS_TRUST=1, lets them count.",
         root,
-        INSTRUCTIONS,
         root,
     )

@@ -48,15 +48,15 @@ _CONTRACT = {
     "manus": (
         {
             *("python_execute", "bash", "browser_use", "web_search"),
-            *("str_replace_editor", "delegate", "ask_human", "terminate", "mcp"),
+            *("str_replace_editor", "skill", "delegate", "ask_human", "terminate", "mcp"),
         },
         60,
         10_000,
     ),
     "browser": ({"browser_use", "terminate"}, 40, 10_000),
-    "swe": ({"bash", "str_replace_editor", "terminate"}, 60, 10_000),
+    "swe": ({"bash", "str_replace_editor", "skill", "terminate"}, 60, 10_000),
     "data_analysis": (
-        {"python_execute", "data_visualization", "make_report", "terminate"},
+        {"python_execute", "data_visualization", "make_report", "skill", "terminate"},
         40,
         15_000,
     ),

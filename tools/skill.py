@@ -1,0 +1,148 @@
+"""`skill`: how some kind of work is done well, in a folder with a `SKILL.md`, read when needed.
+
+The form is the one of Claude Code, gemini-cli and deepagents. Skills come from the project, once a
+person trusts it, from the user's configuration folder, and with the package; the first of a name
+counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+from typing_extensions import override
+
+from manus.prompts import place as prompts
+from manus.state.errors import ToolError
+from manus.state.trust import SKILL_FOLDERS, is_trusted
+from manus.tools.base import AgentTool, Arguments
+from manus.tools.beneath import open_file
+from manus.tools.result import Observation
+
+log = logging.getLogger("manus")
+
+SKILL = "skill"
+_FILE = "SKILL.md"
+_MOST = 50
+_DESCRIPTION = 500
+"""Characters of a description that the model is told."""
+_LARGEST = 100_000
+"""Bytes of a file that is read."""
+_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_KEY = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill, and where its folder is."""
+
+    name: str
+    description: str
+    folder: Path
+    body: str
+
+
+def skills_of(root: Path) -> dict[str, Skill]:
+    """The skills of a workspace by name, the project's first. Blocking."""
+    found: dict[str, Skill] = {}
+    for folder in _folders(root):
+        try:
+            text = _read(folder / _FILE)
+        except OSError:
+            continue
+        skill = as_skill(folder, text)
+        if skill is None:
+            log.warning("%s has no `description` and is left out.", folder / _FILE)
+        elif len(found) < _MOST:
+            found.setdefault(skill.name, skill)
+    return found
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    from platformdirs import user_config_path
+
+    own = [root / name for name in SKILL_FOLDERS] if is_trusted(root, os.environ) else []
+    user = user_config_path("manus", appauthor=False) / "skills"
+    package = Path(prompts.__file__).parent / "skills"
+    for place in (*own, user, package):
+        if place.is_dir():
+            folders = (entry for entry in sorted(place.iterdir()) if entry.is_dir())
+            # a link out of the project is not followed; people link skills into their own folder
+            yield from folders if place in own else (folder.resolve() for folder in folders)
+
+
+def _read(path: Path) -> str:
+    with closing(open_file(path)) as file:
+        return file.read(_LARGEST).decode("utf-8", "replace")
+
+
+def as_skill(folder: Path, text: str) -> Skill | None:
+    """The skill that a `SKILL.md` describes; None if it does not say what it is for.
+
+    Of the YAML before the text two values are read, on one line or on several indented ones; people
+    write colons into them that a YAML parser would refuse.
+    """
+    head = _HEAD.match(text)
+    values: dict[str, str] = {}
+    key = ""
+    for line in head[1].splitlines() if head else ():
+        if found := _KEY.fullmatch(line):
+            key, said = found[1], found[2].strip()
+            values[key] = "" if re.fullmatch(r"[>|][+-]?", said) else said
+        elif key and line[:1].isspace():
+            values[key] += f" {line.strip()}"
+    name, about = (_unquoted(values.get(key, "")) for key in ("name", "description"))
+    if head is None or not about:
+        return None
+    return Skill(name or folder.name, about[:_DESCRIPTION], folder, text[head.end() :].strip())
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
+class SkillArgs(Arguments):
+    """Arguments of `skill`."""
+
+    name: str = Field(description="Its name, as listed in the system prompt")
+    file: str | None = Field(None, description="Another file of its folder, instead of its text")
+
+
+class ReadSkill(AgentTool):
+    """Gives a skill's text."""
+
+    name: str = SKILL
+    description: str = "Read a skill: how a kind of work is done well."
+    args_schema: type[BaseModel] = SkillArgs
+    without_effect: ClassVar[bool] = True
+
+    @override
+    async def observe(self, name: str, file: str | None = None, **_: Any) -> Observation:
+        return Observation(await asyncio.to_thread(self._text, name, file))
+
+    def _text(self, name: str, file: str | None) -> str:
+        known = skills_of(self.session.workspace.root)
+        skill = known.get(name) or known.get(name.lower())
+        if skill is None:
+            raise ToolError(f"There is no skill `{name}`. There are: {', '.join(known)}.")
+        others = _others(skill.folder)
+        if file is None:
+            return prompts.skill(skill.name, str(skill.folder), skill.body, others)
+        if file not in others:
+            raise ToolError(f"The skill {skill.name} has no file `{file}`; {others or 'no other'}.")
+        return _read(skill.folder / file)
+
+
+def _others(folder: Path) -> list[str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [str(path.relative_to(folder)) for path in files if path != folder / _FILE][:_MOST]
