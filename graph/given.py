@@ -16,8 +16,8 @@ from manus.models.providers import REPLAY
 from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
-from manus.state.sanitize import sanitize, sanitize_all
 from manus.state.settings import load_settings
+from manus.state.text import sanitize, sanitize_all
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."

@@ -7,7 +7,8 @@ from typing import Any
 
 from langgraph.types import Interrupt, StateSnapshot
 
-from manus.state.agent import RunStatus, StopReason, Usage, no_usage
+from manus.state.agent import RunStatus, StopReason
+from manus.state.usage import Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
 _WHERE_KNOWN = (
@@ -16,8 +17,6 @@ _WHERE_KNOWN = (
     "cost",
     "estimated",
     "roles",
-    "steps",
-    "plan_steps",
 )
 
 

@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessage
 from manus.compare import FIGURES, Comparison, where_they_part
 from manus.formatting import cache_in_words, clean, count, flat
 from manus.run_report.page import asset, environment
-from manus.state.agent import Usage
 from manus.state.messages import text_of
 from manus.state.plan import Plan, as_text
+from manus.state.usage import Usage
 from manus.trace.as_text import steps_as_text
 from manus.trace.model import Call, Step
 from manus.trace.reading import run_of_state, steps_in

@@ -13,7 +13,7 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Limits = dict[str, float]
-"""Limits of a budget by the names of `manus.state.budget.Budget`."""
+"""Limits of a budget by the names of `manus.state.usage.Budget`."""
 _LONGEST_ID = 200
 _AMOUNT = re.compile(r"(\d[\d_]*\.?\d*|\.\d+)([a-z]*)", re.ASCII)
 _THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -76,7 +76,7 @@ def limits(text: str) -> Limits:
 def _limit(part: str) -> tuple[str, float]:
     from pydantic import ValidationError
 
-    from manus.state.budget import Budget
+    from manus.state.usage import Budget
 
     name, _, value = (word.strip() for word in part.partition("="))
     kind = name.replace("-", "_")

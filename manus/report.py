@@ -14,7 +14,7 @@ from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
-    from manus.state.agent import Usage
+    from manus.state.usage import Usage
 
 
 class ReportedError(ManusError):
@@ -71,7 +71,7 @@ def _put(text: str) -> None:
 def print_failure(said: str, thread_id: str = "") -> None:
     """The outcome of a run that could not begin, as JSON."""
     from manus.graph.outcome import Outcome
-    from manus.state.agent import no_usage
+    from manus.state.usage import no_usage
 
     print_json(Outcome(thread_id, "error", "error", False, said, [], no_usage()).as_json())
 

@@ -31,8 +31,8 @@ from manus.report import (
     summary_of,
 )
 from manus.screen import Screen
-from manus.state.agent import Usage, no_usage
 from manus.state.settings import Settings
+from manus.state.usage import Usage, no_usage
 from manus.stopping import Stopping
 from manus.threads import find_thread
 from manus.tools.sandbox.sandbox import wall_in_words

@@ -102,9 +102,9 @@ def _running() -> Iterator[Choice]:
 def _note(choice: Choice) -> str:
     if choice.models:
         return flat(f": {', '.join(choice.models[:4])}{' …' if choice.models[4:] else ''}")
-    package, module, *_ = EXTRAS.get(choice.provider, ("", ""))
-    if module and importlib.util.find_spec(module) is None:
-        return f" (needs `pip install {package}`)"
+    extra = EXTRAS.get(choice.provider)
+    if extra is not None and importlib.util.find_spec(extra.module) is None:
+        return f" (needs `pip install {extra.package}`)"
     return f" ({choice.key} is set)" if os.environ.get(choice.key) else ""
 
 

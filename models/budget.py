@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from manus.models.providers import DEFAULT_MODEL
-from manus.state.agent import Usage, no_usage
-from manus.state.budget import Budget, budget_used_up, ending_limits
 from manus.state.context import Context
 from manus.state.errors import BudgetError, UsageError
 from manus.state.settings import Settings
-from manus.state.spending import Spending
-from manus.state.usage import add_usage, with_spending
+from manus.state.usage import (
+    Budget,
+    Spending,
+    Usage,
+    add_usage,
+    budget_used_up,
+    ending_limits,
+    no_usage,
+    tokens_of,
+    with_spending,
+)
 
 
 class RunBudget:
@@ -50,7 +57,7 @@ class RunBudget:
             return self._own
         limits, total = self._parent.limits, self._parent.total
         others = {
-            "tokens": _tokens(total) - _tokens(self._used),
+            "tokens": tokens_of(total) - tokens_of(self._used),
             "cost": total.get("cost", 0.0) - self._used.get("cost", 0.0),
             "tool_calls": total["tool_calls"] - self._used["tool_calls"],
             "model_calls": total["model_calls"] - self._used["model_calls"],
@@ -89,10 +96,6 @@ class RunBudget:
             raise BudgetError(over)
         if self._parent is not None:
             self._parent.check()
-
-
-def _tokens(usage: Usage) -> int:
-    return usage["input_tokens"] + usage["output_tokens"]
 
 
 def check_prices(settings: Settings, context: Context, role: str) -> None:

@@ -19,7 +19,14 @@ from manus.models.errors import may_be_billed
 from manus.models.factory import build_model
 from manus.models.providers import DEFAULT_MODEL, Window, address_of, learn_window, window_of
 from manus.models.recording import Recorder
-from manus.models.replies import CUT_OFF, Reply, check_filtered, count, empty_sentence, is_empty
+from manus.models.replies import (
+    CUT_OFF,
+    Reply,
+    book,
+    check_filtered,
+    empty_sentence,
+    is_empty,
+)
 from manus.models.retry import Tell, with_retries
 from manus.models.server_usage import cache_tokens
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_request
@@ -32,6 +39,7 @@ from manus.state.errors import (
 )
 from manus.state.events import RetryEvent
 from manus.state.model_settings import ModelSettings, Price
+from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
 
@@ -160,46 +168,42 @@ class ModelClient:
             message = await ask_endpoint(model, endpoint, question)
         except BaseException as error:
             if may_be_billed(error):
-                count(self._figures(role, endpoint, question, AIMessage(""), began))
+                book(self._used(role, endpoint, question, AIMessage("")))
             raise
-        reply = self._figures(role, endpoint, question, message, began)
-        count(reply)
-        return reply
+        used = self._used(role, endpoint, question, message)
+        book(used)
+        return Reply(message, used, time.monotonic() - began)
 
-    def _figures(
-        self,
-        role: str,
-        endpoint: ModelSettings,
-        question: Question,
-        message: AIMessage,
-        began: float,
-    ) -> Reply:
-        """The reply with the server's figures, or with estimates where it gives none."""
-        model = endpoint.model or DEFAULT_MODEL
+    def _used(
+        self, role: str, endpoint: ModelSettings, question: Question, message: AIMessage
+    ) -> Spending:
+        """The server's figures of a call, or estimates where it gives none."""
+        model, usage = endpoint.model or DEFAULT_MODEL, message.usage_metadata
         calibration = self.calibration.setdefault(model, Calibration())
-        usage = message.usage_metadata
-        if usage is None or not usage["input_tokens"]:  # some servers report zeros
-            usage = None
+        cached, written, is_estimate = 0, 0, usage is None or not usage["input_tokens"]
+        if usage is None or is_estimate:  # some servers report zeros
             given = calibration(estimate_request(question.request, question.tools))
-            said, cached, written = calibration(estimate_message(message)), 0, 0
+            said = calibration(estimate_message(message))
             message.additional_kwargs[TOKENS] = given + said
         else:
             given, said = usage["input_tokens"], usage["output_tokens"]
             cached, written = cache_tokens(usage.get("input_token_details"))
             if calibration.is_due():
                 calibration.learn(estimate_request(question.request, question.tools), given)
-        price = self.price_of(model)
-        return Reply(
-            message,
+        used = Spending(
+            role=role,
             input_tokens=given,
             output_tokens=said,
             cached_tokens=cached,
-            cache_write_tokens=written,
-            estimated=usage is None,
-            seconds=time.monotonic() - began,
-            cost=price.cost(given, said, cached, written) if price is not None else None,
-            role=role,
+            model_calls=1,
         )
+        if written:
+            used["cache_write_tokens"] = written
+        if (price := self.price_of(model)) is not None:
+            used["cost"] = price.cost(given, said, cached, written)
+        if is_estimate:
+            used["estimated"] = True
+        return used
 
 
 def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell | None) -> None:

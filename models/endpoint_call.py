@@ -8,25 +8,29 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
-from manus.models.dialects import from_provider, to_provider
 from manus.models.prompted import in_words, prompted, with_prompted_calls
-from manus.models.providers import EXTRAS, habits_of
+from manus.models.providers import EXTRAS, Extra, habits_of
 from manus.models.reasoning import (
     drop_sealed,
+    has_thoughts,
     origin_of,
     own_thoughts,
     with_origin,
     without_thought,
 )
+from manus.models.replies import reason_of
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, Back
-from manus.state.messages import calls_of
+from manus.state.messages import calls_of, has_calls, is_ephemeral
 from manus.state.model_settings import ModelSettings, provider_of
-from manus.state.sanitize import sanitize_all
+from manus.state.text import sanitize_all
+
+_MARKED = ("text", "image", "image_url")
+"""Blocks that may bear a cache mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +49,37 @@ async def ask_endpoint(
     model: BaseChatModel, endpoint: ModelSettings, question: Question
 ) -> AIMessage:
     """The reply of an endpoint, with its calls read and repaired."""
-    tools, is_native = question.tools, endpoint.tool_calling == "native"
-    request, asked, options = _in_dialect(model, endpoint, question)
-    reply: AIMessage = await asked.ainvoke(request, **options)
-    is_extra = provider_of(endpoint.model) in EXTRAS
-    if is_extra:
-        from_provider(reply, provider_of(endpoint.model))
-    if tools and not is_native:
+    tools, extra = question.tools, EXTRAS.get(provider_of(endpoint.model))
+    is_prompted = endpoint.tool_calling == "prompted"
+    request, is_quiet = question.request, question.quiet
+    if is_prompted:
+        request = prompted(request, tools) if tools else in_words(request)
+        is_quiet |= bool(tools)  # its calls stand in its text
+    offered = None if is_prompted else tools
+    asked, options = cast(Runnable[Any, Any], model), dict[str, Any]()
+    if is_quiet:
+        options["config"] = {"tags": [TAG_NOSTREAM]}
+    choice = "required" if question.tool_choice == "required" and offered else ""
+    if extra is None:
+        options |= {SEND_REASONING: back_to(endpoint), **({"tools": offered} if offered else {})}
+        options |= {"tool_choice": choice} if choice else {}
+    else:
+        send = endpoint.send_reasoning is not False
+        own = own_thoughts(request, origin_of(endpoint), send=send)
+        request = to_extra(own, extra, with_tools=bool(offered), model=model)
+        if offered:
+            # a copy: packages take schemas apart in place, and these are every later request's
+            options_of_tools = {"tool_choice": "any"} if choice else {}
+            asked = model.bind_tools(copy.deepcopy(offered), **options_of_tools)
+    reply: AIMessage = await asked.ainvoke(list(request), **options)
+    if extra is not None:
+        _from_extra(reply)
+    if tools and is_prompted:
         drop_sealed(reply)  # it would go back with calls, and there are none
         reply = with_prompted_calls(reply)
     else:
-        reply = with_cut_off_calls(without_thought(reply), as_it_came=not is_extra)
+        reply = with_cut_off_calls(without_thought(reply), as_it_came=extra is None)
     return _storable(with_origin(with_repairs(reply, tools or ()), endpoint))
-
-
-def _in_dialect(
-    model: BaseChatModel, endpoint: ModelSettings, question: Question
-) -> tuple[list[BaseMessage], Runnable[Any, Any], dict[str, Any]]:
-    """The request as the endpoint wants it, the model with its tools, and the call's options."""
-    provider, request, tools = provider_of(endpoint.model), question.request, question.tools
-    is_quiet, asked = question.quiet, cast(Runnable[Any, Any], model)
-    if endpoint.tool_calling == "prompted":
-        request = prompted(request, tools) if tools else in_words(request)
-        is_quiet, tools = is_quiet or bool(tools), None  # its calls stand in its text
-    options: dict[str, Any] = {"config": {"tags": [TAG_NOSTREAM]}} if is_quiet else {}
-    required = question.tool_choice == "required"
-    if provider in EXTRAS:
-        name = str(getattr(model, "model_id", ""))  # Bedrock's
-        own = own_thoughts(request, origin_of(endpoint), send=endpoint.send_reasoning is not False)
-        request = to_provider(own, provider, with_tools=bool(tools), model=name)
-        if tools:
-            # a copy: packages take schemas apart in place, and these are every later request's
-            choice = {"tool_choice": "any"} if required else {}
-            asked = model.bind_tools(copy.deepcopy(tools), **choice)
-    else:
-        options[SEND_REASONING] = back_to(endpoint)
-        if tools:
-            options["tools"] = tools
-            options |= {"tool_choice": "required"} if required else {}
-    return list(request), asked, options
 
 
 def back_to(endpoint: ModelSettings) -> Back:
@@ -92,7 +88,6 @@ def back_to(endpoint: ModelSettings) -> Back:
     return Back(
         origin_of(endpoint),
         text=habits.wants_reasoning if chosen is None else chosen,
-        as_given=chosen is True,  # one that has to be told says under which name, too
         sealed=chosen is not False,
         excused=chosen is not False and habits.wants_signatures,
     )
@@ -104,3 +99,81 @@ def _storable(message: AIMessage) -> AIMessage:
     for call in calls_of(message):
         call.update(sanitize_all(call))
     return message
+
+
+def to_extra(
+    request: Sequence[BaseMessage], extra: Extra, *, with_tools: bool, model: Any = None
+) -> list[BaseMessage]:
+    """The request as the package of an extra wants it; its messages stay as they are."""
+    if not with_tools and extra.wants_tools and any(map(_has_calls, request)):
+        request = in_words(request)  # calls are refused where no tools are offered
+    made = [_with_whole_calls(message) for message in request]
+    return with_cache_marks(made, extra, str(getattr(model, "model_id", "")))
+
+
+def _has_calls(message: BaseMessage) -> bool:
+    return isinstance(message, AIMessage) and has_calls(message)
+
+
+def _with_whole_calls(message: BaseMessage) -> BaseMessage:
+    """A message whose malformed calls have an object for arguments: their answers need them."""
+    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+        return message
+    calls = [
+        ToolCall(
+            id=call["id"],
+            name=call["name"] or "",
+            args=args if isinstance(args := call["args"], dict) else {"malformed_arguments": args},
+        )
+        for call in calls_of(message)
+    ]
+    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+
+
+def _from_extra(message: AIMessage) -> None:
+    """Bring why it ended under one name, and blocks without a thought into one text."""
+    if reason := reason_of(message):
+        message.response_metadata.setdefault("finish_reason", reason)
+    # Google's package says one of the calls again there, and sends it again
+    message.additional_kwargs.pop("function_call", None)
+    if isinstance(message.content, list) and not has_thoughts(message):
+        message.content = message.text
+
+
+def with_cache_marks(
+    request: Sequence[BaseMessage], extra: Extra, model: str = ""
+) -> list[BaseMessage]:
+    """The request with marks where a provider is told to cache; itself for one that wants none.
+
+    Two marks: one after the system prompt (and the tools, which come before it), which holds for
+    all runs of a profile; one after the history, which moves on with it. The last message of a
+    request is made anew at each step and stays outside.
+    """
+    made = [*request]
+    if extra.mark is None or not made or not extra.marked.search(model):
+        return made
+    behind = (i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i]))
+    last = next((i for i in behind if _takes_mark(made[i])), 0)
+    for place in {0, last}:
+        if (place or isinstance(made[0], SystemMessage)) and _takes_mark(made[place]):
+            made[place] = _marked(made[place], extra.mark)
+    return made
+
+
+def _takes_mark(message: BaseMessage) -> bool:
+    """Whether a message ends in words or an image: what else there is may not be marked."""
+    if isinstance(message.content, str):
+        return bool(message.content.strip())  # a block without text would be refused
+    block = message.content[-1] if message.content else None
+    if not isinstance(block, dict) or block.get("type") not in _MARKED:
+        return False
+    return block["type"] != "text" or bool(str(block.get("text") or "").strip())
+
+
+def _marked(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
+    """A mark is a block of its own, or part of the last one."""
+    content = message.content
+    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    *before, last = blocks
+    marked = [*before, {**last, **mark}] if "cache_control" in mark else [*blocks, mark]
+    return message.model_copy(update={"content": marked})

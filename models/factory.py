@@ -16,7 +16,6 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from manus.models.error_facts import shortened
 from manus.models.providers import (
     DEFAULT_MODEL,
     EXTRAS,
@@ -27,6 +26,7 @@ from manus.models.providers import (
 )
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings
+from manus.state.text import one_line
 
 _CONNECT_TIMEOUT = 15.0
 """Seconds. A server that is there takes the connection at once, however long it then thinks."""
@@ -46,7 +46,10 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
         raise SettingsError(NOT_CONFIGURED)
     spec = settings.model or DEFAULT_MODEL
     if spec.startswith(REPLAY):
-        return await asyncio.to_thread(_replay, spec.removeprefix(REPLAY), workspace)
+        from manus.models.recording import ReplayModel
+
+        path = spec.removeprefix(REPLAY)
+        return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
     known = await _models_of_loop()
     if settings not in known:
         # imports take a second and read files: not on the event loop
@@ -83,25 +86,14 @@ async def _end(loop: asyncio.AbstractEventLoop, models: Models) -> AsyncGenerato
             _kept.pop(loop, None)
 
 
-def _replay(path: str, workspace: Path) -> BaseChatModel:
-    from manus.models.replay import ReplayModel
-
-    return ReplayModel.load(path, str(workspace))
-
-
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
-    chosen = {
-        "temperature": settings.temperature,
-        "max_tokens": settings.max_tokens,
-        "api_key": settings.api_key,
-        "base_url": settings.base_url,
-        "reasoning_effort": settings.reasoning_effort,
-    }
+    names = ("temperature", "max_tokens", "api_key", "base_url", "reasoning_effort")
+    chosen = {each: getattr(settings, each) for each in names}
     values: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
-    build = {"openai": _openai, "azure": _azure}.get(provider)
-    if build is not None:
-        return build(settings, name, {**values, **_protocol(settings)})
-    return _extra(settings, provider, name, values)
+    if provider in EXTRAS:
+        return _extra(settings, provider, name, values)
+    build = _azure if provider == "azure" else _openai
+    return build(settings, name, {**values, **_protocol(settings)})
 
 
 def _protocol(settings: ModelSettings) -> dict[str, Any]:
@@ -132,11 +124,10 @@ def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseC
     # a local server wants no key, the client wants one; given as a function, it keeps the client
     # from being built a second time for synchronous use
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
-    values["api_key"] = partial(_later, key)
+    values |= {"api_key": partial(_later, key), "model": name}
     if settings.base_url is not None:
         # a compatible server knows chat completions, whatever the model is called
         values["use_responses_api"] = False
-    values["model"] = name
     return FastChatOpenAI(**values)
 
 
@@ -166,27 +157,27 @@ def _extra(
     settings: ModelSettings, provider: str, name: str, values: dict[str, Any]
 ) -> BaseChatModel:
     """The chat model of a provider whose package comes as an extra."""
-    package, module, cls, needs = EXTRAS[provider]
+    extra = EXTRAS[provider]
     try:
-        model_class = getattr(importlib.import_module(module), cls)
+        module = importlib.import_module(extra.module)
     except ImportError:
         raise SettingsError(
             f"The provider `{provider}` needs a package that is not installed: "
-            f"pip install {package}."
+            f"pip install {extra.package}."
         ) from None
     try:
         limits = _bedrock(settings) if provider == "bedrock" else {"timeout": settings.timeout}
-        if provider != "bedrock":
-            # Google counts attempts, and takes none for its default; others what comes after one
-            limits["max_retries"] = 1 if provider == "google" else 0
-        model: BaseChatModel = model_class(model=name, streaming=True, **values, **limits)
+        model_class = getattr(module, extra.model_class)
+        model: BaseChatModel = model_class(
+            model=name, streaming=True, **values, **limits, **extra.attempts
+        )
         key: Any = getattr(model, "anthropic_api_key", None)
         if key is not None and not key.get_secret_value():
             raise ValueError("there is none")  # its client would find out with an odd request
     except Exception as error:  # each client has exceptions of its own
         raise SettingsError(
-            f"The model `{provider}:{name}` cannot be set up; it needs {needs} "
-            f"({shortened(str(error))})."
+            f"The model `{provider}:{name}` cannot be set up; it needs {extra.needs} "
+            f"({one_line(str(error), 300)})."
         ) from error
     return model
 

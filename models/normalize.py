@@ -9,84 +9,35 @@ should be; one JSON body in place of a stream.
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeGuard
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
-from manus.models.reasoning import IN_TEXT, REASONING, THOUGHT_AS, SealedReader, ThoughtReader
+from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
 from manus.models.replies import CUT_OFF
-from manus.models.server_usage import newest, usage_in, usage_metadata
+from manus.models.server_usage import usage_in, usage_metadata
 from manus.models.tool_calls import is_whole, with_calls
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
-_TOGETHER = 100
-_MOST_TOGETHER = 1_000
-"""Characters of arguments that are shown at once, at least and at most. LangChain tries to parse
-each piece: of very many that takes longer than all else, of a long one that is no JSON minutes."""
-_REASONING_NAMES = (REASONING, "reasoning", IN_TEXT)
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
 """Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 
-_MARKS = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
-"""What follows a backslash is no mark, also where a piece ends between the two."""
-
 Json = dict[str, Any]
+Position = Literal["last"] | None
 
 
 @dataclass(slots=True)
 class _Call:
     id: str | None = None
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
-    depth: int = 0
-    in_text: bool = False
-    is_escaped: bool = False
-    may_be_whole: bool = False
-    """Whether the brackets are even. Only then the arguments are read: a server may repeat the name
-    with each piece, and to read all that has come with each of them takes minutes."""
-    held: str = ""
-    """Arguments that are not shown yet."""
-
-    @property
-    def args(self) -> str:
-        return "".join(self.pieces)
-
-    def add(self, piece: str) -> None:
-        """Take a piece of the arguments."""
-        self.pieces.append(piece)
-        self.size += len(piece)
-        self._count(piece)
-        self.held += piece
-
-    def shown(self, place: int) -> list[ToolCallChunk]:
-        """What was held, which is shown now."""
-        held, self.held = self.held, ""
-        begins = range(0, len(held), _MOST_TOGETHER)
-        return [tool_call_chunk(args=held[n : n + _MOST_TOGETHER], index=place) for n in begins]
+    args: str = ""
 
     def is_whole(self) -> bool:
-        """Whether the arguments are a whole JSON object."""
-        return self.may_be_whole and is_whole(self.args)
-
-    def _count(self, piece: str) -> None:
-        """Follow the brackets that stand outside of texts."""
-        if not piece:
-            return
-        begin, self.is_escaped = int(self.is_escaped), False
-        for found in _MARKS.finditer(piece, begin):
-            mark = found[0]
-            if mark == '"':
-                self.in_text = not self.in_text
-            elif mark[0] == "\\":
-                self.is_escaped = len(mark) == 1
-            elif not self.in_text:
-                self.depth += 1 if mark in "[{" else -1
-        self.may_be_whole = not (self.depth or self.in_text)
+        """Whether the arguments are a whole JSON object; they are read only where they may be."""
+        return self.args.endswith("}") and is_whole(self.args)
 
 
 class ReplyReader:
@@ -105,7 +56,6 @@ class ReplyReader:
         self._places: dict[Any, int] = {}
         self._thoughts = ThoughtReader()
         self._sealed = SealedReader()
-        self._reasoning_name = ""
         self._about: Json = {"model_provider": "openai"}
         self._is_stream = False
 
@@ -117,18 +67,17 @@ class ReplyReader:
         """
         if not isinstance(chunk, dict):
             return None
-        _raise_if_error(chunk)
-        self._usage = newest(self._usage, usage_in(chunk))
-        if isinstance(chunk.get("model"), str):
-            self._about["model_name"] = chunk["model"]
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
+        _raise_if_failed(chunk, choice)
+        self._usage |= {name: value for name, value in usage_in(chunk).items() if value}
+        if isinstance(chunk.get("model"), str):
+            self._about["model_name"] = chunk["model"]
         if not isinstance(choice, dict):
             return None
-        _raise_if_failed(choice)
         self.has_begun = True
-        if (reason := choice.get("finish_reason")) and "finish_reason" not in self._about:
-            self._about["finish_reason"] = str(reason)
+        if reason := choice.get("finish_reason"):
+            self._about.setdefault("finish_reason", str(reason))
         delta = choice.get("delta")
         whole = not delta and isinstance(choice.get("message"), dict)
         said = choice["message"] if whole else delta
@@ -137,26 +86,13 @@ class ReplyReader:
 
     def end(self) -> AIMessageChunk:
         """What was not shown before the stream ended."""
-        thought, said = self._thoughts.end()
-        self._text.append(said)
-        self._thought.append(thought)
-        if thought:
-            self._reasoning_name = self._reasoning_name or IN_TEXT
-        held = [piece for place, call in enumerate(self._calls) for piece in call.shown(place)]
-        return AIMessageChunk(
-            content=said,
-            additional_kwargs={REASONING: thought} if thought else {},
-            tool_call_chunks=held,
-            chunk_position="last",
-        )
+        return self._shown(*self._thoughts.end(), [], position="last")
 
     def message(self) -> AIMessage:
         """The reply, once it has ended; its calls as they were sent."""
-        beside: Json = self._sealed.kept(len(self._calls))
+        beside = self._sealed.kept()
         if thought := "".join(self._thought):
             beside[REASONING] = thought
-        if self._reasoning_name not in ("", REASONING):
-            beside[THOUGHT_AS] = self._reasoning_name
         if self.is_over:
             self._about["finish_reason"] = "length"
         if self._is_stream and "finish_reason" not in self._about:
@@ -172,61 +108,69 @@ class ReplyReader:
         )
 
     def _read(self, delta: Json, *, whole: bool) -> AIMessageChunk | None:
-        text, thought = _text_of(delta), _thought_of(delta)
-        name = _reasoning_name(delta)
-        if not isinstance(delta.get("content"), list) and text:
+        text, thought = _said_in(delta)
+        if text and not isinstance(delta.get("content"), list):
             inner, text = self._thoughts.feed(text)
-            thought, name = (thought, name) if thought else (inner, IN_TEXT if inner else "")
-        self._reasoning_name = self._reasoning_name or (name if thought else "")
+            thought = thought or inner
         self._sealed.feed(delta, whole=whole)
         calls = delta.get("tool_calls")
         found = calls if isinstance(calls, list) else [calls]
-        read = [self._pieces(one) for one in found if one and _is_call(one, whole=whole)]
-        pieces = [piece for shown in read for piece in shown]
+        pieces = [self._piece(one) for one in found if _is_call(one, whole=whole)]
+        return self._shown(thought, text, pieces) if text or thought or pieces else None
+
+    def _shown(
+        self,
+        thought: str,
+        text: str,
+        pieces: list[ToolCallChunk],
+        position: Position = None,
+    ) -> AIMessageChunk:
         self._text.append(text)
         self._thought.append(thought)
-        self._size += len(text) + len(thought)
-        self.is_over = self._size + sum(call.size for call in self._calls) > MOST_REPLY
-        if not (text or thought or pieces):
-            return None
-        beside = {REASONING: thought} if thought else {}
-        return AIMessageChunk(content=text, additional_kwargs=beside, tool_call_chunks=pieces)
+        self._size += len(text) + len(thought) + sum(len(piece["args"] or "") for piece in pieces)
+        self.is_over = self._size > MOST_REPLY
+        # not validated: LangChain would try to complete the JSON in each piece of a call
+        return AIMessageChunk.model_construct(
+            content=text,
+            additional_kwargs={REASONING: thought} if thought else {},
+            tool_call_chunks=pieces,
+            chunk_position=position,
+        )
 
-    def _pieces(self, piece: Json) -> list[ToolCallChunk]:
-        """What is shown of a piece of a call: with its place, and id and name only at first."""
+    def _piece(self, piece: Json) -> ToolCallChunk:
+        """What a piece adds to a call: with its place, and id and name only at first."""
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         name, args = str(function.get("name") or ""), function.get("arguments") or ""
         args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
         id_ = str(piece["id"]) if piece.get("id") not in (None, "") else None
-        place = self._place(piece.get("index"), id_, name, args)
+        place, is_again = self._place(piece.get("index"), id_, name, args)
         call = self._calls[place]
-        args = args if call.size or args.strip() else ""
         new_id = id_ if call.id is None else None
-        # a name may come in pieces; one that is sent again says nothing
-        is_same = bool(name) and call.is_whole()
-        new_name = "" if name in ("", call.name) or is_same else name
-        call.add("" if is_same and args == call.args else args)
-        call.id, call.name = call.id or new_id, call.name + new_name
+        # a name may come in pieces; a call that is whole is sent again
+        new_name = "" if is_again or name == call.name else name
+        args = "" if (is_again and args == call.args) or not (call.args or args.strip()) else args
+        call.id, call.name, call.args = call.id or new_id, call.name + new_name, call.args + args
         self._sealed.feed_call(place, piece)
-        begins = [tool_call_chunk(name=new_name or None, args="", id=new_id, index=place)]
-        is_new = bool(new_name) or new_id is not None
-        shown = call.shown(place) if is_new or len(call.held) >= _TOGETHER else []
-        return [*begins, *shown] if is_new else shown
+        return tool_call_chunk(name=new_name or None, args=args, id=new_id, index=place)
 
-    def _place(self, index: Any, id_: str | None, name: str, args: str) -> int:
-        """Which call a piece belongs to; a new one where it begins one."""
-        known = self._places.get(index)
-        if known is None and index is None and self._calls:
-            known = len(self._calls) - 1
-        if known is None or _begins(self._calls[known], id_, name, args):
+    def _place(self, index: Any, id_: str | None, name: str, args: str) -> tuple[int, bool]:
+        """Which call a piece belongs to, a new one if it begins one; whether that was whole."""
+        place = self._places.get(index)
+        if place is None and index is None and self._calls:
+            place = len(self._calls) - 1
+        call = _Call() if place is None else self._calls[place]
+        is_whole = bool(name) and call.is_whole()
+        is_other = id_ != call.id if id_ and call.id else (name, args) != (call.name, call.args)
+        begins = is_other and (is_whole or bool(name and id_ and call.id and not call.args))
+        if place is None or begins:
             self._calls.append(_Call())
-            known = len(self._calls) - 1
-        self._places[index] = known
-        return known
+            place, is_whole = len(self._calls) - 1, False
+        self._places[index] = place
+        return place, is_whole
 
 
-def _is_call(piece: Any, *, whole: bool) -> bool:
+def _is_call(piece: Any, *, whole: bool) -> TypeGuard[Json]:
     """Whether something is a call, or a piece of one; a whole one has a name."""
     if not isinstance(piece, dict) or not whole:
         return isinstance(piece, dict)
@@ -234,39 +178,34 @@ def _is_call(piece: Any, *, whole: bool) -> bool:
     return isinstance(function, dict) and bool(function.get("name"))
 
 
-def _begins(call: _Call, id_: str | None, name: str, args: str) -> bool:
-    """Whether a piece at the place of a call begins another one."""
-    other = id_ is not None and call.id is not None and id_ != call.id
-    if not name or not (call.is_whole() or (not call.size and other)):
-        return False
-    same = id_ is not None and id_ == call.id
-    return not same and (other or (name, args) != (call.name, call.args))
-
-
-def _raise_if_error(said: Json) -> None:
+def _raise_if_failed(chunk: Json, choice: Any) -> None:
     """See that a body is no error: some servers send one with status 200, or as a chunk."""
-    if error := said.get("error"):
+    choice = choice if isinstance(choice, dict) else {}
+    if error := chunk.get("error") or choice.get("error"):
         raise ValueError({"message": error} if isinstance(error, str) else error)
-    bare = isinstance(said.get("message"), str) and not said.get("usage")
-    if not said.get("choices") and (said.get("object") == "error" or bare):
-        raise ValueError(said)
-
-
-def _raise_if_failed(choice: Json) -> None:
-    """See that a reply did not fail while it was being written."""
-    if choice.get("error"):
-        raise ValueError(choice["error"])
+    bare = isinstance(chunk.get("message"), str) and not chunk.get("usage")
+    if not chunk.get("choices") and (chunk.get("object") == "error" or bare):
+        raise ValueError(chunk)
     if (reason := choice.get("finish_reason")) in _FAILED:
         raise ValueError({"message": f"the reply failed on the way (finish reason `{reason}`)"})
 
 
-def _text_of(delta: Json) -> str:
-    content = delta.get("content")
-    if isinstance(content, list):
-        return "".join(_in_block(block, "text") for block in content)
+def _said_in(delta: Json) -> tuple[str, str]:
+    """What a piece of a reply says, and what it tells of the model's thinking."""
+    content, refusal = delta.get("content"), delta.get("refusal")
     text = content if isinstance(content, str) else ""
-    refusal = delta.get("refusal")
-    return text or (refusal if isinstance(refusal, str) else "")
+    if isinstance(content, list):
+        text = "".join(_in_block(block, "text") for block in content)
+    text = text or (refusal if isinstance(refusal, str) else "")
+    for name in (REASONING, "reasoning"):
+        if isinstance(thought := delta.get(name), str) and thought:
+            return text, thought
+    if isinstance(content, list):
+        return text, "".join(_in_block(block, "thinking") for block in content)
+    details = delta.get("reasoning_details")
+    found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+    texts = (entry.get(name) for entry in found for name in ("text", "summary"))
+    return text, "".join(said for said in texts if isinstance(said, str))
 
 
 def _in_block(block: Any, kind: str) -> str:
@@ -279,20 +218,3 @@ def _in_block(block: Any, kind: str) -> str:
     if isinstance(inner, list):
         return "".join(_in_block(one, "text") for one in inner)
     return inner if isinstance(inner, str) else ""
-
-
-def _reasoning_name(delta: Json) -> str:
-    """The field in which a piece of a reply has the words of a thought; "" for none."""
-    return next((n for n in _REASONING_NAMES if isinstance(delta.get(n), str) and delta[n]), "")
-
-
-def _thought_of(delta: Json) -> str:
-    """What a piece of a reply says of the model's thinking."""
-    if name := _reasoning_name(delta):
-        return str(delta[name])
-    if isinstance(content := delta.get("content"), list):
-        return "".join(_in_block(block, "thinking") for block in content)
-    details = delta.get("reasoning_details")
-    found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-    texts = (d.get(name) for d in found for name in ("text", "summary"))
-    return "".join(text for text in texts if isinstance(text, str))

@@ -1,4 +1,4 @@
-"""What is known of models and their servers without asking: names, keys, habits, windows."""
+"""What is known of models and their servers without asking: packages, keys, habits, windows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from urllib.parse import urlsplit
 from manus.state.errors import ContextOverflowError
 from manus.state.model_settings import PROVIDERS, ModelSettings
 
+DEFAULT_MODEL = "gpt-5"
+"""Where a key is set and no model is named."""
+REPLAY = "replay:"
+NOT_CONFIGURED = (
+    "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
+    "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
+)
 KEYS = {
     "openai": "MANUS_API_KEY or OPENAI_API_KEY",
     "azure": "MANUS_API_KEY",
@@ -19,56 +26,59 @@ KEYS = {
 }
 """Where a key is set, as errors say it."""
 
-WINDOWS = (
-    ("gpt-5", 272_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4", 8_192),
-    ("gpt-3.5", 16_385),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("claude", 200_000),
-    ("gemini", 1_048_576),
-    ("deepseek", 64_000),
-    ("qwen2.5", 32_768),
-    ("qwen3", 40_960),
-    ("llama3:", 8_192),
-    ("llama3.", 128_000),
-    ("mistral", 32_768),
-)
-"""Input tokens by the beginning of a model's name, for those whose package has no figure."""
 
-# provider: (package to install, module, class, what it needs)
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A provider whose package comes as an extra."""
+
+    package: str
+    """To be installed."""
+    model_class: str
+    needs: str
+    """What its client cannot be made without."""
+    attempts: dict[str, Any]
+    """What keeps its client from trying again by itself."""
+    wants_tools: bool = False
+    """Calls in the history are refused where the request offers no tools."""
+    mark: dict[str, Any] | None = None
+    """What tells it to cache what comes before."""
+    marked: re.Pattern[str] = re.compile("")
+    """Models that know the mark, by their ids."""
+
+    @property
+    def module(self) -> str:
+        """What is imported of it."""
+        return self.package.replace("-", "_")
+
+
 EXTRAS = {
-    "anthropic": (
+    "anthropic": Extra(
         "langchain-anthropic",
-        "langchain_anthropic",
         "ChatAnthropic",
-        "a key: MANUS_API_KEY or ANTHROPIC_API_KEY",
+        f"a key: {KEYS['anthropic']}",
+        {"max_retries": 0},
+        wants_tools=True,
+        mark={"cache_control": {"type": "ephemeral"}},
     ),
-    "google": (
+    "google": Extra(
         "langchain-google-genai",
-        "langchain_google_genai",
         "ChatGoogleGenerativeAI",
-        "a key: MANUS_API_KEY or GOOGLE_API_KEY",
+        f"a key: {KEYS['google']}",
+        {"max_retries": 1},  # it counts attempts, and takes none for its default
     ),
-    "bedrock": (
+    "bedrock": Extra(
         "langchain-aws",
-        "langchain_aws",
         "ChatBedrockConverse",
         "a region (AWS_REGION) and credentials of AWS, or a Bedrock key in MANUS_API_KEY",
+        {},
+        wants_tools=True,
+        mark={"cachePoint": {"type": "default"}},
+        # "Prompt caching" in Amazon's user guide; Claude 3.5 Sonnet v2 for some customers only
+        marked=re.compile(
+            r"claude-(?:3-5-haiku|3-7|(?:opus|sonnet|haiku)-[4-9])|nova-(?:micro|lite|pro|premier)"
+        ),
     ),
 }
-DEFAULT_MODEL = "gpt-5"
-"""Where a key is set and no model is named."""
-REPLAY = "replay:"
-
-NOT_CONFIGURED = (
-    "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
-    "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
-)
 
 
 def split_spec(spec: str) -> tuple[str, str]:
@@ -97,8 +107,7 @@ def shown_address(address: str) -> str:
     return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(NamedTuple):
     """What a compatible server wants that others do not, or refuse."""
 
     wants_reasoning: bool = False
@@ -107,12 +116,12 @@ class Habits:
     """Each call has to be signed, or say that it is not: Gemini's thought signatures."""
 
 
-_BY_HOST = (
-    ("api.deepseek.com", Habits(wants_reasoning=True)),
-    ("api.moonshot.ai", Habits(wants_reasoning=True)),
-    ("api.moonshot.cn", Habits(wants_reasoning=True)),
-    ("googleapis.com", Habits(wants_signatures=True)),
-)
+_BY_HOST = {
+    "api.deepseek.com": Habits(wants_reasoning=True),
+    "api.moonshot.ai": Habits(wants_reasoning=True),
+    "api.moonshot.cn": Habits(wants_reasoning=True),
+    "googleapis.com": Habits(wants_signatures=True),
+}
 
 
 def habits_of(address: str | None) -> Habits:
@@ -121,10 +130,30 @@ def habits_of(address: str | None) -> Habits:
         host = urlsplit(address or "").hostname or ""
     except ValueError:  # not an address: the client will say so
         host = ""
-    known = (habits for end, habits in _BY_HOST if host == end or host.endswith(f".{end}"))
+    known = (habits for end, habits in _BY_HOST.items() if f".{host}".endswith(f".{end}"))
     return next(known, Habits())
 
 
+WINDOWS = {
+    "gpt-5": 272_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-4-turbo": 128_000,
+    "gpt-4": 8_192,
+    "gpt-3.5": 16_385,
+    "o1": 200_000,
+    "o3": 200_000,
+    "o4": 200_000,
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "deepseek": 64_000,
+    "qwen2.5": 32_768,
+    "qwen3": 40_960,
+    "llama3:": 8_192,
+    "llama3.": 128_000,
+    "mistral": 32_768,
+}
+"""Input tokens by the beginning of a model's name, for those whose package has no figure."""
 DEFAULT = 128_000
 _LEAST = 1_000
 """Tokens that a window is taken to have at least."""
@@ -157,7 +186,7 @@ def window_of(settings: ModelSettings, model: Any = None) -> Window:
     if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
         return Window(size, is_certain=False)
     name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
-    known = (size for begin, size in WINDOWS if name.startswith(begin))
+    known = (size for begin, size in WINDOWS.items() if name.startswith(begin))
     return Window(next(known, DEFAULT), is_certain=False)
 
 
@@ -169,11 +198,9 @@ def learn_window(settings: ModelSettings, error: ContextOverflowError, size: flo
     """
     found = _SAID.search(str(error))
     said = int(found[1].replace(",", "")) if found else 0
-    if _LEAST <= said <= size:
-        _learned[_key(settings)] = Window(said, is_certain=True)
-    else:
-        guess = _UNDER * size if said >= _LEAST else size / 2
-        _learned[_key(settings)] = Window(max(round(guess), _LEAST), is_certain=False)
+    guess = said if _LEAST <= said <= size else _UNDER * size if said >= _LEAST else size / 2
+    is_certain = guess == said
+    _learned[_key(settings)] = Window(max(round(guess), _LEAST), is_certain=is_certain)
 
 
 def forget_windows() -> None:

@@ -1,9 +1,9 @@
-"""What a model thinks before it answers: told from the answer, kept, and sent back.
+"""What a model thinks before it answers: told from the answer, kept beside it, and sent back.
 
-Some of it can be read: `reasoning_content` beside the text, or `<think>…</think>` at its beginning.
-Some is signed or encrypted, and the server that gave it wants it back unread: `reasoning_details`
-(OpenRouter, MiniMax), `thinking_blocks` (LiteLLM), `extra_content` (Google's endpoint for this
-protocol), or blocks of the content (Anthropic, Bedrock). It means something to that server alone.
+Words can be read: `reasoning_content`, or `<think>…</think>` at the beginning of the text. What is
+signed or encrypted goes back unread to the server that gave it: `reasoning_details` (OpenRouter),
+`thinking_blocks` (LiteLLM), `extra_content` (Google's endpoint for this protocol), or blocks of the
+content (Anthropic, Bedrock, Google's own protocol).
 """
 
 from __future__ import annotations
@@ -15,33 +15,29 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from manus.models.providers import DEFAULT_MODEL, address_of, split_spec
+from manus.models.providers import DEFAULT_MODEL, address_of
 from manus.state.model_settings import ModelSettings
 
 REASONING = "reasoning_content"
 """In a message's `additional_kwargs`: what the model thought before it answered."""
-THOUGHT_AS = "thought_as"
-"""Beside it, where the server has another name for it: that name."""
-IN_TEXT = "<think>"
-"""That name where the thought stood in the text itself."""
 THOUGHT_BY = "thought_by"
 """Beside thoughts: `origin_of` the endpoint that gave them."""
-GOOGLES = "__gemini_function_call_thought_signatures__"
-"""As Google's package has it: signatures by the ids of calls."""
 LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
 CALLS = "sealed_calls"
-"""As `LISTS` and `EXTRA`: what stood beside the calls, one entry a call in call order."""
-SEALED = (*LISTS, EXTRA, CALLS)
-BESIDE = (REASONING, THOUGHT_AS, THOUGHT_BY, GOOGLES, *SEALED)
-"""All that may stand in `additional_kwargs` of what was thought."""
-
-_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-_SIGNATURES = frozenset({"signature", "thought_signature"})
+"""As those: what stood beside the calls, one entry a call in call order."""
+_SEALED = (*LISTS, EXTRA, CALLS)
+_GOOGLES = "__gemini_function_call_thought_signatures__"
+"""As Google's package has it: signatures by the ids of calls."""
+_KINDS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+_SIGNATURES = {"signature", "thought_signature"}
+_TEXTS = ("text", "summary", "thinking")
 _OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
 _OPENS = ("<think>", "<thinking>", "<thought>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.
 _ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
+
+Json = dict[str, Any]
 
 
 class ThoughtReader:
@@ -52,95 +48,83 @@ class ThoughtReader:
 
     def __init__(self) -> None:
         self._held = ""
-        self._close: str | None = None
-        self._begins = True
-        self._decided = False
+        self._close = ""
+        self._at = "beginning"
 
     def feed(self, piece: str) -> tuple[str, str]:
         """What is thought and what is said, as far as this piece decides it."""
+        if self._at == "answer":
+            return "", piece
         self._held += piece
-        if not self._decided and not self._decide():
-            return "", ""
-        if self._close is None:
-            return "", self._said()
-        found = self._held.lower().find(self._close)
-        if found >= 0:
-            thought, self._held = self._held[:found], self._held[found + len(self._close) :]
-            self._close = None
-            return thought, self._said()
-        return self._thought(self._close), ""
+        thought = ""
+        if self._at == "beginning":
+            self._begin()
+        if self._at == "thought":
+            thought = self._inside()
+        if self._at == "behind" and (rest := self._held.lstrip()):
+            self._held, self._at = rest, "answer"
+        return (thought, self._rest()) if self._at == "answer" else (thought, "")
 
     def end(self) -> tuple[str, str]:
         """What was held back."""
-        rest, self._held = self._held, ""
-        return (rest, "") if self._close is not None else ("", rest)
+        rest = "" if self._at == "behind" else self._rest()
+        return (rest, "") if self._at == "thought" else ("", rest)
 
-    def _decide(self) -> bool:
-        """Whether it is known by now if the text begins with a thought."""
+    def _begin(self) -> None:
         if opened := _OPEN.match(self._held):
-            self._close = f"</{opened[1].lower()}>"
+            self._at, self._close = "thought", f"</{opened[1].lower()}>"
             self._held = self._held[opened.end() :]
-        elif any(tag.startswith(self._held.strip().lower()) for tag in _OPENS):
-            return False
+        elif not any(tag.startswith(self._held.strip().lower()) for tag in _OPENS):
+            self._at = "answer"
+
+    def _inside(self) -> str:
+        """The thought, up to what may be the beginning of the closing tag."""
+        text, size = self._held, len(self._close)
+        end = text.lower().find(self._close)
+        if end >= 0:
+            self._held, self._at = text[end + size :], "behind"
         else:
-            self._begins = False
-        self._decided = True
-        return True
+            end = text.find("<", max(0, len(text) - size + 1))
+            end = end if end >= 0 else len(text)
+            self._held = text[end:]
+        return text[:end]
 
-    def _said(self) -> str:
-        """What is held is said; the empty lines behind a thought are not."""
-        if self._begins:
-            self._held = self._held.lstrip()
-            self._begins = not self._held
-        said, self._held = self._held, ""
-        return said
-
-    def _thought(self, close: str) -> str:
-        """What of the text cannot be the beginning of the closing tag."""
-        sizes = range(min(len(close), len(self._held)), 0, -1)
-        held = next((n for n in sizes if close.startswith(self._held[-n:].lower())), 0)
-        cut = len(self._held) - held
-        thought, self._held = self._held[:cut], self._held[cut:]
-        return thought
+    def _rest(self) -> str:
+        rest, self._held = self._held, ""
+        return rest
 
 
 def thought_apart(text: str) -> tuple[str, str]:
     """What is thought and what is said in a whole text."""
-    if (found := _ONLY_CLOSED.match(text)) and not re.search(r"<think", found[1], re.IGNORECASE):
+    if (found := _ONLY_CLOSED.match(text)) and "<think" not in found[1].lower():
         return found[1].strip(), text[found.end() :].lstrip()
     reader = ThoughtReader()
-    parts = [reader.feed(text), reader.end()]
-    return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+    (thought, said), (more, rest) = reader.feed(text), reader.end()
+    return thought + more, said + rest
 
 
 def without_thought(message: AIMessage) -> AIMessage:
     """The reply without what is thought in its text, which is kept beside it."""
-    if not isinstance(message.content, str) or "</th" not in message.content:
-        return message
-    thought, said = thought_apart(message.content)
-    if thought.strip():
-        message.content = said
-        message.additional_kwargs.setdefault(REASONING, thought.strip())
+    if isinstance(message.content, str) and "</th" in message.content:
+        thought, said = thought_apart(message.content)
+        if thought.strip():
+            message.content = said
+            message.additional_kwargs.setdefault(REASONING, thought.strip())
     return message
 
 
 def origin_of(endpoint: ModelSettings) -> str:
     """A short name for an endpoint's address and model; no address can be read from it."""
-    provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
-    named = "\n".join((address_of(endpoint).rstrip("/"), provider, name))
+    named = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
-    """The reply of an endpoint, with its name beside what was thought.
-
-    What is signed is kept only to be sent: not where it never is. A recorded reply keeps the name
-    of the endpoint that gave it then.
-    """
+    """The reply of an endpoint, with its name beside what was thought."""
     if endpoint.send_reasoning is False:
         drop_sealed(message)
     kept = message.additional_kwargs
-    if any(name in kept for name in (REASONING, GOOGLES, *SEALED)) or thought_blocks(message):
+    if not kept.keys().isdisjoint((REASONING, _GOOGLES, *_SEALED)) or has_thoughts(message):
         kept.setdefault(THOUGHT_BY, origin_of(endpoint))
     return message
 
@@ -150,32 +134,23 @@ def is_foreign(message: AIMessage, origin: str) -> bool:
     return bool(message.additional_kwargs.get(THOUGHT_BY, origin) != origin)
 
 
-def thought_blocks(message: AIMessage) -> list[Any]:
-    """The thoughts among the blocks of a message."""
-    content = message.content
-    return [b for b in content if is_thought(b)] if isinstance(content, list) else []
-
-
-def is_thought(block: Any) -> bool:
-    """Whether a block of a message is a thought, or signed."""
-    return isinstance(block, dict) and (block.get("type") in _BLOCKS or is_signed(block))
-
-
-def is_signed(block: Any) -> bool:
-    """Whether a block of a message bears a signature."""
-    if not isinstance(block, dict):
-        return False
-    extras = block.get("extras")
-    return not _SIGNATURES.isdisjoint([*block, *(extras if isinstance(extras, dict) else ())])
+def has_thoughts(message: AIMessage) -> bool:
+    """Whether a thought, or a signature, is among the blocks of a message."""
+    content = message.content if isinstance(message.content, list) else ()
+    return any(
+        isinstance(block, dict)
+        and (block.get("type") in _KINDS or _SIGNATURES & {*block, *(block.get("extras") or ())})
+        for block in content
+    )
 
 
 def drop_sealed(message: AIMessage) -> None:
     """Take away what is signed or encrypted, where it is never to be sent."""
-    for name in SEALED:
+    for name in _SEALED:
         message.additional_kwargs.pop(name, None)
 
 
-def put_back(form: dict[str, Any], message: AIMessage) -> None:
+def put_back(form: Json, message: AIMessage) -> None:
     """Add what is signed or encrypted to the wire form of the message, each where it stood."""
     kept = message.additional_kwargs
     form.update({name: kept[name] for name in (*LISTS, EXTRA) if name in kept})
@@ -185,17 +160,14 @@ def put_back(form: dict[str, Any], message: AIMessage) -> None:
             call.update(extra or {})
 
 
-def follow(message: AIMessage, new_ids: Sequence[tuple[str, str]]) -> None:
-    """Keep what belongs to calls by their ids with them, where these have got others (old, new)."""
-    signatures = message.additional_kwargs.get(GOOGLES, {})
-    blocks = message.content if isinstance(message.content, list) else ()
-    entries = [e for name in LISTS for e in message.additional_kwargs.get(name, ())]
-    for old, new in new_ids:
-        if old in signatures:
-            signatures[new] = signatures.pop(old)
-        for one in (*blocks, *entries):
-            if isinstance(one, dict) and one.get("id") == old:
-                one["id"] = new
+def follow(message: AIMessage, old: str, new: str) -> None:
+    """Keep what belongs to a call by its id with it: Gemini's signatures are found so."""
+    signatures = message.additional_kwargs.get(_GOOGLES, {})
+    if old in signatures:
+        signatures[new] = signatures.pop(old)
+    for entry in (e for name in LISTS for e in message.additional_kwargs.get(name, ())):
+        if entry.get("id") == old:
+            entry["id"] = new
 
 
 def own_thoughts(
@@ -203,100 +175,74 @@ def own_thoughts(
 ) -> list[BaseMessage]:
     """The request without what other endpoints thought, or without all if nothing is sent back.
 
-    Its messages stay as they are.
+    Its messages stay as they are. Calls among the blocks stand in the message's own calls too.
     """
     return [
-        _without_thoughts(message)
-        if isinstance(message, AIMessage) and (not send or is_foreign(message, origin))
-        else message
-        for message in request
+        _without_thoughts(m)
+        if isinstance(m, AIMessage) and (not send or is_foreign(m, origin))
+        else m
+        for m in request
     ]
 
 
 def _without_thoughts(message: AIMessage) -> AIMessage:
-    """A copy with what it says; calls among its thoughts stand in the message's own calls too."""
-    content = message.content
-    if isinstance(content, list):
-        gone = {*_BLOCKS, "tool_use"}
-        kept = [b for b in content if not (isinstance(b, dict) and b.get("type") in gone)]
-        content = [_unsigned(block) for block in kept] or ""
-    beside = {k: v for k, v in message.additional_kwargs.items() if k != GOOGLES}
+    beside = {k: v for k, v in message.additional_kwargs.items() if k != _GOOGLES}
+    content = message.text if isinstance(message.content, list) else message.content
     return message.model_copy(update={"content": content, "additional_kwargs": beside})
-
-
-def _unsigned(block: Any) -> Any:
-    if not isinstance(block, dict) or not is_signed(block):
-        return block
-    return {k: v for k, v in block.items() if k not in _SIGNATURES and k != "extras"}
 
 
 class SealedReader:
     """Puts together what is signed or encrypted in the pieces of one reply."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, list[dict[str, Any]]] = {name: [] for name in LISTS}
-        self._extra: dict[str, Any] = {}
-        self._calls: dict[int, dict[str, Any]] = {}
+        self._lists: dict[str, list[Json]] = {name: [] for name in LISTS}
+        self._extra: Json = {}
+        self._calls: dict[int, Json] = {}
 
     def feed(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
         """A piece of a message, or a whole one, whose entries are whole too."""
         for name, known in self._lists.items():
-            given = delta.get(name)
-            for piece in given if isinstance(given, list) else ():
-                if not isinstance(piece, dict):
-                    continue
-                same = (one for one in reversed(known) if one.get("index") == piece.get("index"))
-                entry = next(same, None)
-                if whole or entry is None or not _goes_on(entry, piece):
-                    known.append(dict(piece))
-                else:
-                    _add(entry, piece)
+            pieces = delta.get(name)
+            for piece in pieces if isinstance(pieces, list) else ():
+                if isinstance(piece, dict):
+                    _add(known, piece, whole=whole)
         self._extra = _merged(self._extra, delta.get(EXTRA))
 
     def feed_call(self, place: int, piece: Mapping[str, Any]) -> None:
         """A piece of the call at a place among all, or a whole one."""
-        for name in (EXTRA, "provider_specific_fields"):
-            if isinstance(piece.get(name), dict) and piece[name]:
-                self._calls[place] = _merged(self._calls.get(place, {}), {name: piece[name]})
+        beside = {name: piece.get(name) for name in (EXTRA, "provider_specific_fields")}
+        self._calls[place] = _merged(self._calls.get(place, {}), beside)
 
-    def kept(self, calls: int) -> dict[str, Any]:
-        """What goes into `additional_kwargs` of a reply with so many calls."""
-        beside = [self._calls.get(place) for place in range(calls)]
+    def kept(self) -> Json:
+        """What goes into the reply's `additional_kwargs`."""
+        beside = [self._calls[place] or None for place in sorted(self._calls)]
         found = {**self._lists, EXTRA: self._extra, CALLS: beside if any(beside) else []}
         return {name: value for name, value in found.items() if value}
 
 
-def _goes_on(entry: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
-    """Whether a piece is more of an entry: of its kind, and the entry has no seal yet.
+def _add(known: list[Json], piece: Json, *, whole: bool) -> None:
+    """Take a piece as more of the newest entry of its index and kind, until that has its seal.
 
     The index alone does not tell: OpenRouter's streams have 0 for all entries.
     """
-    same = all(
-        entry.get(name) in (None, "") or piece.get(name) in (None, "", entry.get(name))
-        for name in ("type", "id", "signature", "data")
-    )
-    is_closed = any(entry.get(name) for name in ("signature", "data"))
-    grows = any(piece.get(name) for name in ("text", "summary", "thinking"))
-    return same and not (is_closed and grows)
-
-
-def _add(entry: dict[str, Any], piece: Mapping[str, Any]) -> None:
+    same = (one for one in reversed(known) if one.get("index") == piece.get("index"))
+    entry = next(same, None)
+    is_open = entry is not None and not (entry.get("signature") or entry.get("data"))
+    if whole or entry is None or not is_open or entry.get("type") != piece.get("type"):
+        known.append(dict(piece))
+        return
     for name, value in piece.items():
-        if name in ("text", "summary", "thinking") and isinstance(value, str):
+        if name in _TEXTS and isinstance(value, str):
             entry[name] = (entry.get(name) or "") + value
         elif value not in (None, ""):
             entry[name] = value
-        else:
-            entry.setdefault(name, value)
 
 
-def _merged(known: dict[str, Any], new: Any) -> dict[str, Any]:
+def _merged(known: Json, new: Any) -> Json:
     """Both together; null takes nothing away, and Google's flag of a thought is left out."""
     merged = dict(known)
     for name, value in new.items() if isinstance(new, dict) else ():
-        if isinstance(value, dict):
-            before = merged.get(name)
-            merged[name] = _merged(before if isinstance(before, dict) else {}, value)
-        elif name != "thought" and value is not None:
+        value = _merged(merged.get(name) or {}, value) if isinstance(value, dict) else value
+        if value and name != "thought":
             merged[name] = value
-    return {name: value for name, value in merged.items() if value != {}}
+    return merged

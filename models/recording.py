@@ -1,46 +1,53 @@
-"""Recording a model's turns.
+"""Recording a model's turns, and a model that plays them.
 
 A recording is a file of JSON lines, one a model turn. Only the turns are recorded; graph, tools
 and files are real when it is played. A turn is found by its conversation (the history without
 system and next-step prompt), in a normal form without what differs from run to run: ids, the
-place of the workspace, durations, addresses, dates.
+place of the workspace, durations, addresses, dates. A conversation that the recording does not hold
+fails with the first message that differs.
 """
 
 from __future__ import annotations
 
-import hashlib
+import difflib
 import json
 import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import (
     AIMessage,
+    AIMessageChunk,
     BaseMessage,
-    HumanMessage,
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from pydantic import PrivateAttr
 
-from manus.models.reasoning import BESIDE, thought_blocks
+from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_sent, with_calls
-from manus.state.errors import SettingsError, StorageError
+from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
 from manus.state.files import make_private_file
-from manus.state.messages import calls_of
+from manus.state.messages import calls_of, is_ephemeral
 
 Turn = dict[str, Any]
 
 _HERE = "<workspace>"
-
 _VARIES = [
     (re.compile(r"\b\d+(\.\d+)?\s?(ms|s|sec|seconds?)\b"), "<time>"),
     (re.compile(r"0x[0-9a-fA-F]{4,}"), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"), "<date>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
 ]
+_SHOWN = 40
+"""Lines of a difference."""
 
 
 def normal_form(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
@@ -50,20 +57,6 @@ def normal_form(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
         for message in messages
         if not isinstance(message, SystemMessage) and not is_ephemeral(message)
     ]
-
-
-def ephemeral(text: str, images: Sequence[dict[str, Any]] = ()) -> HumanMessage:
-    """A message that belongs to one request alone and never to the history.
-
-    `images` are content blocks.
-    """
-    content: Any = [{"type": "text", "text": text}, *images] if images else text
-    return HumanMessage(content, additional_kwargs={"ephemeral": True})
-
-
-def is_ephemeral(message: BaseMessage) -> bool:
-    """Whether a message belongs to one request alone."""
-    return bool(message.additional_kwargs.get("ephemeral"))
 
 
 def normal_turn(message: BaseMessage, workspace: str) -> Turn:
@@ -84,57 +77,41 @@ def _stable(text: str, workspace: str) -> str:
     return text
 
 
-def digest(conversation: Sequence[Turn]) -> str:
-    """The name under which a conversation is found."""
-    packed = json.dumps(conversation, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def encode_reply(reply: AIMessage, workspace: str) -> Turn:
-    """What of a reply is recorded: text, calls, usage and how it ended.
-
-    The arguments of a malformed call are recorded as the text that they are.
-    """
-    calls = [{"name": c["name"], "args": c["args"], "id": c["id"]} for c in calls_of(reply)]
-    turn: Turn = {"text": str(reply.text), "calls": calls}
-    if reply.usage_metadata:
-        turn["usage"] = dict(reply.usage_metadata)
-    if reason := reply.response_metadata.get("finish_reason"):
-        turn["finish_reason"] = reason
-    return {**_moved(turn, workspace, _HERE), **_thoughts_of(reply)}
-
-
-def _thoughts_of(reply: AIMessage) -> Turn:
-    """What the model thought, as it came: what is signed is not to be changed by a letter."""
-    beside = {k: v for k, v in reply.additional_kwargs.items() if k in BESIDE}
-    found: Turn = {"thoughts": beside, "blocks": thought_blocks(reply)}
-    return {name: value for name, value in found.items() if value}
-
-
-def _moved(turn: Turn, old: str, new: str) -> Turn:
-    """The turn with one place of the workspace replaced by another."""
-    packed = json.dumps(turn, ensure_ascii=False)
-    here, there = (json.dumps(place, ensure_ascii=False)[1:-1] for place in (old, new))
-    moved: Turn = json.loads(_renamed(packed, here, there))
-    return moved
-
-
 def _renamed(text: str, old: str, new: str) -> str:
     """The text with a place renamed; `/a` is not meant by `/ab`, but by `/a/b`."""
     return re.sub(re.escape(old) + r"(?![\w-])", lambda _: new, text)
 
 
-def decode_reply(recorded: Turn, workspace: str) -> AIMessage:
+def _moved(turn: Turn, old: str, new: str) -> Turn:
+    """The turn with one place of the workspace replaced by another."""
+    here, there = (json.dumps(place, ensure_ascii=False)[1:-1] for place in (old, new))
+    moved: Turn = json.loads(_renamed(json.dumps(turn, ensure_ascii=False), here, there))
+    return moved
+
+
+def _as_turn(reply: AIMessage, workspace: str) -> Turn:
+    """What of a reply is recorded: text, calls, usage, how it ended, and the words it thought.
+
+    The arguments of a malformed call are recorded as the text that they are.
+    """
+    calls = [{"name": c["name"], "args": c["args"], "id": c["id"]} for c in calls_of(reply)]
+    more = {
+        "usage": reply.usage_metadata,
+        "finish_reason": reply.response_metadata.get("finish_reason"),
+        "thought": reply.additional_kwargs.get(REASONING),
+    }
+    turn = {"text": str(reply.text), "calls": calls, **{k: v for k, v in more.items() if v}}
+    return _moved(turn, workspace, _HERE)
+
+
+def _as_reply(recorded: Turn, workspace: str) -> AIMessage:
     """The reply that was recorded, as it would be said in this workspace."""
     turn = _moved(recorded, _HERE, workspace)
-    usage: UsageMetadata | None = turn.get("usage")
-    reason = turn.get("finish_reason")
-    before = recorded.get("blocks") or []
-    said = [{"type": "text", "text": turn["text"]}] if turn["text"] else []
+    reason, thought = turn.get("finish_reason"), turn.get("thought")
     message = AIMessage(
-        content=[*before, *said] if before else turn["text"],
-        additional_kwargs=recorded.get("thoughts") or {},
-        usage_metadata=usage,
+        content=turn["text"],
+        additional_kwargs={REASONING: thought} if thought else {},
+        usage_metadata=turn.get("usage"),
         response_metadata={"finish_reason": reason} if reason else {},
     )
     return with_calls(message, [as_sent(call) for call in turn["calls"]])
@@ -173,26 +150,143 @@ class Recorder:
         Raises:
             StorageError: the file cannot be written.
         """
-        with self._lock:
-            self._add(role, request, reply)
-
-    def _add(self, role: str, request: Sequence[BaseMessage], reply: AIMessage) -> None:
         conversation = normal_form(request, self._workspace)
-        after, known = self._longest(conversation)
-        line: Turn = {"role": role, "after": after, "messages": conversation[known:]}
-        line["reply"] = encode_reply(reply, self._workspace)
-        try:
-            with self._path.open("a", encoding="utf-8") as handle:
-                handle.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise StorageError(
-                f"The recording {self._path} cannot be written ({error.strerror})."
-            ) from None
-        self._turns.append([*conversation, normal_turn(reply, self._workspace)])
+        with self._lock:
+            places = range(len(self._turns) - 1, -1, -1)
+            follows = (n for n in places if conversation[: len(self._turns[n])] == self._turns[n])
+            after = next(follows, None)
+            known = 0 if after is None else len(self._turns[after])
+            line: Turn = {"role": role, "after": after, "messages": conversation[known:]}
+            line["reply"] = _as_turn(reply, self._workspace)
+            try:
+                with self._path.open("a", encoding="utf-8") as handle:
+                    handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+            except OSError as error:
+                raise StorageError(
+                    f"The recording {self._path} cannot be written ({error.strerror})."
+                ) from None
+            self._turns.append([*conversation, normal_turn(reply, self._workspace)])
 
-    def _longest(self, conversation: list[Turn]) -> tuple[int | None, int]:
-        for place in range(len(self._turns) - 1, -1, -1):
-            earlier = self._turns[place]
-            if conversation[: len(earlier)] == earlier:
-                return place, len(earlier)
-        return None, 0
+
+class ReplayModel(BaseChatModel):
+    """Plays a recording: a scripted model, whose turns are found by the conversation."""
+
+    path: str
+    workspace: str
+    _conversations: list[list[Turn]] = PrivateAttr(default_factory=list)
+    _replies: list[Turn] = PrivateAttr(default_factory=list)
+    _asked: set[int] = PrivateAttr(default_factory=set)
+
+    @classmethod
+    def load(cls, path: str, workspace: str) -> Self:
+        """Read a recording. Blocking.
+
+        Raises:
+            SettingsError: there is none, or it is not a recording.
+        """
+        model = cls(path=path, workspace=workspace)
+        try:
+            with Path(path).open(encoding="utf-8") as handle:
+                for line in handle:
+                    if line.endswith("\n"):  # else the recording process died while it wrote it
+                        model._add(json.loads(line))
+        except OSError as error:
+            raise SettingsError(
+                f"The recording {path} cannot be read ({error.strerror})."
+            ) from None
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise SettingsError(f"{path} is not a recording of model turns ({error}).") from None
+        return model
+
+    def _add(self, line: Turn) -> None:
+        after, before = line["after"], []
+        if after is not None:
+            said = _as_reply(self._replies[after], self.workspace)
+            before = [*self._conversations[after], normal_turn(said, self.workspace)]
+        self._conversations.append([*before, *line["messages"]])
+        self._replies.append(line["reply"])
+
+    def _next(self, messages: list[BaseMessage]) -> AIMessage:
+        """The reply. A conversation asked again has its replies in turn, then the last of them."""
+        conversation = normal_form(messages, self.workspace)
+        places = [n for n, known in enumerate(self._conversations) if known == conversation]
+        if not places:
+            raise ReplayMismatchError(self._difference(conversation))
+        place = next((n for n in places if n not in self._asked), places[-1])
+        self._asked.add(place)
+        return _as_reply(self._replies[place], self.workspace)
+
+    def _difference(self, conversation: list[Turn]) -> str:
+        if not self._conversations:
+            return f"The recording {self.path} is empty."
+        same, nearest = max(
+            ((_common(known, conversation), known) for known in self._conversations),
+            key=lambda pair: pair[0],
+        )
+        pair = (_lines(nearest[same : same + 1]), _lines(conversation[same : same + 1]))
+        said = difflib.unified_diff(*pair, "recorded", "this run", lineterm="", n=1)
+        shown = "\n".join(list(said)[:_SHOWN])
+        return (
+            f"The recording {self.path} does not hold this conversation; message {same + 1} of "
+            f"{len(conversation)} is the first that differs:\n{shown}\n"
+            "A recording answers only what was recorded; whatever else is asked needs a model "
+            "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
+        )
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        """The model itself: its replies are fixed, whatever tools there are."""
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "replay"
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = self._next(messages)
+        if run_manager is not None:
+            reply.id = f"lc_run--{run_manager.run_id}"
+            chunk = ChatGenerationChunk(message=_as_chunk(reply))
+            await run_manager.on_llm_new_token(str(reply.text), chunk=chunk)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+def _as_chunk(reply: AIMessage) -> AIMessageChunk:
+    """The reply as it is shown, in one piece."""
+    calls = [
+        tool_call_chunk(id=call["id"], name=call["name"], args=call["args"], index=index)
+        for index, call in enumerate(map(as_sent, calls_of(reply)))
+    ]
+    return AIMessageChunk(
+        content=reply.content,
+        tool_call_chunks=calls,
+        additional_kwargs=reply.additional_kwargs,
+        id=reply.id,
+    )
+
+
+def _common(known: list[Turn], conversation: list[Turn]) -> int:
+    """How many messages two conversations begin with."""
+    pairs = zip(known, conversation, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(known), len(conversation)))
+
+
+def _lines(turns: list[Turn]) -> list[str]:
+    if not turns:
+        return ["(no message)"]
+    head = {k: v for k, v in turns[0].items() if k != "text"}
+    return [json.dumps(head, ensure_ascii=False), *turns[0]["text"].splitlines()]

@@ -15,41 +15,19 @@ from langchain_core.messages import AIMessage
 
 from manus.state.errors import ModelRefusedError
 from manus.state.messages import has_calls, text_of
+from manus.state.usage import Spending
 
 CUT_OFF = "cut_off"
 """In a streamed reply's `additional_kwargs`: it ended without saying why."""
-_AT_LIMIT = frozenset(
-    {
-        "length",
-        "max_tokens",
-        "max_output_tokens",
-        "model_length",
-        "model_context_window_exceeded",
-    }
-)
-_FILTERED = frozenset(
-    {
-        "content_filter",
-        "refusal",
-        "safety",
-        "prohibited_content",
-        "blocklist",
-        "guardrail_intervened",
-        "content_filtered",
-        "sensitive",
-        "recitation",
-        "spii",
-        "image_safety",
-    }
-)
+_AT_LIMIT = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_AT_LIMIT |= {"model_context_window_exceeded"}
+_FILTERED = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
+_FILTERED |= {"guardrail_intervened", "content_filtered", "sensitive", "recitation", "image_safety"}
 _TIMES = 8
 _REPEATED = 600
 """Characters of repetition at a reply's end that are taken for a model that does not stop."""
-_PROBE = 12
 _LONGEST = 2_000
 """Characters of a passage that is looked for."""
-
-AGENT_ROLE = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +35,11 @@ class Reply:
     """A model's reply and what it used."""
 
     message: AIMessage
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    cache_write_tokens: int
-    estimated: bool
+    used: Spending
     seconds: float
-    cost: float | None = None
-    """None where no price is known."""
-    role: str = AGENT_ROLE
 
 
-Count = Callable[[Reply], None]
+Count = Callable[[Spending], None]
 _count: ContextVar[Count | None] = ContextVar("count", default=None)
 
 
@@ -82,10 +53,10 @@ def counting(count: Count) -> Iterator[None]:
         _count.reset(token)
 
 
-def count(reply: Reply) -> None:
+def book(used: Spending) -> None:
     """Count a call with whoever made it; outside of a run nothing is counted."""
     if (known := _count.get()) is not None:
-        known(reply)
+        known(used)
 
 
 def is_empty(message: AIMessage) -> bool:
@@ -95,11 +66,9 @@ def is_empty(message: AIMessage) -> bool:
 
 def reason_of(message: AIMessage) -> str:
     """Why a reply ended, in the provider's word, in lower case."""
-    metadata = message.response_metadata
-    for name in ("finish_reason", "stop_reason", "stopReason"):
-        if metadata.get(name):
-            return str(metadata[name]).lower()
-    return ""
+    said = message.response_metadata
+    names = ("finish_reason", "stop_reason", "stopReason")
+    return next((str(said[name]).lower() for name in names if said.get(name)), "")
 
 
 def ended_at_limit(message: AIMessage) -> bool:
@@ -122,17 +91,10 @@ def no_answer(message: AIMessage) -> Literal["cut off", "repeats itself"] | None
 def repeats_itself(text: str) -> bool:
     """Whether a text ends in one passage over and over: at least 8 times, and 600 characters."""
     text = text.rstrip()
-    if len(text) < _REPEATED:
-        return False
-    tail = text[-_TIMES * _LONGEST :]
-    probe, place = tail[-_PROBE:], len(tail) - _PROBE
-    for _ in range(_LONGEST):
-        place = tail.rfind(probe, 0, place + _PROBE - 1)
-        period = len(tail) - _PROBE - place
+    for period in range(1, min(_LONGEST, len(text) // _TIMES) + 1):
         size = max(_TIMES * period, _REPEATED)
-        if place < 0 or size > len(tail):
-            return False
-        if tail[-size:-period] == tail[-size + period :]:
+        is_like = size <= len(text) and text[-1] == text[-1 - period]  # cheap, and mostly not so
+        if is_like and text[-size:-period] == text[-size + period :]:
             return True
     return False
 

@@ -10,10 +10,9 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from manus.models.error_facts import headers_of, told
-from manus.models.errors import explain
+from manus.models.errors import Facts, explain
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import RetryEvent
 
@@ -22,11 +21,11 @@ log = logging.getLogger("manus")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
-
-T = TypeVar("T")
 _TRUSTED = 2
 """Tries before which a server's own wait is kept however short it is."""
+_DELAY = re.compile(r"'retryDelay': '(\d+(?:\.\d+)?)s'")
 
+T = TypeVar("T")
 Tell = Callable[[RetryEvent], None]
 
 
@@ -57,17 +56,12 @@ async def with_retries(
             if now + wait > ends:
                 raise failure from error
         tries += 1
-        _tell_of(failure, tries, wait, ends - now, tell)
+        left = ends - now
+        log.info("model call tried again in %.1f s, for %.0f s more: %s", wait, left, failure)
+        if tell is not None:
+            said = str(failure)
+            tell(RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=said))
         await asyncio.sleep(wait)
-
-
-def _tell_of(
-    failure: ModelUnavailableError, tries: int, wait: float, left: float, tell: Tell | None
-) -> None:
-    log.info("model call tried again in %.1f s, for %.0f s more: %s", wait, left, failure)
-    if tell is not None:
-        said = str(failure)
-        tell(RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=said))
 
 
 def _wait(error: BaseException, tries: int) -> float:
@@ -81,13 +75,17 @@ def _wait(error: BaseException, tries: int) -> float:
 
 def server_wait(error: BaseException) -> float | None:
     """The seconds that the server asks to wait, in a header or Google's details; None for none."""
-    headers = headers_of(error)
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+    of = Facts(error)
+    if (milliseconds := _number(of.headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
-    given = headers.get("retry-after")
+    given = of.headers.get("retry-after", "")
     if (seconds := _number(given)) is not None:
         return seconds
-    return _until(given) if given else _google(told(error).get("details"))
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        delay = _DELAY.search(str(of.told.get("details")))
+        return float(delay[1]) if delay else None
 
 
 def _number(value: str | None) -> float | None:
@@ -96,16 +94,3 @@ def _number(value: str | None) -> float | None:
     except ValueError:
         return None
     return max(0.0, number) if math.isfinite(number) else None
-
-
-def _until(date: str) -> float | None:
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _google(details: Any) -> float | None:
-    found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-    delays = (re.fullmatch(r"(\d+(?:\.\d+)?)s", str(d.get("retryDelay"))) for d in found)
-    return next((float(delay[1]) for delay in delays if delay), None)

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from manus.models.replies import CUT_OFF, ended_at_limit, reason_of
-from manus.state.json_text import DEEPEST, is_too_deep
 from manus.state.messages import MALFORMED_AT, calls_of
+from manus.state.text import DEEPEST, is_too_deep
 
 log = logging.getLogger("manus")
 

@@ -13,8 +13,8 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 
-from manus.models.reasoning import EXTRA, IN_TEXT, REASONING, THOUGHT_AS, is_foreign, put_back
-from manus.state.messages import calls_of
+from manus.models.reasoning import EXTRA, REASONING, is_foreign, put_back
+from manus.state.messages import calls_of, text_of
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`Back`)."""
@@ -30,8 +30,6 @@ class Back(NamedTuple):
     origin: str = ""
     text: bool = False
     """What can be read, of every message of the assistant."""
-    as_given: bool = False
-    """Under the name that the server has for it, not as `reasoning_content`."""
     sealed: bool = True
     """What is signed or encrypted, to the endpoint that gave it."""
     excused: bool = False
@@ -82,26 +80,11 @@ def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
     foreign = is_foreign(message, back.origin)
     if back.text:
         # those who want it want it of every message, also where there was none
-        kept = {} if foreign else message.additional_kwargs
-        name = kept.get(THOUGHT_AS) if back.as_given else None
-        _add_words(form, name or REASONING, kept.get(REASONING) or "")
+        form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
     if back.sealed and not foreign:
         put_back(form, message)
-    if back.excused:
-        _excuse(form)
-
-
-def _add_words(form: dict[str, Any], name: str, words: str) -> None:
-    if name == IN_TEXT:
-        form["content"] = f"<think>\n{words.strip()}\n</think>\n\n{form.get('content') or ''}"
-    else:
-        form[name] = words
-
-
-def _excuse(form: dict[str, Any]) -> None:
-    """Say of calls that none of them has a signature; of those side by side the first has one."""
     calls = form.get("tool_calls")
-    if calls and not any(EXTRA in call for call in calls):
+    if back.excused and calls and not any(EXTRA in call for call in calls):
         calls[0][EXTRA] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
@@ -117,72 +100,37 @@ def wire_form(message: BaseMessage) -> dict[str, Any]:
         image = isinstance(message.content, list)
         text = f"{message.text}\n{IMAGE_FOLLOWS}" if image else message.content
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
-    if isinstance(message.content, str) and message.type in ("human", "system"):
-        role = {"human": "user", "system": "system"}[message.type]
-        named = {"name": message.name} if message.name else {}
-        return {"role": role, "content": message.content, **named}
-    form = convert_to_openai_messages(message)
-    assert isinstance(form, dict)
-    return form
+    form: Any = convert_to_openai_messages(message)
+    return dict(form)
 
 
 def _assistant(message: AIMessage) -> dict[str, Any]:
-    calls = [
-        {
-            "type": "function",
-            "id": call["id"],
-            "function": {"name": call["name"], "arguments": _arguments(call["args"])},
-        }
-        for call in calls_of(message)
-    ]
-    content: Any = message.content
-    if isinstance(content, list):
-        content = _texts(content)
-    form = {"role": "assistant", "content": content or (None if calls else "")}
+    calls = []
+    for call in calls_of(message):
+        args: Any = call["args"]
+        args = args if isinstance(args, dict) else {"malformed_arguments": args or ""}
+        function = {"name": call["name"], "arguments": json.dumps(args, ensure_ascii=False)}
+        calls.append({"type": "function", "id": call["id"], "function": function})
+    # of the blocks that another provider's model may have written the text alone
+    text = text_of(message)
+    form: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
     return {**form, "tool_calls": calls} if calls else form
 
 
-def _arguments(args: Any) -> str:
-    if not isinstance(args, dict):
-        args = {"malformed_arguments": args or ""}
-    return json.dumps(args, ensure_ascii=False)
-
-
-def _texts(blocks: list[Any]) -> list[dict[str, str]]:
-    """The text of blocks that another provider's model may have written, its thoughts left out."""
-    found = ({"type": "text", "text": b} if isinstance(b, str) else b for b in blocks)
-    texts = [{"type": "text", "text": str(b["text"])} for b in found if b.get("type") == "text"]
-    return [text for text in texts if text["text"]]
-
-
-def image_message(batch: list[ToolMessage]) -> dict[str, Any] | None:
-    """The images of a batch of tool messages as a user message, which is where they may stand."""
-    images = [
-        block
-        for message in batch
-        if isinstance(message.content, list)
-        for block in message.content
-        if isinstance(block, dict) and block.get("type") == "image_url"
-    ]
-    return {"role": "user", "content": images} if images else None
-
-
 def wire_messages(messages: list[BaseMessage], forms: WireForms) -> list[WireForm]:
-    """A request's messages on the wire; images of tool messages follow their batch."""
+    """A request's messages on the wire.
+
+    Images of tool messages may stand only in one of the user's, which follows their batch.
+    """
     wire: list[WireForm] = []
-    batch: list[ToolMessage] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            batch.append(message)
-        elif batch:
-            _add_images(wire, batch)
-        wire.append(forms.of(message))
-    _add_images(wire, batch)
+    images: list[Any] = []
+    for message in [*messages, None]:
+        if images and not isinstance(message, ToolMessage):
+            wire.append(WireForm({"role": "user", "content": images}))
+            images = []
+        if isinstance(message, ToolMessage) and isinstance(message.content, list):
+            blocks = (block for block in message.content if isinstance(block, dict))
+            images += [block for block in blocks if block.get("type") == "image_url"]
+        if message is not None:
+            wire.append(forms.of(message))
     return wire
-
-
-def _add_images(wire: list[WireForm], batch: list[ToolMessage]) -> None:
-    images = image_message(batch)
-    if images is not None:
-        wire.append(WireForm(images))
-    batch.clear()

@@ -38,10 +38,13 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
     try:
-        with metered(running, runtime, step=task.get("step", 0), by_tool=True) as meter:
-            for line in meter.lines:  # of an attempt that a crash broke off
+        step = task.get("step", 0)
+        with metered(running, runtime, step) as lines:
+            for line in lines:  # of an attempt that a crash broke off
                 running.budget.record(line)
-            agent_at_work.set(partial(run_delegated, task["id"], running, meter, config, tell))
+            agent_at_work.set(
+                partial(run_delegated, task["id"], running, step, lines, config, tell)
+            )
             outcome = await call_tool(
                 task,
                 session=running.session,
@@ -67,7 +70,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=seconds,
         )
     )
-    spent = {"spent": meter.lines} if meter.lines else {}
+    spent = {"spent": lines} if lines else {}
     running.approved += outcome.approved
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
     approved = {"approved": new} if new else {}

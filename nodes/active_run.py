@@ -22,13 +22,13 @@ from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.recording import Recorder
 from manus.state.approved import known_rules
-from manus.state.budget import Budget
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.profile import Profile
 from manus.state.settings import VISION, Settings, load_settings
+from manus.state.usage import Budget
 from manus.tools.archive import Archive
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.journal import Journal

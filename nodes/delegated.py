@@ -11,12 +11,11 @@ from langchain_core.runnables import RunnableConfig
 
 from manus.nodes.active_run import Running
 from manus.nodes.inner_run import InnerRun, run_inside
-from manus.nodes.turn.usage_recorder import Meter
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.outside import passed_on
-from manus.state.spending import Spending
+from manus.state.usage import Spending
 from manus.tools.own import is_own
 from manus.tools.result import Observation
 
@@ -24,7 +23,8 @@ from manus.tools.result import Observation
 async def run_delegated(
     call_id: str,
     running: Running,
-    meter: Meter,
+    step: int,
+    lines: list[Spending],
     config: RunnableConfig,
     emit: Callable[[Any], None],
     task: str,
@@ -48,7 +48,7 @@ async def run_delegated(
     name = str(config.get("configurable", {}).get("checkpoint_ns") or call_id)
     async with running.slots:
         inner = await run_inside(running, graph, _request(task, running), config, name, tell)
-    meter.lines += _lines(inner, meter.step)
+    lines += _lines(inner, step)
     source = AGENT if inner.has_read_outside else ""
     if inner.succeeded:
         return Observation(inner.output, source=source)
@@ -72,7 +72,7 @@ def _graph(running: Running, profile: str) -> Any:
 
 def _lines(inner: InnerRun, step: int) -> list[Spending]:
     """What it used, by role, on the account of the step that the call belongs to."""
-    of_role: Any = {"step": step, "by_tool": True}
+    of_role: Any = {"step": step}
     lines = [
         cast(Spending, {**used, **of_role, "role": role})
         for role, used in inner.usage.get("roles", {}).items()

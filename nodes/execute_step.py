@@ -12,13 +12,11 @@ from langgraph.config import get_stream_writer
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.planning.run_plan_step import run_plan_step
 from manus.nodes.planning.scheduling import choose_steps
-from manus.state.agent import Usage
-from manus.state.budget import budget_used_up
 from manus.state.events import PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
-from manus.state.plan import executor_for
+from manus.state.plan import executor_for, used_by
 from manus.state.plan_changes import StepChange
-from manus.state.usage import used_by
+from manus.state.usage import Usage, budget_used_up
 
 _TICK = 10_000_000
 """Nanoseconds by which the clock of a file system may lag behind."""

@@ -14,10 +14,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 
 from manus.nodes.active_run import SHARE, Running
-from manus.state.agent import Usage, no_usage
-from manus.state.budget import Budget, limits_of
 from manus.state.outside import has_read_outside
-from manus.state.usage import calls_of_models
+from manus.state.usage import Budget, Usage, calls_of_models, limits_of, no_usage
 
 log = logging.getLogger("manus")
 

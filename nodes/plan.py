@@ -11,29 +11,28 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.recording import ephemeral
 from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread, with_executors
 from manus.nodes.planning.summary import without_model
-from manus.nodes.turn.usage_recorder import Meter, metered
+from manus.nodes.turn.usage_recorder import metered, used_in
 from manus.prompts import flow as prompts
-from manus.state.agent import StopReason, no_usage
-from manus.state.budget import budget_used_up
+from manus.state.agent import StopReason
 from manus.state.context import Context
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState
-from manus.state.messages import last_request, text_of
+from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import create, revise
 from manus.state.plan_steps import NewStep
-from manus.state.usage import add_usage, detailed, spent_so_far
+from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
 _TITLE = 60
 
 Update = dict[str, Any]
+Lines = list[Spending]
 
 
 async def plan(
@@ -44,11 +43,11 @@ async def plan(
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
         return _approved(state, running)
-    with metered(running, runtime) as meter:
+    with metered(running, runtime) as lines:
         try:
             if new:
-                return await _make(state, running, executors, meter)
-            return await _revise(state, running, executors, meter)
+                return await _make(state, running, executors, lines)
+            return await _revise(state, running, executors, lines)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
 
@@ -61,11 +60,13 @@ def is_new(state: FlowState) -> bool:
     return request is not None and run["request_id"] != request.id
 
 
-async def _make(state: FlowState, running: Running, executors: Executors, meter: Meter) -> Update:
+async def _make(
+    state: FlowState, running: Running, executors: Executors, lines: list[Spending]
+) -> Update:
     """A plan for the newest request; the one before it is put with the earlier ones."""
     get_stream_writer()(StatusEvent(type="status", status="running", stop_reason=None))
     get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
-    running.budget.sync(no_usage(), meter.lines)
+    running.budget.sync(no_usage(), lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
     state, shorter = await compact_thread(state, running, executors)
@@ -81,14 +82,14 @@ async def _make(state: FlowState, running: Running, executors: Executors, meter:
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        usage = meter.usage(running.session.lap())
+        usage = used_in(lines, running)
         ended = _ended("error", str(error))
         return {**begun, **ended, "plan": Overwrite({}), "usage": Overwrite(usage)}
-    usage = meter.usage(running.session.lap())
+    usage = used_in(lines, running)
     default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
     chosen = made or with_executors(create(_free("plan", taken), title, default), list(executors))
     why: PlanChange = "default" if made is None else "made"
-    get_stream_writer()(PlanEvent(type="plan", why=why, plan=chosen, spent=spent_so_far(usage)))
+    get_stream_writer()(PlanEvent(type="plan", why=why, plan=chosen, spent=summed(usage)))
     return {**begun, "plan": Overwrite(chosen), "usage": Overwrite(usage)}
 
 
@@ -142,16 +143,18 @@ def _approved(state: FlowState, running: Running) -> Update:
     given: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
         return given
-    spent = spent_so_far(state["usage"])
+    spent = summed(state["usage"])
     get_stream_writer()(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
     return {**given, "plan": Overwrite(decision.plan)}
 
 
-async def _revise(state: FlowState, running: Running, executors: Executors, meter: Meter) -> Update:
+async def _revise(
+    state: FlowState, running: Running, executors: Executors, lines: list[Spending]
+) -> Update:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
     present, used = state["plan"], state["usage"]
-    running.budget.sync(used, meter.lines)
+    running.budget.sync(used, lines)
     update: Update = {
         "run": _run_after(state, approve=running.context.approve_plan),
         "status": "thinking",
@@ -169,10 +172,10 @@ async def _revise(state: FlowState, running: Running, executors: Executors, mete
         raise
     except ManusError as error:
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
-        spent = add_usage(meter.usage(running.session.lap()), detailed(present))
+        spent = used_in(lines, running)
         return {**update, **_ended("error", said), "usage": spent}
-    usage = meter.usage(running.session.lap())
-    spent_now = spent_so_far(add_usage(used, usage))
+    usage = used_in(lines, running)
+    spent_now = summed(add_usage(used, usage))
     why: PlanChange = "kept" if revised is None else "revised"
     get_stream_writer()(PlanEvent(type="plan", why=why, plan=revised or present, spent=spent_now))
     changed: Update = {} if revised is None else {"plan": Overwrite(revised)}

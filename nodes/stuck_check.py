@@ -20,14 +20,12 @@ from manus.nodes.turn.stop_conditions import (
     results_of,
     status_after,
 )
-from manus.nodes.turn.usage_recorder import by_tools
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, Run, Usage
-from manus.state.budget import budget_used_up, ending_limits
+from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
-from manus.state.usage import by_step, with_spending
+from manus.state.usage import Usage, budget_used_up, ending_limits, with_spending
 
 Update = dict[str, Any]
 
@@ -40,7 +38,9 @@ async def stuck_check(
     run, context, before = state["run"], running.context, state.get("loop")
     history = since(state["messages"], run["request_id"])
     usage = counted(state["usage"], history, running.session.lap())
-    usage = with_spending(usage, by_tools(state.get("spent", []), run["step"]))
+    usage = with_spending(
+        usage, [line for line in state.get("spent", []) if line["step"] == run["step"]]
+    )
     newest = newest_step(history, before, run["step"])
     loop = loop_of(state, newest, context.duplicate_threshold)
     facts = facts_of(history, run, usage, loop, running)
@@ -59,7 +59,6 @@ async def stuck_check(
     runtime.stream_writer(StatusEvent(type="status", status=status, stop_reason=reason))
     return {
         **update,
-        "usage": {**usage, "steps": by_step(state.get("spent", []))},
         "status": status,
         "stop_reason": reason,
         "success": facts.success(reason),

@@ -14,16 +14,16 @@ from langgraph.runtime import Runtime
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.truncation import fit_question
 from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
-from manus.nodes.turn.usage_recorder import metered
+from manus.nodes.turn.usage_recorder import metered, used_in
 from manus.prompts import flow as prompts
-from manus.state.budget import budget_used_up, ending_limits
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
-from manus.state.plan import as_text, flat, is_completed
-from manus.state.usage import add_usage, detailed
+from manus.state.plan import as_text, is_completed
+from manus.state.text import flat
+from manus.state.usage import budget_used_up, ending_limits
 
 log = logging.getLogger("manus")
 
@@ -37,12 +37,12 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
     running = running_of(config)
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    with metered(running, runtime) as meter:
-        running.budget.sync(state["usage"], meter.lines)
+    with metered(running, runtime) as lines:
+        running.budget.sync(state["usage"], lines)
         text = await _summary(state, running)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
-    usage = add_usage(meter.usage(running.session.lap()), detailed(state["plan"]))
+    usage = used_in(lines, running)
     ended: Update = {
         "status": "finished" if done else "idle",
         "stop_reason": "completed" if done else "budget" if over else "plan_incomplete",

@@ -18,13 +18,13 @@ from manus.nodes.turn.model_turn import ModelTurn
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
 from manus.nodes.turn.reply import prepared
-from manus.nodes.turn.usage_recorder import Meter, metered
-from manus.state.agent import AgentState, Run, StopReason, Usage, no_usage
+from manus.nodes.turn.usage_recorder import metered
+from manus.state.agent import AgentState, Run, StopReason
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, text_of
-from manus.state.usage import by_step, spent_so_far, with_spending
+from manus.state.usage import Usage, no_usage, summed
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.skill import SKILL
 
@@ -43,8 +43,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         begun["place"] = await asyncio.to_thread(
             place_of, workspace, running.settings, skills=skilled
         )
-    with metered(running, runtime, step=run["step"]) as meter:
-        running.budget.sync(begun["usage"], meter.lines)
+    with metered(running, runtime) as lines:
+        running.budget.sync(begun["usage"], lines)
         _tell_beginning(run, begun["usage"], tell)
         mended = mend(stored, running.session.journal.answer_to)
         turn = ModelTurn(running, mended or stored, run, {**state, **begun})
@@ -54,13 +54,11 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
-            update = _ended(error, turn) | _accounted(begun, running, meter)
-            spent = state.get("spent", []) if "spent" not in begun else []
-            update["usage"]["steps"] = by_step([*spent, *meter.lines])
+            update = _ended(error, turn) | {"usage": _used(running)}
         else:
             message = prepared(reply.message, turn.history, run, notes.choice)
             turn.writes.append(message)
-            update = {**notes.update, **_accounted(begun, running, meter)}
+            update = {**notes.update, "usage": _used(running)}
             update["status"] = "executing" if has_calls(message) else "thinking"
             tell(_thought(run, message, reply, update["usage"]))
     if update["status"] != "thinking":
@@ -110,12 +108,10 @@ def goes_on(run: Run, request: HumanMessage | None, stop_reason: StopReason | No
     return stop_reason is None and request is not None and request.id in own
 
 
-def _accounted(begun: AgentState, running: Running, meter: Meter) -> Update:
-    """The step's model calls, on the account and in the sum; a new run has a new account."""
-    usage = with_spending(begun["usage"], meter.lines)
-    usage["seconds"] += running.session.lap()
-    is_new = "spent" in begun
-    return {"usage": usage, "spent": Overwrite(meter.lines) if is_new else meter.lines}
+def _used(running: Running) -> Usage:
+    """What the run has used, this step included."""
+    used = running.budget.used
+    return {**used, "seconds": used["seconds"] + running.session.lap()}
 
 
 def _ended(error: ManusError, turn: ModelTurn) -> Update:
@@ -134,7 +130,7 @@ def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     step, most = run["step"], run["max_steps"]
-    tell(StepEvent(type="step", step=step, max_steps=most, spent=spent_so_far(usage)))
+    tell(StepEvent(type="step", step=step, max_steps=most, spent=summed(usage)))
 
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
@@ -143,12 +139,12 @@ def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> Though
         step=run["step"],
         text=text_of(message),
         calls=[{"id": c["id"], "name": c["name"], "args": c["args"]} for c in calls_of(message)],
-        input_tokens=reply.input_tokens,
-        output_tokens=reply.output_tokens,
-        cached_tokens=reply.cached_tokens,
+        input_tokens=reply.used["input_tokens"],
+        output_tokens=reply.used["output_tokens"],
+        cached_tokens=reply.used["cached_tokens"],
         seconds=reply.seconds,
-        spent=spent_so_far(usage),
+        spent=summed(usage),
     )
-    if reply.cache_write_tokens:
-        event["cache_write_tokens"] = reply.cache_write_tokens
+    if "cache_write_tokens" in reply.used:
+        event["cache_write_tokens"] = reply.used["cache_write_tokens"]
     return event

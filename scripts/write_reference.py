@@ -182,10 +182,11 @@ def python_page() -> Iterator[str]:
     from manus.postgres import open_postgres
     from manus.sqlite import open_sqlite
     from manus.state import events
-    from manus.state.agent import AgentOutput, Usage
+    from manus.state.agent import AgentOutput
     from manus.state.context import Context
     from manus.state.flow import FlowOutput
     from manus.state.profile import Profile
+    from manus.state.usage import Usage
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):

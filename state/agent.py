@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from manus.state.messages import append_messages
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plans
-from manus.state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
+from manus.state.usage import Spending, Usage
 
 RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
 StopReason = Literal[
@@ -34,35 +34,6 @@ StopReason = Literal[
 # A full copy of the history goes into every SNAPSHOT_EVERY-th write of it; between two copies a
 # checkpoint holds only what is new, so that storage grows with the steps and not with their square.
 SNAPSHOT_EVERY = 1000
-
-
-class Usage(TypedDict):
-    """What a run has used so far. Tokens as the server counts them; estimated where it does not."""
-
-    input_tokens: int
-    """Of all requests."""
-    output_tokens: int
-    """Of all replies."""
-    cached_tokens: int
-    """Those of the input that the provider had in its cache."""
-    cache_write_tokens: NotRequired[int]
-    """Those of the input that the provider wrote to its cache; only where there were any."""
-    model_calls: int
-    """Of every role, failed tries not counted."""
-    tool_calls: int
-    """Calls that were carried out."""
-    seconds: float
-    """While the run worked; not while it waited for a person."""
-    cost: NotRequired[float]
-    """In the currency of the price table; only where prices are known."""
-    estimated: NotRequired[bool]
-    """True once a reply came without usage figures."""
-    roles: NotRequired[dict[str, RoleUsage]]
-    """The same by role: `main`, `plan`, `summary`, `extract`, …"""
-    steps: NotRequired[list[StepUsage]]
-    """The same by step, at the end of an agent's run."""
-    plan_steps: NotRequired[list[PlanStepUsage]]
-    """The same by step of the plan, at the end of a flow's run."""
 
 
 class Compaction(TypedDict):
@@ -225,7 +196,7 @@ class AgentState(TypedDict, total=False):
     spent: Annotated[
         list[Spending], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)
     ]
-    """The run's model calls, in order; `usage` holds their sum."""
+    """Model calls that the run's tools have made; the step that they belong to counts them."""
     approved: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
     """Rules about calls that a person has approved for the rest of the run."""
 
@@ -252,15 +223,3 @@ class ToolTask(TypedDict):
     """Whether text from outside has been read before it."""
     named: NotRequired[list[str]]
     """The hosts that the user has named."""
-
-
-def no_usage() -> Usage:
-    """The usage of a run that has not begun."""
-    return Usage(
-        input_tokens=0,
-        output_tokens=0,
-        cached_tokens=0,
-        model_calls=0,
-        tool_calls=0,
-        seconds=0.0,
-    )

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from manus.state.approve_settings import ApproveMode
-from manus.state.budget import Budget
+from manus.state.usage import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
 HELD = "__manus_held"

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from manus.state.agent import RunStatus, StopReason
 from manus.state.plan import Plan, StepStatus
-from manus.state.spending import RoleUsage
+from manus.state.usage import RoleUsage
 
 
 class StatusEvent(TypedDict):

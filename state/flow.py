@@ -10,12 +10,11 @@ from langgraph.channels.delta import DeltaChannel
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus, StopReason, Usage
+from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus, StopReason
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
-from manus.state.spending import RoleUsage
-from manus.state.usage import add_usage
+from manus.state.usage import RoleUsage, Usage, add_usage
 
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
 

@@ -128,6 +128,20 @@ def has_calls(message: AnyMessage) -> bool:
     return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
 
 
+def ephemeral(text: str, images: Sequence[dict[str, Any]] = ()) -> HumanMessage:
+    """A message that belongs to one request alone and never to the history.
+
+    `images` are content blocks.
+    """
+    content: Any = [{"type": "text", "text": text}, *images] if images else text
+    return HumanMessage(content, additional_kwargs={"ephemeral": True})
+
+
+def is_ephemeral(message: BaseMessage) -> bool:
+    """Whether a message belongs to one request alone."""
+    return bool(message.additional_kwargs.get("ephemeral"))
+
+
 def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
     """The newest assistant message, or None."""
     return next((m for m in reversed(history) if isinstance(m, AIMessage)), None)

@@ -10,7 +10,8 @@ from typing import Literal, NotRequired
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.spending import RoleUsage
+from manus.state.text import flat, shortened
+from manus.state.usage import RoleUsage, nothing_used
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
 
@@ -92,16 +93,6 @@ def as_text(plan: Plan) -> str:
         if step["notes"]:
             lines.append(f"   Notes: {flat(step['notes'])}")
     return "\n".join(lines)
-
-
-def flat(text: str) -> str:
-    """The text on one line."""
-    return " ".join(text.split())
-
-
-def shortened(text: str, limit: int | None) -> str:
-    """The text, cut to so many characters."""
-    return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def was_outside(plan: Plan) -> bool:
@@ -217,3 +208,9 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
     return "\n".join(lines)
+
+
+def used_by(step: Step) -> RoleUsage:
+    """What a step has used so far."""
+    result = step["result"]
+    return nothing_used() if result is None else result.get("usage", nothing_used())

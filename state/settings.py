@@ -25,7 +25,6 @@ from pydantic_core import ErrorDetails
 
 from manus.state.approve_settings import ApproveSettings
 from manus.state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
-from manus.state.budget import Budget
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import (
@@ -39,6 +38,7 @@ from manus.state.model_settings import (
 from manus.state.profile import ProfileSettings
 from manus.state.sandbox_settings import SandboxSettings
 from manus.state.trust import harmless, is_trusted
+from manus.state.usage import Budget
 
 log = logging.getLogger("manus")
 

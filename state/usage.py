@@ -1,16 +1,56 @@
-"""Sums of what model calls have used: by run, by role, by step, by step of the plan."""
+"""What model calls and runs have used, with money where prices are known, and its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, NotRequired, cast
 
-from manus.state.agent import Usage
-from manus.state.plan import Plan, Step, flat, shortened
-from manus.state.spending import PlanStepUsage, RoleUsage, Spending, StepUsage
+from pydantic import BaseModel, ConfigDict, Field
+
+# pydantic, which describes these to Studio, wants this one before Python 3.12
+from typing_extensions import TypedDict
 
 _COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
-_TEXT = 80
+
+
+class RoleUsage(TypedDict):
+    """What some model calls have used: those of one role, of one step of a plan."""
+
+    input_tokens: int
+    """Of all requests."""
+    output_tokens: int
+    """Of all replies."""
+    cached_tokens: int
+    """Those of the input that the provider had in its cache."""
+    cache_write_tokens: NotRequired[int]
+    """Those of the input that the provider wrote to its cache; only where there were any."""
+    model_calls: int
+    """Failed tries not counted."""
+    cost: NotRequired[float]
+    """In the currency of the price table; only where prices are known."""
+
+
+class Spending(RoleUsage):
+    """A line of a run's account: a model call, and the step it was made in."""
+
+    role: str
+    step: NotRequired[int]
+    tool_calls: NotRequired[int]
+    """Those of an agent that was given a task, whose model calls this line sums up."""
+    estimated: NotRequired[bool]
+
+
+class Usage(RoleUsage):
+    """What a run has used so far. Tokens as the server counts them; estimated where it does not."""
+
+    tool_calls: int
+    """Calls that were carried out."""
+    seconds: float
+    """While the run worked; not while it waited for a person."""
+    estimated: NotRequired[bool]
+    """True once a reply came without usage figures."""
+    roles: NotRequired[dict[str, RoleUsage]]
+    """The same by role: `main`, `plan`, `summary`, `extract`, …"""
 
 
 def nothing_used() -> RoleUsage:
@@ -18,7 +58,19 @@ def nothing_used() -> RoleUsage:
     return RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
 
 
-def summed(uses: Iterable[RoleUsage]) -> RoleUsage:
+def no_usage() -> Usage:
+    """The usage of a run that has not begun."""
+    return Usage(
+        input_tokens=0,
+        output_tokens=0,
+        cached_tokens=0,
+        model_calls=0,
+        tool_calls=0,
+        seconds=0.0,
+    )
+
+
+def summed(*uses: RoleUsage) -> RoleUsage:
     """The sum; it has a cost as soon as one of them has."""
     total: dict[str, Any] = {**nothing_used()}
     for used in uses:
@@ -29,32 +81,25 @@ def summed(uses: Iterable[RoleUsage]) -> RoleUsage:
 
 
 def add_usage(total: Usage, more: Usage) -> Usage:
-    """Fold what was used into the total; the reducer of a flow's `usage` channel.
-
-    Lists are whole, and are not added to.
-    """
+    """Fold what was used into the total; the reducer of a flow's `usage` channel."""
     added: dict[str, Any] = {**total}
     for name, value in more.items():
-        if name == "estimated":
+        if name == "roles":
+            roles = {**added.get("roles", {})}
+            for role, used in cast(Any, value).items():
+                roles[role] = summed(roles.get(role, nothing_used()), used)
+            added["roles"] = roles
+        elif name == "estimated":
             added[name] = bool(value) or bool(added.get(name))
-        elif name == "roles":
-            added[name] = _add_roles(added.get(name, {}), cast(Any, value))
-        elif isinstance(value, list):
-            added[name] = value
         else:
             added[name] = added.get(name, 0) + value
     return cast(Usage, added)
 
 
-def _add_roles(total: dict[str, RoleUsage], more: dict[str, RoleUsage]) -> dict[str, RoleUsage]:
-    sums = {role: summed([total.get(role, nothing_used()), used]) for role, used in more.items()}
-    return {**total, **sums}
-
-
 def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
     """A run's usage with these model calls counted."""
     for line in lines:
-        used = summed([line])
+        used = summed(line)
         more: dict[str, Any] = {**used, "roles": {line["role"]: used}}
         for name in ("estimated", "tool_calls"):
             if line.get(name):
@@ -70,41 +115,58 @@ def calls_of_models(usage: Usage, other: Usage) -> Usage:
     return cast(Usage, {**other, **own})
 
 
-def by_step(lines: Iterable[Spending]) -> list[StepUsage]:
-    """What each step of a run has used, in their order."""
-    steps: dict[int, list[RoleUsage]] = {}
-    for line in lines:
-        steps.setdefault(line["step"], []).append(line)
-    return [StepUsage(**summed(uses), step=step) for step, uses in sorted(steps.items())]
-
-
-def by_plan_step(plan: Plan) -> list[PlanStepUsage]:
-    """What each step of a plan has used that was worked on; those that were left out come last."""
-    steps = [*enumerate(plan["steps"]), *((None, step) for step in plan.get("dropped", []))]
-    return [_of_plan_step(place, step) for place, step in steps if used_by(step)["model_calls"]]
-
-
-def detailed(plan: Plan) -> Usage:
-    """What a flow's usage has at the end of the run beside its sums."""
-    return cast(Usage, {"plan_steps": by_plan_step(plan)})
-
-
-def _of_plan_step(place: int | None, step: Step) -> PlanStepUsage:
-    text = shortened(flat(step["text"]), _TEXT)
-    return PlanStepUsage(**used_by(step), step=place, text=text)
-
-
-def used_by(step: Step) -> RoleUsage:
-    """What a step of a plan has used so far."""
-    result = step["result"]
-    return result["usage"] if result is not None and "usage" in result else nothing_used()
-
-
-def spent_so_far(usage: Usage) -> RoleUsage:
-    """Of a run's usage what events tell of it."""
-    return summed([cast(RoleUsage, usage)])
-
-
-def tokens_of(used: RoleUsage | Usage) -> int:
+def tokens_of(used: RoleUsage) -> int:
     """Input and output tokens together."""
     return used["input_tokens"] + used["output_tokens"]
+
+
+class Budget(BaseModel):
+    """Upper limits of one run; what is not set is not limited."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
+    cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")
+    seconds: float | None = Field(None, gt=0, description="Wall time while the run works")
+    tool_calls: int | None = Field(None, ge=0, description="Tool calls carried out")
+    model_calls: int | None = Field(None, ge=1, description="Model calls")
+
+    def over(self, other: Budget) -> Budget:
+        """These limits, and those of another budget where these have none."""
+        return other.model_copy(update=self.model_dump(exclude_none=True))
+
+
+def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float | None]]:
+    """Each kind of budget: its name, what is used of it, and its limit if it has one."""
+    return [
+        ("tokens", tokens_of(usage), budget.tokens),
+        ("cost", usage.get("cost", 0.0), budget.cost),
+        ("seconds", usage["seconds"], budget.seconds),
+        ("tool calls", usage["tool_calls"], budget.tool_calls),
+        ("model calls", usage["model_calls"], budget.model_calls),
+    ]
+
+
+def shown_limit(name: str, used: float, limit: float) -> str:
+    """A budget in words: `tokens (330 of 250)`."""
+    return f"{name} ({shown_amount(name, used)} of {shown_amount(name, limit)})"
+
+
+def shown_amount(name: str, amount: float) -> str:
+    """An amount of a kind of budget, with as many digits as matter."""
+    if name not in ("cost", "seconds"):
+        return f"{amount:,.0f}"
+    return f"{amount:,.2f}" if amount >= 0.1 or not amount else f"{amount:,.4f}"
+
+
+def budget_used_up(budget: Budget, usage: Usage) -> str | None:
+    """The first budget that is used up, in words; None if there is room in each."""
+    for name, used, limit in limits_of(budget, usage):
+        if limit is not None and used >= limit:
+            return shown_limit(name, used, limit)
+    return None
+
+
+def ending_limits(budget: Budget) -> Budget:
+    """The limits that end a run at once; one of tool calls leaves a last call without tools."""
+    return budget.model_copy(update={"tool_calls": None})

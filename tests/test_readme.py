@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from manus.graph import build_agent, build_flow
-from manus.state.budget import Budget
 from manus.state.settings import Settings, load_settings
+from manus.state.usage import Budget
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

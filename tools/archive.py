@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manus.state.sanitize import sanitize
+from manus.state.text import sanitize
 from manus.tools.beneath import open_own
 from manus.tools.journal import Journal
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from manus.state.json_text import read_json
+from manus.state.text import read_json
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool

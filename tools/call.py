@@ -22,7 +22,7 @@ from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
-from manus.state.sanitize import sanitize
+from manus.state.text import sanitize
 from manus.state.watched import is_watched
 from manus.tools.approval import Asked, as_text, judge
 from manus.tools.arguments import explain_arguments, tidy

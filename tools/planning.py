@@ -14,9 +14,10 @@ from typing_extensions import override
 
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, StepStatus, as_text, count_of, flat
+from manus.state.plan import Plan, StepStatus, as_text, count_of
 from manus.state.plan_changes import create, mark, update
 from manus.state.plan_steps import NewStep
+from manus.state.text import flat
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 

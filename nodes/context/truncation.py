@@ -19,7 +19,7 @@ from manus.models.tokens import estimate_message, estimate_text
 from manus.nodes.active_run import Running
 from manus.nodes.context.turns import turns_of
 from manus.state.messages import calls_of, text_of
-from manus.state.sanitize import sanitize
+from manus.state.text import sanitize
 from manus.tools.truncation import truncate, truncate_argument
 from manus.tools.workspace import Workspace
 

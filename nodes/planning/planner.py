@@ -16,7 +16,6 @@ from langchain_core.messages import (
 from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
-from manus.models.recording import ephemeral
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import fit_history
 from manus.nodes.context.context_window import context_window
@@ -28,7 +27,7 @@ from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, DependencyError, PlanError
 from manus.state.flow import FlowState
-from manus.state.messages import last_request
+from manus.state.messages import ephemeral, last_request
 from manus.state.plan import Plan, executor_for
 from manus.state.plan_changes import sequential
 from manus.state.plan_steps import NewStep

@@ -15,9 +15,10 @@ from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentio
 from manus.state.events import PlanActionEvent, PlanStepEvent
 from manus.state.flow import StepTask
 from manus.state.outside import passed_on
-from manus.state.plan import StepResult, shortened
+from manus.state.plan import StepResult
 from manus.state.plan_changes import StepChange
-from manus.state.usage import spent_so_far, summed, tokens_of
+from manus.state.text import shortened
+from manus.state.usage import summed, tokens_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""
@@ -53,7 +54,7 @@ async def run_plan_step(
 def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableConfig) -> Update:
     """What a step that has ended writes: `completed` only if its executor says it succeeded."""
     usage = inner.usage
-    spent = summed([task["spent"], spent_so_far(usage)])
+    spent = summed(task["spent"], usage)
     notes = "" if inner.succeeded else shortened(inner.reason, MOST_REASON)
     change = StepChange(
         step=task["step"],

@@ -18,9 +18,9 @@ from manus.state.plan import (
     executor_for,
     ready_steps,
     shown_result,
+    used_by,
     was_outside,
 )
-from manus.state.usage import used_by
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _FILE = re.compile(r"(?:[\w.~-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from manus.state.plan import Plan, Step, flat, hindered_by, is_completed, shown_result
+from manus.state.plan import Plan, Step, hindered_by, is_completed, shown_result
+from manus.state.text import flat, one_line
 
 _LINE = 200
 
@@ -35,8 +36,7 @@ def _line(step: Step) -> str:
     if step["result"] is not None and not said:
         said = step["result"]["text"]
     line = f"{flat(step['text'])} ({step['status'].replace('_', ' ')})"
-    line = f"{line} → {flat(said)}" if said else line
-    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+    return one_line(f"{line} → {said}" if said else line, _LINE)
 
 
 def not_done(plan: Plan) -> str:

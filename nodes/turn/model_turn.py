@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langgraph.config import get_stream_writer
 
-from manus.models.recording import ephemeral
 from manus.models.replies import Reply, no_answer
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
@@ -23,7 +22,7 @@ from manus.prompts.render import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
-from manus.state.messages import has_calls, since
+from manus.state.messages import ephemeral, has_calls, since
 
 REQUIRED_TRIES = 3
 

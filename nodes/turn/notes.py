@@ -15,14 +15,13 @@ from manus.nodes.context.context_window import counted_at
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
-from manus.state.agent import AgentState, Loop, Run, Usage
-from manus.state.budget import Budget, limits_of, shown_amount, shown_limit
+from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import ToolChoice
 from manus.state.messages import calls_of, last_assistant
 from manus.state.plan import as_text
 from manus.state.plan_changes import start_first
 from manus.state.profile import Profile
-from manus.state.usage import tokens_of
+from manus.state.usage import Budget, Usage, limits_of, shown_amount, shown_limit, tokens_of
 from manus.tools.result import Image
 
 BROWSER_ALWAYS = "looks_at_browser"

@@ -12,6 +12,8 @@ from manus.state.agent import Run
 from manus.state.context import ToolChoice
 from manus.state.messages import MALFORMED_AT, call_ids, calls_of, has_calls, text_of
 
+_ABOUT = ("finish_reason", "model_name", "output_version", "model_provider")
+
 
 def prepared(
     message: AIMessage, history: Sequence[AnyMessage], run: Run, tool_choice: ToolChoice
@@ -24,19 +26,17 @@ def prepared(
     own = f"{run['id']}-{run['step']}"
     if not message.id or any(m.id == message.id for m in history):
         message.id = own
-    message.response_metadata = _kept(message.response_metadata, "finish_reason", "model_name")
+    message.response_metadata = _kept(message.response_metadata, *_ABOUT)
     message.additional_kwargs = _kept(message.additional_kwargs, *message.additional_kwargs)
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
     taken = _taken(call_ids(message), history)
-    new_ids: list[tuple[str, str]] = []
     for index, call in enumerate(calls_of(message)):
-        id_ = call["id"]
+        id_ = str(call["id"] or "")
         if not id_ or id_ in taken:
-            new_ids.append((id_ or "", f"{own}-{index}"))
-            id_ = call["id"] = f"{own}-{index}"
-        taken.add(id_)
-    follow(message, new_ids)
+            call["id"] = f"{own}-{index}"
+            follow(message, id_, f"{own}-{index}")
+        taken.add(str(call["id"]))
     return message
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
-from manus.models.recording import ephemeral
 from manus.nodes.context.turns import as_shown
 from manus.nodes.turn.notes import Notes
 from manus.prompts import agent as prompts
+from manus.state.messages import ephemeral
 from manus.state.profile import Profile
 
 IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"

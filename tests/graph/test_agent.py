@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from manus.prompts import agent as prompts
-from manus.state.budget import Budget
 from manus.state.messages import MALFORMED_AT
+from manus.state.usage import Budget
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import ABSENT, call, calls, fail, text, tokens
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from manus.state.agent import Usage
+from manus.state.usage import Usage
 from tests.graph.test_usage import PRICES, assert_sums
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Reply, call, calls, cut, fail, hang, raw, text, tokens

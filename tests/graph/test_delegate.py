@@ -68,8 +68,6 @@ async def test_what_it_uses_is_the_runs(lead: Delegator) -> None:
     usage = outcome.usage
     assert (usage["model_calls"], usage["tool_calls"]) == (5, 3)
     assert usage["roles"]["main"]["model_calls"] == 5
-    assert [step["model_calls"] for step in usage["steps"]] == [4, 1]
-    assert usage["input_tokens"] == sum(step["input_tokens"] for step in usage["steps"])
 
 
 async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:

@@ -8,7 +8,7 @@ import pytest
 from langgraph.types import Interrupt, PregelTask, StateSnapshot
 
 from manus.graph.outcome import Outcome, outcome_of, question_of
-from manus.state.agent import Usage
+from manus.state.usage import Usage
 
 USAGE: Usage = {
     "input_tokens": 1200,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langgraph.types import Command
 
-from manus.state.budget import Budget
+from manus.state.usage import Budget
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, text
 

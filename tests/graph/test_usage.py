@@ -1,17 +1,13 @@
-"""What a run used, counted for every model call: by step, by role, with money where it is known."""
+"""What a run used, counted for every model call: by role, with money where it is known."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from manus.sqlite import SqliteStore
-from manus.state.agent import Usage
-from manus.state.budget import Budget
-from manus.state.usage import summed
+from manus.state.usage import Budget, Usage, summed
 from tests.helpers.agent import CONSULTER, ScriptedAgent
 from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import call, calls, fail, hang, text, tokens
@@ -37,11 +33,10 @@ def consulter(agent: ScriptedAgent) -> ScriptedAgent:
 
 def assert_sums(usage: Usage) -> None:
     """Each way of taking the run apart has the same sum."""
-    roles, steps = summed(usage["roles"].values()), summed(usage["steps"])
+    roles = summed(*usage["roles"].values())
     for name in ("input_tokens", "output_tokens", "cached_tokens", "model_calls"):
-        assert roles[name] == steps[name] == usage[name]
+        assert roles[name] == usage[name]
     assert roles.get("cost") == pytest.approx(usage.get("cost"))
-    assert steps.get("cost") == pytest.approx(usage.get("cost"))
 
 
 async def test_a_server_that_reports_zeros_is_not_believed(agent: ScriptedAgent) -> None:
@@ -52,17 +47,12 @@ async def test_a_server_that_reports_zeros_is_not_believed(agent: ScriptedAgent)
     assert_sums(usage)
 
 
-async def test_by_step_and_by_role(consulter: ScriptedAgent) -> None:
+async def test_by_role(consulter: ScriptedAgent) -> None:
     usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
     assert_sums(usage)
-    assert [(s["step"], s["input_tokens"], s["model_calls"]) for s in usage["steps"]] == [
-        (1, 1_000, 1),
-        (2, 2_300, 2),
-        (3, 4_000, 1),
-    ]
     assert usage["roles"]["main"]["model_calls"] == 3
     assert usage["roles"]["extract"]["input_tokens"] == 300
-    assert usage["steps"][0]["cached_tokens"] == 400
+    assert usage["cached_tokens"] == 400
 
 
 async def test_cached_input_has_a_price_of_its_own(
@@ -71,7 +61,7 @@ async def test_cached_input_has_a_price_of_its_own(
     (tmp_path / "manus.toml").write_text(PRICES)
     usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
     costs = [600 + 400 * 0.25 + 10 * 2, 2_300 + 23 * 2, 4_000 + 40 * 2]
-    assert [s["cost"] for s in usage["steps"]] == pytest.approx([c / 1e6 for c in costs])
+    assert usage["cost"] == pytest.approx(sum(costs) / 1e6)
     assert_sums(usage)
 
 
@@ -84,7 +74,6 @@ async def test_a_model_without_a_price_costs_nothing_that_is_known(
     usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
     assert "cost" not in usage["roles"]["main"]
     assert usage["cost"] == pytest.approx(306 / 1e6) == usage["roles"]["extract"]["cost"]
-    assert ["cost" in step for step in usage["steps"]] == [False, True, False]
 
 
 async def test_a_limit_of_cost_without_a_price_is_refused(agent: ScriptedAgent) -> None:
@@ -99,7 +88,7 @@ async def test_a_run_whose_first_call_fails_has_nothing_of_the_run_before(
     await agent.run(POLL, POLL, DONE)
     failed = await agent.run(fail(401), request="Again.")
     assert failed.stop_reason == "error"
-    assert sum(s["model_calls"] for s in failed.usage["steps"]) == failed.usage["model_calls"]
+    assert failed.usage["model_calls"] == 0
 
 
 async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> None:
@@ -184,15 +173,3 @@ class TestLimits:
         assert head == "Half of it is done."
         assert why == "cost (0.10 of 0.18); each call takes about 0.0500"
         assert "tools" not in agent.server.requests[-1].body
-
-
-async def test_what_is_stored_for_it_grows_with_the_steps(
-    agent: ScriptedAgent, saver: SqliteStore
-) -> None:
-    """A line a step, and not all of them with each."""
-    work: list[Any] = [POLL] * 20
-    await agent.run(*work, DONE, max_steps=30)
-    query = "SELECT SUM(LENGTH(value)), COUNT(*) FROM writes WHERE channel = 'spent'"
-    found = saver.conn.execute(query).fetchone()
-    assert found[1] == 21
-    assert found[0] < 21 * 300

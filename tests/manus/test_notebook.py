@@ -19,8 +19,8 @@ from manus.notebook import (
     show_usage,
 )
 from manus.run_report.page import asset
-from manus.state.agent import Usage, no_usage
 from manus.state.plan import Plan
+from manus.state.usage import Usage, no_usage
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m & </pre></details>"
 CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}

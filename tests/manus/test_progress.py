@@ -6,7 +6,7 @@ import pytest
 from manus.progress import Progress
 from manus.report import summary_of
 from manus.screen import Screen
-from manus.state.agent import no_usage
+from manus.state.usage import no_usage
 
 
 @pytest.fixture

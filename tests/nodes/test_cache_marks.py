@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from manus.models.dialects import MARK, with_cache_marks
-from manus.models.recording import ephemeral
+from manus.models.endpoint_call import with_cache_marks
+from manus.models.providers import EXTRAS
+from manus.state.messages import ephemeral
 
 REQUEST: list[BaseMessage] = [
     SystemMessage("You work."),
@@ -23,20 +24,21 @@ def marked(request: list[BaseMessage]) -> list[bool]:
 
 
 def test_the_system_prompt_and_the_end_of_the_history_are_marked() -> None:
-    made = with_cache_marks(REQUEST, "anthropic")
+    made = with_cache_marks(REQUEST, EXTRAS["anthropic"])
     assert marked(made) == [True, False, True, False]
-    assert made[2].content == [{"type": "text", "text": "Done.", "cache_control": MARK}]
+    mark = {"cache_control": {"type": "ephemeral"}}
+    assert made[2].content == [{"type": "text", "text": "Done.", **mark}]
     assert [m.text for m in made] == [m.text for m in REQUEST]
     assert marked(REQUEST) == [False] * 4, "the history is left as it is"
 
 
 def test_other_providers_want_no_marks() -> None:
-    assert with_cache_marks(REQUEST, "openai") == REQUEST
+    assert with_cache_marks(REQUEST, EXTRAS["google"]) == REQUEST
 
 
 @pytest.mark.parametrize("content", ["", " \n", [], [{"type": "thinking", "thinking": "Well"}]])
 def test_where_a_message_cannot_be_marked_the_one_before_is(content: Any) -> None:
     call = {"id": "1", "name": "bash", "args": {}}
     request = [*REQUEST[:2], AIMessage(content, tool_calls=[call]), REQUEST[3]]
-    assert marked(with_cache_marks(request, "anthropic")) == [True, True, False, False]
-    assert with_cache_marks([], "anthropic") == []
+    assert marked(with_cache_marks(request, EXTRAS["anthropic"])) == [True, True, False, False]
+    assert with_cache_marks([], EXTRAS["anthropic"]) == []

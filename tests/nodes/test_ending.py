@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from manus.nodes.turn.stop_conditions import Facts, ending_of, status_after
-from manus.state.agent import StopReason, Usage, no_usage
-from manus.state.budget import Budget, budget_used_up
+from manus.state.agent import StopReason
+from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
 ANSWER = AIMessage("42")

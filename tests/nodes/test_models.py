@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from manus.models.factory import build_model
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.providers import NOT_CONFIGURED, address_of, is_configured, split_spec
-from manus.models.replay import ReplayModel
+from manus.models.recording import ReplayModel
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent

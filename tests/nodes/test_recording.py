@@ -14,14 +14,9 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.models.recording import (
-    Recorder,
-    ephemeral,
-    is_ephemeral,
-    normal_form,
-)
-from manus.models.replay import ReplayModel
+from manus.models.recording import Recorder, ReplayModel, normal_form
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
+from manus.state.messages import ephemeral, is_ephemeral
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, calls, text, tokens
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manus.models.tool_calls import fitted, read_arguments
-from manus.state.json_text import DEEPEST
+from manus.state.text import DEEPEST
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text, tokens
 

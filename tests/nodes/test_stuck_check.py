@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from manus.nodes.stuck_check import counted
 from manus.nodes.turn import loop_detection
-from manus.state.agent import no_usage
+from manus.state.usage import no_usage
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 

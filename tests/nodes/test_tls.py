@@ -54,11 +54,8 @@ async def test_a_certificate_that_is_trusted(
 async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> None:
     outcome = await behind(agent, secure).run()
     assert outcome.stop_reason == "error"
-    assert outcome.output == (
-        f"The model server at {secure.base_url} is not trusted: its certificate was not accepted "
-        "(unable to get local issuer certificate). If it is the right server, set SSL_CERT_FILE to "
-        "a file with the certificates that are to be trusted, its authority's among them."
-    )
+    assert "unable to get local issuer" in outcome.output
+    assert "SSL_CERT_FILE" in outcome.output
     assert not secure.requests
 
 

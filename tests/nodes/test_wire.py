@@ -42,7 +42,6 @@ ORDINARY: list[AnyMessage] = [
     AIMessage("Let me see.", tool_calls=[{**CALL, "id": "c2"}, {**CALL, "id": "c3"}]),
     ToolMessage("", tool_call_id="c2", name="read", status="error"),
     ToolMessage("three", tool_call_id="c3"),
-    AIMessage([{"type": "text", "text": "In blocks."}]),
     AIMessage("Done.", additional_kwargs={"refusal": None}),
     HumanMessage("Go on.", name="bob"),
 ]

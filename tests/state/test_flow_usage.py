@@ -1,8 +1,6 @@
 """The sum of what a flow's parts have used."""
 
-from manus.state.agent import Usage, no_usage
-from manus.state.spending import RoleUsage
-from manus.state.usage import add_usage
+from manus.state.usage import RoleUsage, Usage, add_usage, no_usage
 
 
 def used(tokens: int, **more: RoleUsage) -> Usage:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manus.state.sanitize import sanitize
+from manus.state.text import sanitize
 from manus.tools.bash import Bash
 from manus.tools.session import Session
 from manus.tools.truncation import truncate

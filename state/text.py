@@ -1,0 +1,73 @@
+"""Texts from anywhere, as every store can hold them, as JSON, and on one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+DEEPEST = 64
+"""Levels of lists and objects within each other that are read."""
+_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def sanitize(text: str) -> str:
+    """The text without what JSON, UTF-8 or Postgres refuse.
+
+    Halves of a surrogate pair are joined, lone ones become U+FFFD, and NUL becomes its picture ␀.
+    """
+    text = text.replace("\0", "\u2400")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def sanitize_all(value: Any) -> Any:
+    """A JSON-like value with each text in it sanitized."""
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, list | tuple):
+        return type(value)(sanitize_all(item) for item in value)
+    if isinstance(value, dict):
+        return {sanitize_all(key): sanitize_all(item) for key, item in value.items()}
+    return value
+
+
+def flat(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
+
+
+def shortened(text: str, limit: int | None) -> str:
+    """The text, cut to so many characters."""
+    return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most so many characters."""
+    return shortened(flat(text), limit)
+
+
+def read_json(text: str, *, strict: bool = False) -> Any:
+    """The value that a text of JSON holds. Line ends within strings are taken unless `strict`.
+
+    Raises:
+        ValueError: it is no JSON, or nested deeper than `DEEPEST`.
+    """
+    if is_too_deep(text):
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    return json.loads(text, strict=strict)
+
+
+def is_too_deep(text: str) -> bool:
+    """Whether lists and objects are nested deeper than is read."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return False
+    depth = 0
+    for part in _PART.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
+        if depth > DEEPEST:
+            return True
+    return False
