@@ -15,6 +15,7 @@ from typing import Any
 
 from manus import startup
 from manus.attachments import mentioned
+from manus.commands.report import has_desktop
 from manus.commands.run import begin, go_on
 from manus.configuration import read_settings, workspace_of
 from manus.options import NEWEST, RunOptions
@@ -153,7 +154,7 @@ class Conversation:
         from manus.commands import program
 
         if name in _ON_THREAD and not words:
-            words = (self._thread,)
+            words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
         program.main([name, *words], "manus", standalone_mode=False)
 
     def _known(self) -> Any:

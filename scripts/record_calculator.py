@@ -13,11 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from manus.demo import DEMOS
 from manus.graph import build_agent
 from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, tokens
 
-TASK = "create a simple Python calculator with add, subtract, multiply, divide, and test it"
+TASK = DEMOS["calculator"].request
 RECORDING = Path("recordings/calculator.jsonl")
 
 CALCULATOR = '''\

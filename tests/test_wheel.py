@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -62,13 +61,11 @@ def test_it_imports_beside_a_users_own_modules(python: Path, tmp_path: Path) -> 
     assert done.stdout == "swe build_flow manus.tools.bash\n", done.stderr
 
 
-def test_it_does_a_task(python: Path, tmp_path: Path) -> None:
-    recording = ROOT / "recordings" / "calculator.jsonl"
-    words = ["-m", "manus", "run", "--json", "--quiet", "--or-replay", str(recording), "--"]
-    task = "create a simple Python calculator with add, subtract, multiply, divide, and test it"
-    done = run(python, tmp_path, *words, task)
+def test_it_plays_a_demo_and_draws_a_graph(python: Path, tmp_path: Path) -> None:
+    done = run(python, tmp_path, "-m", "manus", "demo", "calculator")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["success"] is True
+    assert "report.html" in done.stderr
+    assert "stuck_check" in run(python, tmp_path, "-m", "manus", "graph").stdout
 
 
 def test_it_holds_the_package_and_nothing_else(python: Path) -> None:

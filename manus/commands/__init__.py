@@ -6,6 +6,7 @@ import click
 
 from manus import __version__
 from manus.commands.chat import chat
+from manus.commands.demo import demo
 from manus.commands.doctor import doctor
 from manus.commands.graph import graph
 from manus.commands.import_config import import_config
@@ -56,5 +57,6 @@ for command in (
     trust,
     setup,
     doctor,
+    demo,
 ):
     program.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,11 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
         webbrowser.open(path.resolve().as_uri())
     return 0
+
+
+def has_desktop() -> bool:
+    """Whether a browser would have a screen to show a page on."""
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
 async def _page(meant: str, settings: Settings) -> tuple[str, str]:

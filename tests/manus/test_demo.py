@@ -1,0 +1,28 @@
+"""`manus demo`: recorded runs with real tools, each of which ends in a report."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from manus.demo import DEMOS
+from tests.manus.program import Program
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
+    (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
+    result = bare("demo", name, TMPDIR=str(bare.home), MANUS_MAX_STEPS="1")
+    assert result.code == 0, result.err
+    [report] = [Path(path) for path in re.findall(r"(\S+report\.html)", result.err)]
+    assert report.is_relative_to(bare.home)
+    assert DEMOS[name].request[:20] in report.read_text()
+
+
+def test_they_are_listed(bare: Program) -> None:
+    assert re.findall(r"^  (\w+)", bare("demo").out, re.MULTILINE) == list(DEMOS)
+    with bare.terminal("demo") as terminal:
+        terminal.expect("[calculator] ")
+        terminal.type("\r")
+        assert terminal.wait() == 0
+    assert bare("demo", "nothing").code == 2
