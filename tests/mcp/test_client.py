@@ -48,7 +48,8 @@ async def test_a_token_is_sent_and_its_absence_is_said(
         assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
         assert not any(name.startswith("mcp_other") for name in catalog.names())
         await session.close()
-    [line] = [r.message for r in caplog.records if r.levelno >= logging.WARNING]
+    ours = [record for record in caplog.records if record.name == "manus"]
+    [line] = [r.message for r in ours if r.levelno >= logging.WARNING]
     assert f"`other` ({url})" in line
     assert "401" in line
     unset = McpServer.model_validate({"url": "http://localhost/mcp", "token": "${NOT_SET}"})

@@ -30,7 +30,7 @@ OUTSIDE = Profile(
     "You work in $workspace.",
     "What next?",
 )
-PLANTED = str(Path(__file__).with_name("planted_server.py"))
+PLANTED = str(Path(__file__).with_name("plain_server.py"))
 
 
 def planted(name: str) -> str:
@@ -67,7 +67,8 @@ def outside(
 ) -> ScriptedAgent:
     """An agent with a browser, a search and an MCP server, all of them hostile."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "said").write_text(planted("server"), "utf-8")
+    said = dict.fromkeys(("read", "fail"), f"Read it. {planted('server')}")
+    (tmp_path / "said").write_text(json.dumps(said), "utf-8")
     arguments = json.dumps([PLANTED, str(tmp_path / "said")])
     (tmp_path / "manus.toml").write_text(
         '[egress]\nallow_private = ["127.0.0.1"]\n'

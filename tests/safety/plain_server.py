@@ -1,0 +1,42 @@
+"""An MCP server in plain Python, which is up at once: its tools stand in a JSON file.
+
+`python plain_server.py FILE`, where the file maps names to descriptions. A description is said
+wherever a server can say something; a tool named `fail` always fails.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+TOOLS: dict[str, str] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+
+
+def offered(name: str) -> dict[str, Any]:
+    which = {"type": "string", "description": TOOLS[name]}
+    schema = {"type": "object", "properties": {"which": which}}
+    return {"name": name, "description": TOOLS[name], "inputSchema": schema}
+
+
+def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        about = {"name": "plain", "version": "1"}
+        version = given["protocolVersion"]
+        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+    if method == "tools/list":
+        return {"tools": [offered(name) for name in TOOLS]}
+    if method == "tools/call":
+        said = f"{given['name']} {given.get('arguments')} {TOOLS[given['name']]}"
+        return {"content": [{"type": "text", "text": said}], "isError": given["name"] == "fail"}
+    return {}
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked and "method" in asked:
+        result = answer(asked["method"], asked.get("params") or {})
+        reply = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
