@@ -355,15 +355,6 @@ class TestEvents:
         assert observation["text"] == "There is no file a."
         assert observation["is_error"] is True
 
-    async def test_the_state_holds_the_last_status(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("poll"), text("Done."))
-        config: Any = {"configurable": {"thread_id": "t"}}
-        stream = agent.graph.astream(
-            {"request": "Do it."}, config, context=agent.context(), stream_mode="values"
-        )
-        seen = [values["status"] async for values in stream]
-        assert seen == ["running", "executing", "executing", "thinking", "thinking", "finished"]
-
 
 async def test_arguments_of_brackets_without_end_are_said_to_be_wrong(agent: ScriptedAgent) -> None:
     for raw in ("[" * 200_000, '{"path": ' + "[" * 200_000 + "]" * 200_000 + "}"):

@@ -1,4 +1,8 @@
-"""The faults of the reference that concern the agent, one test each, by their numbers."""
+"""The faults of the reference that concern the agent, by their numbers.
+
+Those that are not here are what other tests are about: 1 and 4 test_agent, 2
+nodes/test_stuck_check, 6 nodes/test_request, 15 test_usage, 22 test_run_graph.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +11,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.helpers.tools import Shelf
-from tests.server import Scripted, call, calls, hang, text, tokens
+from tests.server import Scripted, call, calls, hang, text
 
 ROOT = Path(__file__).parents[2]
-READ = call("read", path="missing")
-
-
-async def test_fault_1_a_greeting_takes_one_model_call(agent: ScriptedAgent) -> None:
-    outcome = await agent.run(text("Hello! What can I do for you?"), request="Hi.")
-    assert outcome.stop_reason == "answered"
-    assert len(agent.server.requests) == 1
-
-
-async def test_fault_2_identical_calls_are_a_loop_and_hints_do_not_pile_up(
-    agent: ScriptedAgent,
-) -> None:
-    outcome = await agent.run(*[READ] * 6)
-    assert outcome.stop_reason == "stuck"
-    hints = [request.text.count("stuck in a loop") for request in agent.server.requests]
-    assert hints == [0, 0, 0, 1, 0, 0]
-    lengths = [len(request.last["content"]) for request in agent.server.requests]
-    assert lengths[4] == lengths[0]
 
 
 async def test_fault_3_the_step_counter_does_not_leak_into_the_next_run(
@@ -46,24 +30,6 @@ async def test_fault_3_the_step_counter_does_not_leak_into_the_next_run(
         )
         assert outcome.stop_reason == "answered"
         assert (await agent.values())["run"]["step"] == 3
-
-
-async def test_fault_4_terminate_on_the_last_step_is_not_out_of_steps(
-    agent: ScriptedAgent,
-) -> None:
-    outcome = await agent.run(call("terminate", status="success", answer="Done."), max_steps=1)
-    assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
-    assert "Reached max steps" not in outcome.output
-
-
-async def test_fault_6_the_next_step_prompt_is_never_stored(agent: ScriptedAgent) -> None:
-    await agent.run(call("poll"), call("poll"), text("Done."))
-    for request in agent.server.requests:
-        assert request.text.count("What next?") == 1
-    history = await agent.messages()
-    assert not any("What next?" in m.text for m in history)
-    assert sum(isinstance(m, HumanMessage) for m in history) == 1
-    assert not any(isinstance(m, SystemMessage) for m in history)
 
 
 async def test_fault_7_a_long_history_keeps_the_request_and_its_pairs(
@@ -95,28 +61,6 @@ async def test_fault_8_tool_choice_required_does_not_crash(agent: ScriptedAgent)
     assert again.stop_reason == "answered"
 
 
-async def test_fault_15_token_totals_belong_to_their_run(agent: ScriptedAgent) -> None:
-    first = await agent.run(call("poll"), text("One.", usage=tokens(1000, 100)))
-    second = await agent.run(text("Two.", usage=tokens(10, 1)), request="Again.")
-    other = await agent.run(text("Three.", usage=tokens(20, 2)), thread="other")
-    assert first.usage["input_tokens"] > 1000
-    assert (second.usage["input_tokens"], second.usage["output_tokens"]) == (10, 1)
-    assert (other.usage["input_tokens"], other.usage["output_tokens"]) == (20, 2)
-    assert second.usage["tool_calls"] == 0
-
-
-async def test_fault_16_pictures_reach_any_model(agent: ScriptedAgent) -> None:
-    await agent.run(call("picture"), text("Red."), model="nobody-knows-this-model")
-    pictures = [
-        part
-        for message in agent.server.requests[1].messages
-        if isinstance(message["content"], list)
-        for part in message["content"]
-        if part["type"] == "image_url"
-    ]
-    assert len(pictures) == 1
-
-
 async def test_fault_16_where_they_are_left_out_a_line_says_so(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,32 +86,6 @@ async def test_fault_18_a_tool_that_works_does_not_hold_up_the_others(
     agent.server.script(text("One."))
     (agent.workspace / "release").touch()
     assert (await first).output == "One."
-
-
-async def test_fault_22_tool_state_belongs_to_one_run(agent: ScriptedAgent) -> None:
-    def keep(line: str) -> Any:
-        return call("keep", path="", line=line)
-
-    await agent.run(keep("one"), keep("two"), text("Done."), thread="left")
-    await agent.run(keep("three"), text("Done."), thread="right")
-    await agent.run(keep("four"), text("Done."), request="Again.", thread="left")
-    assert await agent.observations("left") == ["one", "one two", "four"]
-    assert await agent.observations("right") == ["three"]
-    assert Shelf.open == 0
-
-
-async def test_fault_22_nor_do_two_runs_at_once(agent: ScriptedAgent) -> None:
-    agent.server.script(call("keep", path="", line="one"), call("hold", path="a", line="1"))
-    first = asyncio.create_task(agent.run(thread="left"))
-    while not agent.lines("a"):
-        await asyncio.sleep(0.001)
-    await agent.run(call("keep", path="", line="two"), text("Two."), thread="right")
-    assert await agent.observations("right") == ["two"]
-    agent.server.script(call("keep", path="", line="three"), text("One."))
-    (agent.workspace / "release").touch()
-    await first
-    assert await agent.observations("left") == ["one", "Released.", "one three"]
-    assert Shelf.open == 0
 
 
 def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:

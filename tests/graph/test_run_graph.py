@@ -12,7 +12,6 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from manus.graph import build_agent
 from manus.graph.given import to_context, to_input
-from manus.state.context import Context
 from manus.state.errors import ThreadBusyError, UsageError
 from manus.tools.result import Observation
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
@@ -41,19 +40,6 @@ async def there(file: Path) -> None:
 
 
 class TestInput:
-    def test_a_request_in_words_becomes_a_message_of_the_user(self) -> None:
-        given = to_input({"request": " Do it.\n"})
-        [message] = given["messages"]
-        assert isinstance(message, HumanMessage)
-        assert message.content == " Do it.\n"
-        assert message.id
-        assert "request" not in given
-
-    def test_it_comes_after_messages(self) -> None:
-        given = to_input({"request": "Go on.", "messages": [("user", "Hello.")]})
-        assert given["messages"][0] == ("user", "Hello.")
-        assert given["messages"][1].content == "Go on."
-
     @pytest.mark.parametrize(
         "given",
         [{}, {"request": ""}, {"request": " \n"}, {"messages": []}, {"request": 7}]
@@ -93,10 +79,6 @@ class TestInput:
 
 
 class TestContext:
-    def test_a_dict_will_do(self) -> None:
-        assert to_context({"max_steps": 3}) == Context(max_steps=3)
-        assert to_context(None) == Context()
-
     @pytest.mark.parametrize(
         ("given", "words"),
         [
@@ -251,11 +233,6 @@ class TestThreads:
         assert (await second).output == "Now."
         assert first.cancelled()
 
-    async def test_even_from_the_first_moment(self, agent: ScriptedAgent) -> None:
-        agent.server.script(text("One."))
-        found = await asyncio.gather(agent.run(), agent.run(), return_exceptions=True)
-        assert [type(one).__name__ for one in found] == ["Outcome", "ThreadBusyError"]
-
     async def test_a_run_that_could_not_begin_does_not_hold_the_thread(
         self, agent: ScriptedAgent, tmp_path: Path
     ) -> None:
@@ -278,14 +255,6 @@ class TestForks:
 
 
 class TestProfiles:
-    async def test_its_own_limits(self, agent: ScriptedAgent) -> None:
-        short = replace(TESTER, max_steps=2, max_observe=1000)
-        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, short)
-        (agent.workspace / "long").write_text("x" * 5000)
-        outcome = await other.run(call("read", path="long"), call("poll"))
-        assert outcome.stop_reason == "max_steps"
-        assert len((await other.observations())[0]) < 1200
-
     async def test_its_own_special_tools(self, agent: ScriptedAgent) -> None:
         own = replace(TESTER, special_tools=("terminate", "Poll"))
         other = ScriptedAgent(agent.server, agent.workspace, agent.saver, own)

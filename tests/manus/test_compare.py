@@ -8,18 +8,12 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.compare import compare, where_they_part
-from manus.trace.model import Step
-from manus.trace.reading import run_of_state
 
 
 def said(text: str, *calls: tuple[str, dict[str, Any]], tokens: int = 0) -> AIMessage:
     made = [{"name": n, "args": a, "id": f"{n}{i}"} for i, (n, a) in enumerate(calls)]
     usage: Any = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
     return AIMessage(text, tool_calls=made, usage_metadata=usage if tokens else None)
-
-
-def steps_of(values: dict[str, Any]) -> list[Step]:
-    return run_of_state(values).steps
 
 
 def came(call: str, text: str, status: Any = "success") -> ToolMessage:
@@ -34,28 +28,6 @@ def state(*messages: AnyMessage, workspace: str = "/w", **more: Any) -> dict[str
 
 def shell(command: str, answer: str) -> tuple[AnyMessage, AnyMessage]:
     return said("", ("bash", {"command": command})), came("bash0", answer)
-
-
-def test_a_step_is_a_thought_with_its_calls_and_what_came_of_them() -> None:
-    both = said("I do two.", ("bash", {"command": "ls"}), ("look", {"a": 1}), tokens=9)
-    values = state(both, came("look1", "seen", "error"), came("bash0", "a.txt"), said("Done."))
-    first, last = steps_of(values)
-    assert (first.number, first.thought) == (1, "I do two.")
-    assert first.tokens is not None
-    assert first.tokens.total == 10
-    assert [(c.name, c.observation, c.is_error) for c in first.calls] == [
-        ("bash", "a.txt", False),
-        ("look", "seen", True),
-    ]
-    assert (last.number, last.thought, last.calls, last.tokens) == (2, "Done.", [], None)
-
-
-def test_only_the_newest_run_counts_and_its_steps_keep_their_numbers() -> None:
-    values = state(*shell("old", "x"), earlier=["Step 1: …", "Step 2: …"])
-    values["messages"] += [HumanMessage("More.", id="r2"), *shell("new", "y")]
-    values["run"]["request_id"] = "r2"
-    [step] = steps_of(values)
-    assert (step.number, step.calls[0].args["command"]) == (3, "new")
 
 
 def test_the_place_of_the_workspace_does_not_count() -> None:
@@ -89,23 +61,6 @@ def test_where_two_runs_part(one: Any, two: Any, sameness: list[str], said: str)
     assert [row.sameness for row in found.rows] == sameness
     assert (found.parted is None) == (sameness != ["calls"])
     assert said in where_they_part(found)
-
-
-def test_figures() -> None:
-    usage = {"model_calls": 2, "tool_calls": 1, "input_tokens": 10, "output_tokens": 3}
-    one = state(*shell("a", ""), usage={**usage, "cached_tokens": 4, "seconds": 1.5})
-    two = state(usage={**usage, "cached_tokens": 0, "seconds": 2.5, "cost": 0.01})
-    assert compare(one, two).figures() == [
-        ("steps", 1, 0),
-        ("model calls", 2, 2),
-        ("tool calls", 1, 1),
-        ("tokens in", 10, 10),
-        ("cached", 4, 0),
-        ("tokens out", 3, 3),
-        ("seconds", 1.5, 2.5),
-        ("cost", 0, 0.01),
-    ]
-    assert "cost" not in [name for name, _, _ in compare(one, one).figures()]
 
 
 def plan(*steps: tuple[str, str]) -> dict[str, Any]:

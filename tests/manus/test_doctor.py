@@ -27,13 +27,39 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     assert not manus.workspace.exists()
 
 
-@pytest.mark.parametrize(
-    ("kind", "state"), [("bubblewrap", "ok"), ("landlock", "ok"), ("none", "note")]
+KINDS = ("bubblewrap", "landlock", "none")
+FONTS = ("zh-cn ja ko", "ja ko", "")
+SAID = (
+    "ok      fonts     for Chinese, Japanese, Korean too\n",
+    "note    fonts     none for Chinese found",
+    "note    fonts     none for Chinese, Japanese, Korean found",
 )
-def test_the_sandbox(manus: Program, kind: str, state: str) -> None:
-    found = _lines(manus("doctor", MANUS_SANDBOX=kind).out)["sandbox"]
-    assert found.split()[0] == state
-    assert found.split()[2].startswith(kind)
+LANGSMITH = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": KEY}
+SPANS = {
+    "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9",
+    "LANGSMITH_TRACING_MODE": "otel",
+}
+TRACES: tuple[tuple[dict[str, str], str], ...] = (
+    ({}, "off: nothing is sent anywhere\n"),
+    (LANGSMITH, "LangSmith at its own address\n"),
+    ({**LANGSMITH, **SPANS}, "spans to http://127.0.0.1:9\n"),
+)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems bring fonts")
+@pytest.mark.parametrize("case", range(3))
+def test_the_sandbox_the_fonts_and_where_traces_go(manus: Program, case: int) -> None:
+    traced, where = TRACES[case]
+    path = _fc_list(manus.home, FONTS[case])
+    result = manus("doctor", MANUS_SANDBOX=KINDS[case], PATH=path, **traced)
+    assert result.code == 0
+    found = _lines(result.out)["sandbox"].split()
+    assert found[0] == ("note" if KINDS[case] == "none" else "ok")
+    assert found[2].startswith(KINDS[case])
+    assert SAID[case] in result.out
+    assert ("fonts-noto-cjk" in result.out) == (case > 0)
+    assert where in result.out
+    assert KEY not in result.out
 
 
 def test_a_weaker_wall_says_how_to_get_the_stronger(manus: Program, tmp_path: Path) -> None:
@@ -125,34 +151,3 @@ def _fc_list(folder: Path, languages: str) -> str:
     )
     program.chmod(0o755)
     return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems bring fonts")
-@pytest.mark.parametrize(
-    ("languages", "said"),
-    [
-        ("zh-cn ja ko", "ok      fonts     for Chinese, Japanese, Korean too\n"),
-        (
-            "ja ko",
-            "note    fonts     none for Chinese found: charts show boxes, or nothing, instead\n",
-        ),
-        ("", "note    fonts     none for Chinese, Japanese, Korean found: charts"),
-    ],
-)
-def test_fonts_for_other_scripts_are_looked_for(manus: Program, languages: str, said: str) -> None:
-    result = manus("doctor", PATH=_fc_list(manus.home, languages))
-    assert result.code == 0
-    assert said in result.out
-    assert ("sudo apt install fontconfig fonts-noto-cjk" in result.out) == ("ok" not in said)
-
-
-def test_where_traces_go(manus: Program, server: ScriptedServer) -> None:
-    assert "ok      tracing   off: nothing is sent anywhere\n" in manus("doctor").out
-    langsmith = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": KEY}
-    out = manus("doctor", **langsmith).out
-    assert "ok      tracing   LangSmith at its own address\n" in out
-    assert KEY not in out
-    spans = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9"}
-    out = manus("doctor", **langsmith, **spans, LANGSMITH_TRACING_MODE="otel").out
-    assert "spans to http://127.0.0.1:9\n" in out
-    assert KEY not in out

@@ -3,6 +3,8 @@
 import json
 import re
 
+from rich.cells import cell_len
+
 from tests.flow.helpers import (
     free,
     gives_up,
@@ -54,16 +56,23 @@ def test_a_plan_that_is_not_completed(manus: Program, server: ScriptedServer) ->
 
 
 def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha", "beta"))
+    """With what its steps used and cost, which stays whole where a step's text has to be cut."""
+    (manus.home / "manus.toml").write_text("[prices.scripted]\ninput = 1000.0\noutput = 1.0\n")
+    long = "宽" * 60
+    server.when(is_planner, makes("alpha", long))
     server.when(is_step("alpha"), call("bash", command="echo made"), succeeds("Alpha done."))
-    server.when(is_step("beta"), succeeds())
+    server.when(is_step(long), succeeds())
     server.when(is_summary, text("All is done."))
     with manus.terminal("flow", "Do it.") as terminal:
         terminal.expect("All is done.")
         terminal.expect("Finished")
         shown = terminal.raw
     assert "0. [→] alpha" in shown
-    assert re.search(r"0\. \[✓\] alpha \([\d,]+ tokens\)\S*\r\n\S*1\. \[[→✓]\] beta", shown)
+    used = r"\([\d,]+ tokens, \$\d+\.\d+\)"
+    assert re.search(rf"0\. \[✓\] alpha {used}\S*\r\n\S*1\. \[[→✓]\] 宽", shown)
+    [cut] = [line for line in terminal.text.splitlines() if line.startswith("1. [✓] 宽")]
+    assert re.search(rf"宽… {used}$", cut)
+    assert cell_len(cut) <= 80
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
 
 

@@ -18,9 +18,8 @@ from manus.notebook import (
     show_update,
     show_usage,
 )
-from manus.run_report.page import asset
 from manus.state.plan import Plan
-from manus.state.usage import Usage, no_usage
+from manus.state.usage import no_usage
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m & </pre></details>"
 CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}
@@ -101,44 +100,8 @@ def test_no_text_becomes_a_part_of_the_page(shown: Shown) -> None:
     assert not re.search(r"https?:|url\(|@import", html(shown))
 
 
-def test_text_has_the_page_s_own_colour() -> None:
-    theme = asset("steps.css").split(".manus.notebook", 1)[1]
-    assert "--ink" not in asset("steps.css"), "a colour of texts that only the report's page has"
-    assert "currentColor" in theme
-    assert "background" not in theme
-
-
-def test_a_run_in_words() -> None:
-    call = {"name": "bash", "args": {"command": "cat 文件.txt"}, "id": "c"}
-    messages = [
-        HumanMessage("x", id="r"),
-        AIMessage("I look.", tool_calls=[call]),
-        ToolMessage("第一行\nsecond\nthird", tool_call_id="c"),
-        AIMessage("Done."),
-    ]
-    values = {**VALUES, "messages": messages, "status": "finished", "stop_reason": "answered"}
-    words = repr(show_run(values)).splitlines()
-    assert words[0] == "finished · answered"
-    assert words.index("agent: I look.") < words.index("  call  bash: cat 文件.txt")
-    assert {"  result: 第一行", "agent: Done."} < set(words)
-    assert words[-1] == "0 model calls, 0 tool calls, 0 tokens in, 0 out, 0.0 s"
-    assert "Step 1" in html(show_run(values))
-
-
 def test_an_observation_of_megabytes_is_cut() -> None:
     messages = [ToolMessage("x" * 5_000_000, tool_call_id="c", name="bash")]
     shown = html(show_update("act", {"messages": messages}))
     assert len(shown) < 30_000
     assert "4,980,000" in shown
-
-
-def test_usage_has_a_row_for_each_role_and_no_empty_column() -> None:
-    one: Usage = {**no_usage(), "input_tokens": 1200, "seconds": 2.04}
-    assert "cost" not in html(show_usage(one))
-    many: Any = {**one, "cost": 0.5, "roles": {"main": no_usage(), "plan": no_usage()}}
-    assert "cost" in html(show_usage(many))
-    assert [line.split()[0] for line in repr(show_usage(many)).splitlines()] == [
-        "run",
-        "main",
-        "plan",
-    ]

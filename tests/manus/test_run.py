@@ -32,14 +32,19 @@ def test_an_answer(manus: Program, server: ScriptedServer) -> None:
 
 def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
     server.script(
-        calls(call("bash", command="echo made > a.txt; echo done"), text="I make a file."),
+        calls(
+            call("bash", command="echo made > a.txt; echo done"),
+            call("str_replace_editor", command="view", path="gone.py"),
+            text="I make a file.",
+        ),
         calls(call("terminate", status="success"), text="The file is there."),
     )
     result = manus("run", "make", "a", "file", "--workspace", "elsewhere")
     assert (result.code, result.out) == (0, "The file is there.\n")
     assert (manus.home / "elsewhere" / "a.txt").read_text() == "made\n"
     assert "  call    bash: echo made > a.txt; echo done\n" in result.err
-    assert "  done    bash, " in result.err
+    assert "  done    bash echo made > a.txt" in result.err, result.err
+    assert "  failed  str_replace_editor view gone.py, " in result.err
     assert f"files in {manus.home / 'elsewhere'}" in result.err
     assert "resume" not in result.err
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -216,13 +217,16 @@ def left_pipe() -> Iterator[int]:
     os.close(writing)
 
 
-def test_the_output_can_go_to_a_reader_that_leaves(
-    manus: Program, server: ScriptedServer, left_pipe: int
+@pytest.mark.parametrize(("stream", "code"), [("out", 1), ("err", 0)])
+def test_what_is_printed_can_go_to_a_reader_that_leaves(
+    manus: Program, server: ScriptedServer, left_pipe: int, stream: str, code: int
 ) -> None:
-    server.script(text("\n".join(map(str, range(20_000)))))
-    with manus.start("run", "--thread", "t", "count", out=left_pipe) as process:
+    answer = "\n".join(map(str, range(20_000)))
+    server.script(text(answer))
+    gone: dict[str, Any] = {stream: left_pipe}
+    with manus.start("run", "--thread", "t", "count", **gone) as process:
         result = process.end()
-    assert result.code == 1
+    assert (result.code, result.out) == (code, f"{answer}\n" if stream == "err" else "")
     assert "Traceback" not in result.err
     assert "BrokenPipe" not in result.err
     assert "unexpected" not in result.err

@@ -1,27 +1,12 @@
 """`manus threads` and `manus show`."""
 
-from datetime import UTC, datetime, timedelta
-
-import pytest
-
 from manus import build_agent
 from manus.checkpoint import open_checkpointer
 from manus.state.context import Context
 from manus.state.settings import Settings
-from manus.threads import age
 from tests.helpers.agent import thread_config
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
-
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "wanted"),
-    [(-5, "0 s"), (0, "0 s"), (59, "59 s"), (60, "1 min"), (7300, "2 h"), (200_000, "2 d")],
-)
-def test_age(seconds: int, wanted: str) -> None:
-    assert age(NOW - timedelta(seconds=seconds), NOW) == wanted
 
 
 def test_no_threads_yet(bare: Program) -> None:

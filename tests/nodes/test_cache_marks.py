@@ -23,15 +23,6 @@ def marked(request: list[BaseMessage]) -> list[bool]:
     return [isinstance(m.content, list) and "cache_control" in str(m.content) for m in request]
 
 
-def test_the_system_prompt_and_the_end_of_the_history_are_marked() -> None:
-    made = with_cache_marks(REQUEST, EXTRAS["anthropic"])
-    assert marked(made) == [True, False, True, False]
-    mark = {"cache_control": {"type": "ephemeral"}}
-    assert made[2].content == [{"type": "text", "text": "Done.", **mark}]
-    assert [m.text for m in made] == [m.text for m in REQUEST]
-    assert marked(REQUEST) == [False] * 4, "the history is left as it is"
-
-
 def test_other_providers_want_no_marks() -> None:
     assert with_cache_marks(REQUEST, EXTRAS["google"]) == REQUEST
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.nodes.turn.stop_conditions import Facts, ending_of, status_after
+from manus.nodes.turn.stop_conditions import Facts, ending_of
 from manus.state.agent import StopReason
 from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 
@@ -58,37 +58,6 @@ def facts(**known: Any) -> Facts:
 )
 def test_the_reason(known: dict[str, Any], reason: StopReason | None) -> None:
     assert ending_of(facts(**known)) == reason
-
-
-@pytest.mark.parametrize(
-    ("known", "reason", "success"),
-    [
-        ({"special": {"status": "success"}}, "terminated", True),
-        ({"special": {"status": "failure"}}, "terminated", False),
-        ({"special": {}}, "terminated", True),
-        ({"message": ANSWER}, "answered", True),
-        ({}, "max_steps", False),
-        ({}, "budget", False),
-        ({}, "stuck", False),
-    ],
-)
-def test_the_success(known: dict[str, Any], reason: StopReason, success: bool) -> None:
-    assert facts(**known).success(reason) is success
-
-
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [
-        ("terminated", "finished"),
-        ("answered", "finished"),
-        ("max_steps", "idle"),
-        ("budget", "idle"),
-        ("stuck", "idle"),
-        ("error", "error"),
-    ],
-)
-def test_the_status(reason: StopReason, status: str) -> None:
-    assert status_after(reason) == status
 
 
 def used(**amounts: Any) -> Usage:

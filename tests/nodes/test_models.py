@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_openai import AzureChatOpenAI
 from pydantic import SecretStr
 
 from manus.models.factory import build_model
 from manus.models.openai_chat import FastChatOpenAI
-from manus.models.providers import NOT_CONFIGURED, address_of, is_configured, split_spec
-from manus.models.recording import ReplayModel
+from manus.models.providers import address_of, is_configured, split_spec
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent
@@ -59,20 +57,6 @@ def test_the_name_of_a_model(spec: str, parts: tuple[str, str]) -> None:
 )
 def test_what_is_enough(settings: dict[str, Any], configured: bool) -> None:
     assert is_configured(ModelSettings(**settings)) is configured
-
-
-@pytest.mark.parametrize("settings", [{}, {"model": "m"}, {"base_url": HERE}])
-async def test_what_is_not_is_said_in_a_sentence(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError) as error:
-        await build(**settings)
-    assert str(error.value) == NOT_CONFIGURED
-
-
-async def test_a_key_alone_will_do() -> None:
-    model = await build(api_key=KEY)
-    assert isinstance(model, FastChatOpenAI)
-    assert model.model_name == "gpt-5"
-    assert model.openai_api_base is None
 
 
 async def test_an_openai_compatible_server() -> None:
@@ -166,13 +150,6 @@ async def test_runs_of_one_event_loop_share_a_client() -> None:
     assert await build(model="n", base_url=HERE) is not first
 
 
-async def test_azure() -> None:
-    model = await build(model="azure:mine", base_url="https://x.example", api_key=KEY)
-    assert isinstance(model, AzureChatOpenAI)
-    assert model.deployment_name == "mine"
-    assert model.openai_api_version
-
-
 async def test_azure_without_its_endpoint() -> None:
     with pytest.raises(SettingsError, match="Azure OpenAI needs its endpoint"):
         await build(model="azure:mine", api_key=KEY)
@@ -194,12 +171,6 @@ async def test_a_provider_whose_package_is_missing(
         await build(model=f"{provider}:x", api_key=KEY)
 
 
-async def test_a_recording(tmp_path: Path) -> None:
-    (tmp_path / "r:1.jsonl").write_text("")
-    model = await build(model=f"replay:{tmp_path}/r:1.jsonl")
-    assert isinstance(model, ReplayModel)
-
-
 async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="The recording openai:x cannot be read"):
         await build(model="replay:openai:x")
@@ -219,29 +190,3 @@ async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -
 )
 def test_the_address_in_messages(settings: dict[str, Any], address: str) -> None:
     assert address_of(ModelSettings(**settings)) == address
-
-
-class TestRoles:
-    async def test_the_choice_of_the_caller_counts_for_the_main_one(
-        self, agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("MANUS_MODEL", "from-the-environment")
-        await agent.run(text("One."))
-        await agent.run(text("Two."), model="chosen")
-        await agent.run(text("Three."), model=None)
-        models = [request.model for request in agent.server.requests]
-        assert models == ["scripted", "chosen", "from-the-environment"]
-
-    async def test_a_profile_can_have_a_model_of_its_own(self, agent: ScriptedAgent) -> None:
-        from dataclasses import replace
-
-        from tests.helpers.agent import TESTER
-
-        Path("manus.toml").write_text('[roles.careful]\nmodel = "slow-and-good"\n')
-        careful = replace(TESTER, role="careful")
-        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, careful)
-        Path("manus.toml").write_text(
-            f'[roles.careful]\nmodel = "slow-and-good"\nbase_url = "{agent.server.base_url}"\n'
-        )
-        await other.run(text("One."), model=None, base_url=None)
-        assert [request.model for request in agent.server.requests] == ["slow-and-good"]

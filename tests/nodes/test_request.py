@@ -10,16 +10,14 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from syrupy.assertion import SnapshotAssertion
 
-from manus.nodes.turn.notes import Notes, step_notes
-from manus.nodes.turn.request import IMAGE_LEFT_OUT, to_request
+from manus.nodes.turn.notes import step_notes
 from manus.prompts import agent as prompts
-from manus.state.agent import Loop, Run
+from manus.state.agent import Run
 from manus.tools.result import Image, Observation
-from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, Scripted, call, calls, text
 
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
-NOTHING = Notes([], (), "auto")
 SEEN = Observation("A page.", (Image("aGk="),)).content()
 HISTORY: list[AnyMessage] = [
     HumanMessage("Do it.", id="u"),
@@ -28,49 +26,12 @@ HISTORY: list[AnyMessage] = [
 ]
 
 
-def loop(measure: Any) -> Loop:
-    what = "`look` came 3 times."
-    return Loop(kind="call", what=what, measure=measure, calls=[], refused=[], since=3)
-
-
-def test_the_order_is_system_prompt_history_next_step_prompt() -> None:
-    system, *history, last = to_request(
-        HISTORY, TESTER, "You work in /somewhere.", Notes(["A note.", "Another."], (), "auto")
-    )
-    assert isinstance(system, SystemMessage)
-    assert system.text == "You work in /somewhere."
-    assert history == HISTORY
-    assert isinstance(last, HumanMessage)
-    assert last.text == "A note.\n\nAnother.\n\nWhat next?"
-
-
-def test_a_model_without_eyes_gets_a_line_for_each_image() -> None:
-    request = to_request(HISTORY, TESTER, "You work in /somewhere.", NOTHING, vision=False)
-    assert request[1:3] == HISTORY[:2]
-    assert request[3].content == [
-        {"type": "text", "text": "A page."},
-        {"type": "text", "text": IMAGE_LEFT_OUT},
-    ]
-    assert HISTORY[2].content == SEEN, "the history keeps the image"
-
-
 @pytest.mark.parametrize(
     ("step", "left"), [(1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)]
 )
 def test_the_steps_left_are_said_in_the_last_quarter(step: int, left: int | None) -> None:
     expected = [] if left is None else [prompts.steps_left(left)]
     assert step_notes({**RUN, "step": step}, None) == expected
-
-
-@pytest.mark.parametrize(("measure", "hinted"), [("hint", True), ("refuse", False), ("ask", False)])
-def test_the_hint_is_given_once(measure: str, hinted: bool) -> None:
-    said = "".join(step_notes({**RUN, "step": 4}, loop(measure)))
-    assert ("`look` came 3 times." in said) is hinted
-
-
-def test_a_model_without_tools_is_told_so() -> None:
-    assert step_notes(RUN, None, "none") == [prompts.NO_TOOLS_NOW]
-    assert step_notes(RUN, None, "required") == []
 
 
 def shown(request: Request, workspace: str) -> Any:

@@ -69,12 +69,6 @@ async def counted(agent: ScriptedAgent) -> tuple[int, ...]:
 
 
 @CASES
-async def test_of_a_whole_reply(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
-    await agent.run(whole({"role": "assistant", "content": "Hi."}, usage=usage))
-    assert await counted(agent) == meant
-
-
-@CASES
 async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
     await streamed(agent, sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
     assert await counted(agent) == meant

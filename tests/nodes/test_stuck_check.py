@@ -6,28 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from manus.nodes.stuck_check import counted
 from manus.nodes.turn import loop_detection
-from manus.state.usage import no_usage
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 
 READ = call("read", path="missing")
-
-
-def carried_out(executed: bool = True) -> ToolMessage:
-    return ToolMessage("x", tool_call_id="1", artifact={"executed": executed})
-
-
-def test_the_calls_that_the_newest_step_carried_out_are_counted() -> None:
-    history: list[AnyMessage] = [HumanMessage("Do."), AIMessage(""), carried_out(), AIMessage("")]
-    answers = [carried_out(), carried_out(False), ToolMessage("x", tool_call_id="2")]
-    counted_ = counted(no_usage(), [*history, *answers], 1.5)
-    assert counted_ == {**no_usage(), "tool_calls": 2, "seconds": 1.5}
-    assert counted(no_usage(), history, 0.0) == no_usage()
 
 
 class TestMeasures:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 
 from tests.helpers.agent import assert_paired, thread_config
 from tests.providers import anthropic, bedrock, google
@@ -182,16 +181,6 @@ async def test_blocks_of_anthropic_go_back_in_their_order(
     assert assistant(thinker) == list(blocks)
 
 
-@pytest.mark.parametrize("provider", ["anthropic"])
-async def test_a_repaired_call_between_thoughts(thinker: ProvidedAgent) -> None:
-    """Its argument's name is mended where it stands."""
-    misspelt = {**use(0), "input": {"file": "a", "line": "0"}}
-    blocks = (thought("First.", "one"), misspelt, thought("Then.", "two"), use(1))
-    await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
-    assert thinker.lines("a") == ["0", "1"]
-    assert assistant(thinker) == [blocks[0], use(0), blocks[2], use(1)]
-
-
 CALLED = {"functionCall": {"name": "append", "args": {"path": "a", "line": "0"}}}
 SECOND = {"functionCall": {"name": "append", "args": {"path": "a", "line": "1"}}}
 MUSED = {"text": "First.", "thought": True}
@@ -306,17 +295,3 @@ async def test_no_other_model_gets_them(
     if thinker.provider == "anthropic":
         found = assistant(thinker)
     assert unthought(found) == unthought(blocks)
-
-
-@thinking
-async def test_what_is_shown_and_kept_of_them(thinker: ProvidedAgent) -> None:
-    outcome = await thinker.ask(Blocks(blocks=SIGNED[thinker.provider]), Turn(text="Done."))
-    history = await thinker.messages()
-    assert_paired(history)
-    first = history[1]
-    assert isinstance(first, AIMessage)
-    assert first.text == "I write."
-    assert "function_call" not in first.additional_kwargs
-    assert "c2lnbmVk" not in json.dumps(outcome.as_json())
-    assert "First." not in json.dumps(outcome.results)
-    assert sum(map(len, (call["args"] for call in first.tool_calls))) == 2

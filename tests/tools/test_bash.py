@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
@@ -261,14 +260,6 @@ async def test_a_workspace_without_room_for_a_fifo(bash: Bash, session: Session)
         await bash.observe(command="echo a")
     folder.unlink()
     assert await say(bash, "echo $a") == "1\n[exit code 0]"
-
-
-async def test_nothing_blocks_the_event_loop(bash: Bash) -> None:
-    with blockbuster_ctx():
-        assert await say(bash, "echo a; sleep 600 & exit 3") != ""
-        assert await say(bash, "sleep 600", timeout=0.5) != ""
-        assert await say(bash, "echo b", restart=True) != ""
-        await bash.session.close()
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {

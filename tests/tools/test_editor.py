@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manus.state.agent import ToolTask
-from manus.tools.call import call_tool
-from manus.tools.catalog import Catalog
-from manus.tools.journal import Journal
 from manus.tools.locks import Resource
 from manus.tools.session import Session
 from manus.tools.str_replace_editor import StrReplaceEditor
@@ -454,24 +449,3 @@ def test_the_resources_of_a_call(session: Session) -> None:
         assert tool.resources(create) == frozenset({Resource("workspace/d/f", write=True)})
         assert tool.read_only(view)
         assert not tool.read_only(create)
-
-
-async def test_nothing_blocks_the_event_loop(session: Session, root: Path) -> None:
-    session.journal = Journal(root / ".manus/journal.jsonl")
-    session.journal.open()
-    catalog = Catalog([StrReplaceEditor(session=session)])
-    calls: list[dict[str, Any]] = [
-        {"command": "create", "path": "d/f", "file_text": "line\n" * 10_000},
-        {"command": "view", "path": "d/f"},
-        {"command": "view", "path": "."},
-        {"command": "insert", "path": "d/f", "insert_line": 1, "new_str": "x"},
-        {"command": "str_replace", "path": "d/f", "old_str": "x", "new_str": "y"},
-        {"command": "undo_edit", "path": "d/f"},
-    ]
-    with blockbuster_ctx():
-        for number, args in enumerate(calls):
-            task = ToolTask(index=0, id="c", name="str_replace_editor", args=args)
-            outcome = await call_tool(
-                task, session=session, catalog=catalog, key=str(number), max_observe=500
-            )
-            assert outcome.message.status == "success", outcome.message.text

@@ -58,16 +58,6 @@ def test_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
     assert _read_again(path, "k") is None
 
 
-def test_an_answer_is_found_by_the_id_of_its_call(journal: Journal) -> None:
-    journal.begin("k1", "bash")
-    journal.finish("k1", MESSAGE)
-    journal.begin("k2", "bash")
-    answer = journal.answer_to("c1")
-    assert answer is not None
-    assert (answer.text, answer.name, answer.status) == ("done ✓", "bash", "success")
-    assert journal.answer_to("c2") is None
-
-
 def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE)
@@ -151,15 +141,6 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(
     assert list(tmp_path.glob("elsewhere/*")) == []
 
 
-def test_a_journal_can_be_read_by_its_user_alone(tmp_path: Path) -> None:
-    path = tmp_path / "journal" / "t.jsonl"
-    _opened(path).close()
-    assert [stat.S_IMODE(p.stat().st_mode) for p in (path, path.parent)] == [0o600, 0o700]
-    path.chmod(0o644)
-    _opened(path).close()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
 def test_a_journal_of_a_size_that_none_has_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     _opened(path).close()
@@ -195,17 +176,6 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
     assert found.parent == tmp_path / "journal"
     assert found != Journal.path_for(tmp_path, thread + "/")
     _opened(found).close()
-
-
-def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
-    journal.begin("a", "bash")
-    journal.finish("a", {"content": "1", "tool_call_id": "c"})
-    assert journal.is_current()
-    other = _opened(path)
-    assert journal.is_current(), "to read is not to write"
-    other.begin("b", "bash")
-    other.close()
-    assert not journal.is_current()
 
 
 def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) -> None:

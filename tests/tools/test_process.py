@@ -6,7 +6,6 @@ import asyncio
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from manus.state.errors import ToolUnavailableError
@@ -43,18 +42,6 @@ def test_only_what_a_program_needs_passes() -> None:
     assert "/usr/bin" in scrubbed({})["PATH"].split(":")
 
 
-async def test_a_process_has_no_terminal_no_input_and_its_own_session(workspace: Workspace) -> None:
-    finished = await python(
-        workspace,
-        "import os, sys\n"
-        "print(os.getsid(0) == os.getpid(), os.getcwd())\n"
-        "print(repr(sys.stdin.read()))\n"
-        "try: open('/dev/tty')\n"
-        "except OSError: print('no terminal')\n",
-    )
-    assert finished == Finished(f"True {workspace.root}\n''\nno terminal\n", 0)
-
-
 FAMILY = """
 import subprocess, sys, time
 deaf = [sys.executable, "-c", "import signal, time\\n"
@@ -65,13 +52,6 @@ deaf = subprocess.Popen(deaf, stdout=subprocess.PIPE)
 deaf.stdout.readline()
 open("pids", "w").write(f"{plain.pid} {deaf.pid} {session.pid}\\n")
 """
-
-
-async def test_nothing_of_its_session_is_left_at_its_end(workspace: Workspace) -> None:
-    await python(workspace, FAMILY)
-    *pids, stray = (workspace.root / "pids").read_text().split()
-    psutil.Process(int(stray)).kill()  # it has left parent and session: nothing leads to it
-    assert [lives(pid) for pid in pids] == [False, False]
 
 
 async def test_a_cancelled_run_leaves_nothing(workspace: Workspace) -> None:

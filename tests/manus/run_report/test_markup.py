@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from manus.formatting import gist, offset, short, size, span
+from manus.formatting import gist
 from manus.run_report.clock import Clock
 from manus.run_report.page import asset, environment
 from manus.run_report.prose import prose
@@ -59,15 +59,6 @@ def test_the_pages_own_code_can_stand_in_it() -> None:
     for name in ("page.css", "steps.css"):
         for sign in ("</style", "http:", "https:", "@import", "url("):
             assert sign not in asset(name).lower()
-
-
-def test_figures_in_words() -> None:
-    seconds = (0.0123, 0.42, 9.96, 61, 3_700, 90_000)
-    words = ["12 ms", "0.4 s", "10 s", "1 min 01 s", "1 h 01 min", "1 d 1 h"]
-    assert [span(s) for s in seconds] == words
-    assert [offset(s) for s in (7.9, 760, 3723)] == ["0:07", "12:40", "1:02:03"]
-    assert [short(n) for n in (950, 12_400, 999_400, 1_240_000)] == ["950", "12.4k", "999k", "1.2M"]
-    assert [size(n) for n in (1, 4_200, 1_300_000)] == ["1 byte", "4.2 kB", "1.3 MB"]
 
 
 @pytest.mark.parametrize(
