@@ -38,8 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end_at_signal()
         if given[:1] and given[0] in _RUNS:
             _discard_typed()
-    if (traces := sys.modules.get("manus.traces")) is not None:
-        traces.leave_at_once(code)
     return code
 
 

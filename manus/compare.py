@@ -6,35 +6,19 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from manus.trace.model import Run, Step
 from manus.trace.reading import run_of_state
 
-Sameness = Literal["same", "result", "calls", "left", "right"]
-"""Of a row: the same; the same calls with another result; other calls; a step of one run alone."""
 
-FIGURES = {
-    "model_calls": "model calls",
-    "tool_calls": "tool calls",
-    "input_tokens": "tokens in",
-    "cached_tokens": "cached",
-    "cache_write_tokens": "written to the cache",
-    "output_tokens": "tokens out",
-    "seconds": "seconds",
-    "cost": "cost",
-}
-"""What a usage counts, and its heading."""
-_WHERE_KNOWN = ("cost", "cache_write_tokens")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A step of each, or of one where the other has none that belongs beside it."""
 
     left: Step | None
     right: Step | None
-    sameness: Sameness
+    sameness: Literal["same", "result", "calls", "left", "right"]
+    """The same; the same calls with another result; other calls; a step of one run alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +28,7 @@ class Comparison:
     left: Run
     right: Run
     names: tuple[str, str]
-    rows: tuple[Row, ...]
-
-    @property
-    def parted(self) -> Row | None:
-        """The first row in which they do something else; None if they do the same throughout."""
-        return next((row for row in self.rows if row.sameness not in ("same", "result")), None)
-
-    def figures(self) -> list[tuple[str, float, float]]:
-        """What each of them took: a name, the left one's figure, the right one's."""
-        rows: list[tuple[str, float, float]] = [
-            ("steps", len(self.left.steps), len(self.right.steps))
-        ]
-        for name, title in FIGURES.items():
-            left, right = self.left.usage.get(name) or 0, self.right.usage.get(name) or 0
-            if name not in _WHERE_KNOWN or left or right:
-                rows.append((title, left, right))
-        return rows
+    rows: list[Row]
 
 
 def compare(
@@ -72,43 +40,39 @@ def compare(
     the same if their calls are, with the same arguments; the place of the workspace does not count.
     """
     one, two = run_of_state(left), run_of_state(right)
-    return Comparison(one, two, names, tuple(_rows(one, two)))
+    return Comparison(one, two, names, list(_rows(one, two)))
 
 
 def where_they_part(comparison: Comparison) -> str:
-    """In a sentence: the step in which the two runs do something else."""
-    row, (left, right) = comparison.parted, comparison.names
-    if row is None:
-        others = (row.left for row in comparison.rows if row.sameness == "result")
-        if (other := next(others, None)) is not None:
-            return f"Both do the same; step {other.number} comes to another result."
-        return "Both runs do the same."
-    one, two = row.left, row.right
-    if one is not None and two is not None:
-        numbers = " / ".join(map(str, sorted({one.number, two.number})))
-        return f"They part at step {numbers}."
-    if two is not None:
-        return f"They part where {right} has a step {two.number} that {left} has not."
-    return f"They part where {left} has a step {one.number if one else 0} that {right} has not."
+    """In a sentence: the first step in which the two runs do something else."""
+    for row in comparison.rows:
+        if row.sameness not in ("same", "result"):
+            numbers = sorted({step.number for step in row[:2] if step is not None})
+            alone = {"left": 0, "right": 1}.get(row.sameness)
+            who = f", which {comparison.names[alone]} alone has" if alone is not None else ""
+            return f"They part at step {' / '.join(map(str, numbers))}{who}."
+    others = [row.left.number for row in comparison.rows if row.left and row.sameness == "result"]
+    return (
+        f"Both do the same; step {others[0]} comes to another result."
+        if others
+        else ("Both runs do the same.")
+    )
 
 
 def _rows(left: Run, right: Run) -> Iterator[Row]:
-    one_did = [_did(left, step) for step in left.steps]
-    two_did = [_did(right, step) for step in right.steps]
-    matcher = difflib.SequenceMatcher(None, one_did, two_did, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, _did(left), _did(right), autojunk=False)
     for kind, begin, end, other, other_end in matcher.get_opcodes():
         some, others = left.steps[begin:end], right.steps[other:other_end]
-        both = min(len(some), len(others))
-        for one, two in zip(some[:both], others[:both], strict=True):
-            same: Sameness = "same" if _came(left, one) == _came(right, two) else "result"
-            yield Row(one, two, same if kind == "equal" else "calls")
-        yield from (Row(one, None, "left") for one in some[both:])
-        yield from (Row(None, two, "right") for two in others[both:])
+        for one, two in zip(some, others, strict=False):
+            came = _came(left, one) == _came(right, two)
+            yield Row(one, two, "calls" if kind != "equal" else "same" if came else "result")
+        yield from (Row(one, None, "left") for one in some[len(others) :])
+        yield from (Row(None, two, "right") for two in others[len(some) :])
 
 
-def _did(run: Run, step: Step) -> str:
-    """What a step did: its calls, or what is said where nothing is called."""
-    return _neutral(run, [[call.name, call.args] for call in step.calls] or step.thought)
+def _did(run: Run) -> list[str]:
+    """What each step did: its calls, or what is said where nothing is called."""
+    return [_neutral(run, [[c.name, c.args] for c in s.calls] or s.thought) for s in run.steps]
 
 
 def _came(run: Run, step: Step) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import shutil
@@ -15,9 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
 from manus.formatting import clean, flat
 from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY, shown_address, split_spec
-from manus.screen import console_of
 from manus.state.errors import ManusError, SettingsError
-from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings
 from manus.tools.shell.process import scrubbed
@@ -27,25 +26,19 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "warning", "missing"]
 
-_LOW, _TOO_LOW = 1_000_000_000, 50_000_000
-"""Bytes that should be, and that must be, free on a disk."""
+_LOW = 1_000_000_000
+"""Bytes that should be free on the workspace's disk."""
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
 """What few machines can draw by themselves, and how the font list names it."""
 _WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 _MARGIN = 18
 _TIMEOUT = 3.0
 """Seconds that the model's server has to answer."""
-_LEAVES = {
-    "bubblewrap": "change what is in the workspace",
-    "landlock": "change what is in the workspace, see the machine's processes",
+_OPEN = {
+    "bubblewrap": "change the workspace",
+    "landlock": "change the workspace, see the machine's processes",
 }
 """By wall: what programs can still do."""
-_REACHES = {
-    "off": "",
-    "rules": ", reach what [egress] allows",
-    "open": ", reach the whole network",
-}
-_OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +54,12 @@ class Finding:
 def print_findings(findings: list[Finding]) -> None:
     """One line each on stdout, and a verdict."""
     for finding in findings:
-        _print(f"{_WORD[finding.state]} {finding.name}", finding.text)
-        if finding.remedy:
-            _print("", finding.remedy)
+        label = f"{_WORD[finding.state]} {finding.name}"
+        for line in f"{clean(finding.text)}\n{clean(finding.remedy)}".rstrip().splitlines():
+            sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
+            label = ""
     missing = [finding.name for finding in findings if finding.state == "missing"]
-    verdict = f"Not ready: {', '.join(missing)}." if missing else "Ready."
-    sys.stdout.write(f"\n{verdict}\n")
-
-
-def _print(label: str, text: str) -> None:
-    """A text in its column; on a terminal, broken between words."""
-    from rich.text import Text
-
-    lines = clean(text).splitlines()
-    if sys.stdout.isatty():
-        console = console_of(sys.stdout)
-        broken = Text(clean(text)).wrap(console, console.width - _MARGIN)
-        lines = [line.plain.rstrip() for line in broken]
-    for line in lines:
-        sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
-        label = ""
+    sys.stdout.write(f"\nNot ready: {', '.join(missing)}.\n" if missing else "\nReady.\n")
 
 
 def examine() -> list[Finding]:
@@ -92,7 +71,7 @@ def examine() -> list[Finding]:
         remedy = "Mend the setting; until then the rest is looked at with the defaults."
         findings.append(Finding("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (find_model, _threads, _workspace, _sandbox, _disk, _browser, _fonts, _mcp, _tracing)
+    checks = (find_model, _threads, _workspace, _sandbox, _browser, _fonts, _mcp, _tracing)
     return findings + [check(settings) for check in checks]
 
 
@@ -120,28 +99,26 @@ def _asked(endpoint: ModelSettings, name: str) -> Finding:
     """What the model's server says when it is asked for its models."""
     import httpx
 
-    base = (endpoint.base_url or _OPENAI).rstrip("/")
+    base = (endpoint.base_url or "https://api.openai.com/v1").rstrip("/")
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
-    fields = {"Authorization": f"Bearer {key}"}
     address = shown_address(base)
     try:
+        fields = {"Authorization": f"Bearer {key}"}
         reply = httpx.get(f"{base}/models", headers=fields, timeout=_TIMEOUT)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         said = (str(error) or type(error).__name__).replace(key, "…")
         remedy = "Start the server, or check MANUS_BASE_URL and the network."
         return Finding("model", "missing", f"{name}: {address} cannot be reached ({said})", remedy)
-    status = reply.status_code
-    if status in (401, 403):
-        said = f"{name}: {address} refuses the key ({status})"
+    if reply.status_code in (401, 403):
+        said = f"{name}: {address} refuses the key ({reply.status_code})"
         return Finding("model", "missing", said, f"Check {KEYS['openai']}.")
-    if status >= 500:
-        said = f"{name}: {address} answers {status}"
+    if reply.is_server_error:
+        said = f"{name}: {address} answers {reply.status_code}"
         return Finding("model", "warning", said, "Try again later.")
     names = names_in(reply)
     if not names or name in names or f"{name}:latest" in names:
         return Finding("model", "ok", f"{name} at {address}")
-    some = ", ".join(names[:5])
-    remedy = f"It lists {len(names)}, among them {some}. Set MANUS_MODEL to one of them."
+    remedy = f"It lists {len(names)}, among them {', '.join(names[:5])}. Set MANUS_MODEL to one."
     return Finding("model", "warning", f"{name} is not in the list of {address}", remedy)
 
 
@@ -163,13 +140,13 @@ def _threads(settings: Settings) -> Finding:
 
     file = Path(settings.checkpoint or default_file())
     try:
-        if "://" not in str(settings.checkpoint) and not file.exists():
-            _check_writable(file.parent)
-            return Finding("threads", "ok", f"kept in {file} (made by the first run)")
-        return Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
+        if "://" in str(settings.checkpoint) or file.exists():
+            return Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
+        _check_writable(file.parent)
     except ManusError as error:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
         return Finding("threads", "missing", str(error), remedy)
+    return Finding("threads", "ok", f"kept in {file} (made by the first run)")
 
 
 def _check_writable(place: Path) -> None:
@@ -184,18 +161,17 @@ def _nearest(place: Path) -> Path:
 
 
 def _workspace(settings: Settings) -> Finding:
-    place = _workspace_place(settings)
+    place = Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
     try:
         _check_writable(place)
     except SettingsError as error:
         remedy = "Choose another with --workspace or MANUS_WORKSPACE."
         return Finding("workspace", "missing", str(error), remedy)
     will = "" if place.is_dir() else " (made by the first run)"
+    if (free := shutil.disk_usage(_nearest(place)).free) < _LOW:
+        text = f"{place}{will}, with {free / 1e9:.1f} GB free"
+        return Finding("workspace", "warning", text, "Make room.")
     return Finding("workspace", "ok", f"{place}{will}")
-
-
-def _workspace_place(settings: Settings) -> Path:
-    return Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
 
 
 def _sandbox(settings: Settings) -> Finding:
@@ -212,48 +188,29 @@ def _sandbox(settings: Settings) -> Finding:
     if wall == "none":
         text = "none, as it is set: programs of the model can do what you can"
         return Finding("sandbox", "warning", text, "Leave MANUS_SANDBOX out.")
-    can = f"{_LEAVES[wall]}{_REACHES[chosen.network]}"
-    text = f"{wall}: programs can still {can}, and use faults of the kernel"
+    network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
+    text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
     if wall == "bubblewrap" or chosen.kind == "landlock":
         return Finding("sandbox", "ok", text)
-    fault = bubblewrap.fault()
-    if bubblewrap.program() is None:
-        remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
-    else:
-        why = fault or "it gets no network namespace"
+    remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
+    if bubblewrap.program() is not None:
+        why = bubblewrap.fault() or "it gets no network namespace"
         remedy = f"Bubblewrap keeps more out and is not allowed here ({flat(why)})."
     return Finding("sandbox", "warning", text, remedy)
 
 
-def _disk(settings: Settings) -> Finding:
-    place = _nearest(_workspace_place(settings))
-    free = shutil.disk_usage(place).free
-    found = f"{free / 1e9:.1f} GB free at {place}"
-    if free >= _LOW:
-        return Finding("disk", "ok", found)
-    return Finding("disk", "warning" if free >= _TOO_LOW else "missing", found, "Make room.")
-
-
 def _browser(settings: Settings) -> Finding:
+    from playwright.sync_api import Error, sync_playwright
+
     from manus.tools.browser.find import find_browser
 
+    bundled = None
+    with contextlib.suppress(Error, OSError), sync_playwright() as playwright:
+        bundled = playwright.chromium.executable_path
     try:
-        return Finding("browser", "ok", find_browser(settings.browser.path, _bundled_browser()))
+        return Finding("browser", "ok", find_browser(settings.browser.path, bundled))
     except ManusError as error:
         return Finding("browser", "warning", "none found; only browser tools need one", str(error))
-
-
-def _bundled_browser() -> str | None:
-    """Where Playwright would have its own, if it is installed and starts."""
-    try:
-        from playwright.sync_api import Error, sync_playwright
-    except ImportError:
-        return None
-    try:
-        with sync_playwright() as playwright:
-            return playwright.chromium.executable_path
-    except (Error, OSError):
-        return None
 
 
 def _fonts(_: Settings) -> Finding:
@@ -268,12 +225,10 @@ def _fonts(_: Settings) -> Finding:
 
 
 def _has_font(language: str) -> bool:
-    query = ["fc-list", f":lang={language}"]
-    try:
-        done = subprocess.run(query, capture_output=True, timeout=10, env=scrubbed(os.environ))
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return bool(done.stdout.strip())
+    query, environment = ["fc-list", f":lang={language}"], scrubbed(os.environ)
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        return bool(subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout)
+    return False
 
 
 def _mcp(settings: Settings) -> Finding:
@@ -285,21 +240,17 @@ def _mcp(settings: Settings) -> Finding:
         return Finding("mcp", "ok", "no server is configured")
     if not is_installed("mcp"):
         return Finding("mcp", "warning", f"{len(servers)} configured", NOT_INSTALLED)
-    problems = [f"{name}: {why}" for name, server in servers.items() if (why := _lacks(server))]
+    problems = []
+    for name, server in servers.items():
+        if server.command is not None and shutil.which(server.command) is None:
+            problems.append(f"{name}: there is no program `{server.command}`; install it.")
+        try:
+            server.variables(os.environ)
+            server.all_headers(os.environ)
+        except SettingsError as error:
+            problems.append(f"{name}: {error}; set it, or leave it out of the settings.")
     text = f"{', '.join(servers)} (`manus mcp list` connects)"
     return Finding("mcp", "warning" if problems else "ok", text, "\n".join(problems))
-
-
-def _lacks(server: McpServer) -> str:
-    """What would keep it from being used, in a sentence; empty if nothing is known."""
-    if server.command is not None and shutil.which(server.command) is None:
-        return f"there is no program `{server.command}`; install it, or give its whole path."
-    try:
-        server.variables(os.environ)
-        server.all_headers(os.environ)
-    except SettingsError as error:
-        return f"{error}; set it, or leave it out of the settings."
-    return ""
 
 
 def _tracing(_: Settings) -> Finding:
@@ -312,7 +263,8 @@ def _tracing(_: Settings) -> Finding:
         place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
         return Finding("tracing", "ok", f"LangSmith at {shown_address(place)}")
     place = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
-    if is_installed("opentelemetry.exporter.otlp.proto.http"):
-        return Finding("tracing", "ok", f"spans to {shown_address(place)}")
-    remedy = "OpenTelemetry is not installed: make setup EXTRAS=otel."
-    return Finding("tracing", "warning", f"spans to {shown_address(place)}", remedy)
+    has_it = is_installed("opentelemetry.exporter.otlp.proto.http")
+    remedy = "" if has_it else "OpenTelemetry is not installed: make setup EXTRAS=otel."
+    return Finding(
+        "tracing", "ok" if has_it else "warning", f"spans to {shown_address(place)}", remedy
+    )

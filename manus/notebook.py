@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from manus.compare import FIGURES, Comparison, where_they_part
+from manus.compare import Comparison, where_they_part
 from manus.formatting import cache_in_words, clean, count, flat
 from manus.run_report.page import asset, environment
 from manus.state.messages import text_of
@@ -22,6 +22,17 @@ from manus.trace.as_text import steps_as_text
 from manus.trace.model import Call, Step
 from manus.trace.reading import run_of_state, steps_in
 
+FIGURES = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "input_tokens": "tokens in",
+    "cached_tokens": "cached",
+    "cache_write_tokens": "written to the cache",
+    "output_tokens": "tokens out",
+    "seconds": "seconds",
+    "cost": "cost",
+}
+"""What a usage counts, and its heading."""
 _SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 
 
@@ -101,28 +112,29 @@ def show_plan(plan: Plan) -> Shown:
 def show_usage(usage: Usage) -> Shown:
     """What a run has used, by role where several models were asked."""
     roles = usage.get("roles") or {}
-    rows: list[tuple[str, Mapping[str, Any]]] = [("run", usage)]
-    rows += roles.items() if len(roles) > 1 else ()
-    keys = [k for k in FIGURES if any(used.get(k) is not None for _, used in rows)]
-    figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
-    head = ["", *(FIGURES[k] for k in keys)]
-    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
-    return _shown(lines, "table", head=head, rows=figures)
+    head, rows, lines = _figures([("run", usage), *(roles.items() if len(roles) > 1 else ())])
+    return _shown(lines, "table", head=head, rows=rows)
 
 
 def show_comparison(comparison: Comparison) -> Shown:
     """Two runs side by side, step by step, and the figures of both."""
-    figures = [
-        [title, _number(left, title), _number(right, title), _number(right - left, title, "+")]
-        for title, left, right in comparison.figures()
-    ]
+    used = [comparison.left.usage, comparison.right.usage]
+    head, figures, lines = _figures(list(zip(comparison.names, used, strict=True)))
     said = where_they_part(comparison)
-    lines = [said, *(f"{title:<20} {one:>12} {two:>12}" for title, one, two, _ in figures)]
-    head = ["", *comparison.names, "difference"]
     return _shown(
-        lines, "comparison", said=said, rows=comparison.rows, signs=_SIGNS, head=head,
-        figures=figures,
+        [said, *lines], "comparison", said=said, rows=comparison.rows, signs=_SIGNS,
+        names=comparison.names, head=head, figures=figures,
     )  # fmt: skip
+
+
+def _figures(
+    rows: list[tuple[str, Mapping[str, Any]]],
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """The head of a table and its rows, without columns that say nothing; and lines of text."""
+    keys = [k for k in FIGURES if any(used.get(k) is not None for _, used in rows)]
+    figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
+    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
+    return ["", *(FIGURES[k] for k in keys)], figures, lines
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:
@@ -139,8 +151,5 @@ def usage_line(usage: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _number(value: float | None, name: str, sign: str = "") -> str:
-    if value is None:
-        return ""
-    said = f"{value:{sign},.{ {'seconds': 1, 'cost': 4}.get(name, 0) }f}"
-    return said if said.strip("+-0.,") or not sign else "="
+def _number(value: float | None, name: str) -> str:
+    return "" if value is None else f"{value:,.{ {'seconds': 1, 'cost': 4}.get(name, 0) }f}"

@@ -143,10 +143,9 @@ EXPECTED = {
         "November is the wettest month (161 mm), July the driest (12 mm).",
     ],
     "comparing_runs": [
-        "They part where hasty has a step 2 that careful has not.",
+        "They part at step 2, which hasty alone has.",
         "['same', 'right', 'same', 'left', 'same']",
-        "tokens in         4,200.0  4,300.0",
-        "only one of them: python_execute",
+        "4 tool calls, 4,200 tokens in",
         "Both do the same; step 1 comes to another result.",
         "They part where long has a step 1 that short has not.",
     ],

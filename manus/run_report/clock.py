@@ -1,17 +1,21 @@
-"""The time of a run without its idle intervals, as places between 0 and 1."""
+"""The time of a run without its idle intervals, and what is drawn along it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from manus.formatting import offset
-from manus.trace.model import Run
+from manus.trace.model import Run, Tokens
 
 _TICKS = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
     *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800),
 )
 _MOST_TICKS = 6
+_THINNEST = 0.2
+"""Share of the width, in percent, that the shortest bar has."""
 
 
 class Clock:
@@ -60,3 +64,35 @@ class Clock:
         """Round seconds, as many as can be read beside each other."""
         step = next((t for t in _TICKS if self.length / t <= _MOST_TICKS), _TICKS[-1])
         return [step * i for i in range(int(self.length / step) + 1)]
+
+
+def box(begin: float, end: float) -> tuple[float, float]:
+    """Place and width of a bar in percent; it is never too thin to be seen."""
+    width = max(100 * (end - begin), _THINNEST)
+    return min(100 * begin, 100 - width), width
+
+
+class Column(NamedTuple):
+    """The input of one model call: place and width of 1,000, and heights as shares of 1."""
+
+    x: float
+    width: float
+    share: float
+    cached: float
+
+
+def columns_of(clock: Clock, points: Sequence[Tokens]) -> tuple[list[Column], int]:
+    """The input of each model call, which grows with the history; and the largest."""
+    calls = [p for p in points if p.input]
+    most = max((p.input for p in calls), default=1)
+    width = min(18.0, max(1.5, 600 / max(len(calls), 1)))
+    columns = [
+        Column(
+            clock.place(p.at) * (1_000 - width),
+            width,
+            p.input / most,
+            min(p.cached, p.input) / most,
+        )
+        for p in calls
+    ]
+    return columns, most

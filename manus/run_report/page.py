@@ -30,8 +30,7 @@ from manus.formatting import (
     size,
     span,
 )
-from manus.run_report.charts import box, charts_of
-from manus.run_report.clock import Clock
+from manus.run_report.clock import Clock, box, columns_of
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
@@ -128,7 +127,7 @@ def environment() -> Environment:
         last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
     made.globals.update(
-        state=state, reason=reason, named=named, after=after, box=box, charts_of=charts_of,
+        state=state, reason=reason, named=named, after=after, box=box, columns_of=columns_of,
         in_short=in_short,
     )  # fmt: skip
     return made

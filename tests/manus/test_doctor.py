@@ -21,7 +21,7 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     assert lines["model"] == f"ok      model     scripted at {server.base_url}"
     assert lines["threads"].endswith(f"kept in {manus.database} (made by the first run)")
     assert lines["workspace"].endswith(f"{manus.workspace} (made by the first run)")
-    assert {"python", "disk", "browser", "fonts", "tracing"} <= set(lines)
+    assert {"python", "browser", "fonts", "tracing"} <= set(lines)
     assert result.out.endswith("\nReady.\n")
     assert KEY not in result.out
     assert not manus.workspace.exists()

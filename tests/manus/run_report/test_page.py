@@ -85,24 +85,6 @@ async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) ->
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-async def test_the_filter(hostile: str, view: View) -> None:
-    seen = await view(hostile)
-    page = seen.page
-    shown = page.locator("#r2 article.step:visible")
-    assert await shown.count() == 3
-    await page.locator("#filter").fill("NEEDLE bash")
-    assert await shown.count() == 1
-    assert await page.locator("#found").inner_text() == "1 of 4"
-    assert await page.locator(".outline li:visible").count() == 1
-    place = await page.locator("#r2-s1").bounding_box()
-    assert place is not None
-    assert place["y"] < 900  # what was found is in the window
-    await page.locator("#filter").fill("")
-    assert await shown.count() == 3
-    await page.locator("#failed").click()
-    assert [await one.get_attribute("id") for one in await shown.all()] == ["r2-s1"]
-
-
 async def test_a_link_to_a_step_unfolds_an_earlier_run(hostile: str, view: View) -> None:
     step = (await view(f"{hostile}#r1-s1")).page.locator("#r1-s1")
     assert await step.is_visible()
@@ -120,7 +102,7 @@ async def test_light_and_dark(hostile: str, view: View) -> None:
 async def test_without_its_script(hostile: str, view: View) -> None:
     seen = await view(hostile, java_script_enabled=False)
     page = seen.page
-    assert not await page.locator("#tools").is_visible()
+    assert not await page.locator("#unfold").is_visible()
     await page.locator("#r2-s1 summary", has_text="bash").click()
     assert await page.locator("#r2-s1 pre.observation", has_text="needle").is_visible()
 
