@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: updates, steps, plans, usage, two runs side by side.
+"""What a notebook shows of a run: updates, steps, plans, usage.
 
 Each function gives a `Shown`: HTML where a notebook draws it, plain text elsewhere. Nothing is
 loaded from anywhere, there is no script in it, and it is as readable on a dark page as on a light
@@ -12,7 +12,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from manus.compare import Comparison, where_they_part
 from manus.formatting import cache_in_words, clean, count, flat
 from manus.run_report.page import asset, environment
 from manus.state.messages import text_of
@@ -33,7 +32,6 @@ FIGURES = {
     "cost": "cost",
 }
 """What a usage counts, and its heading."""
-_SIGNS = {"same": "=", "result": "~", "calls": "≠", "left": "←", "right": "→"}
 
 
 class Shown:
@@ -112,29 +110,12 @@ def show_plan(plan: Plan) -> Shown:
 def show_usage(usage: Usage) -> Shown:
     """What a run has used, by role where several models were asked."""
     roles = usage.get("roles") or {}
-    head, rows, lines = _figures([("run", usage), *(roles.items() if len(roles) > 1 else ())])
-    return _shown(lines, "table", head=head, rows=rows)
-
-
-def show_comparison(comparison: Comparison) -> Shown:
-    """Two runs side by side, step by step, and the figures of both."""
-    used = [comparison.left.usage, comparison.right.usage]
-    head, figures, lines = _figures(list(zip(comparison.names, used, strict=True)))
-    said = where_they_part(comparison)
-    return _shown(
-        [said, *lines], "comparison", said=said, rows=comparison.rows, signs=_SIGNS,
-        names=comparison.names, head=head, figures=figures,
-    )  # fmt: skip
-
-
-def _figures(
-    rows: list[tuple[str, Mapping[str, Any]]],
-) -> tuple[list[str], list[list[str]], list[str]]:
-    """The head of a table and its rows, without columns that say nothing; and lines of text."""
+    rows: list[tuple[str, Mapping[str, Any]]] = [("run", usage)]
+    rows += roles.items() if len(roles) > 1 else ()
     keys = [k for k in FIGURES if any(used.get(k) is not None for _, used in rows)]
     figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
     lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
-    return ["", *(FIGURES[k] for k in keys)], figures, lines
+    return _shown(lines, "table", head=["", *(FIGURES[k] for k in keys)], rows=figures)
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:

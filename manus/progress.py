@@ -192,19 +192,15 @@ class Progress:
     def _tell_failed(self, head: str, text: str) -> None:
         """How a call failed: the exit code, and the last lines of what was printed."""
         lines = [line.rstrip() for line in clean(text).splitlines() if line.strip()]
-        exits = _EXIT.match(lines[-1].strip()) if lines else None
-        if exits is not None:
+        if lines and (exits := _EXIT.match(lines[-1].strip())):
             lines.pop()
             head = f"{head}, {exits[1]}"
         if len(lines) == 1:
-            self._tell("failed", f"{head}: {lines[0].strip()}", FAILED)
-            return
+            head = f"{head}: {lines.pop().strip()}"
         self._tell("failed", head, FAILED)
-        if self._verbose:
-            self._screen.paragraph("\n".join(lines), FAILED, indent=_LABEL + 2)
-            return
-        for line in lines[-_SHOWN:]:
-            self._tell("", line, FAILED)
+        shown = lines if self._verbose else lines[-_SHOWN:]
+        if shown:
+            self._screen.paragraph("\n".join(shown), FAILED, indent=_LABEL + 2)
 
     def _on_retry(self, event: dict[str, Any]) -> None:
         self._screen.end_live()

@@ -102,8 +102,7 @@ class Run:
         given, asking, outcome = job.given, job.context.interactive, job.pending
         graph, config = job.graph, job.config()
         if job.kind == "flow":
-            values = (await graph.aget_state(config)).values
-            self._progress.plan.know(values.get("plan"), values.get("usage"))
+            self._progress.plan.know((await graph.aget_state(config)).values.get("plan"))
         try:
             while True:
                 if outcome is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
@@ -164,8 +165,10 @@ class Screen:
         shown = [_one_line(_with_margin(line), _style_of(line), self.width) for line in lines]
         head, text = self._draft
         if head and text:
-            room = max(self.width - len(head) - 1, 1)
-            shown.append(_one_line(head + _end_of(flat(text), room), "dim", self.width - 1))
+            room = max(self.width - len(head) - 2, 1)
+            end = flat(text)
+            cut = end if cell_len(end) <= room else f"…{chop_cells(end[::-1], room)[0][::-1]}"
+            shown.append(_one_line(head + cut, "dim", self.width - 1))
         elif text:
             broken = Text("  " + clean(text).strip()).wrap(self._console, self.width - 1)
             shown += [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
@@ -218,16 +221,6 @@ def _style_of(line: str) -> str:
 def _with_margin(line: str) -> str:
     """A line without control characters, with the blanks that it begins with."""
     return " " * (len(line) - len(line.lstrip(" "))) + flat(line)
-
-
-def _end_of(text: str, width: int) -> str:
-    """The end of a text, behind an ellipsis, in a width in cells of the terminal."""
-    from rich.cells import cell_len, chop_cells
-
-    if cell_len(text) <= width:
-        return text
-    backwards = chop_cells(text[::-1], max(width - 1, 1))[0]
-    return "…" + backwards[::-1]
 
 
 def discard(stream: TextIO) -> None:

@@ -44,17 +44,13 @@ async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await asyncio.shield(asyncio.to_thread(_release, path, handle))
+        path.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _file_name(thread_id: str) -> str:
     digest = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{_SAFE.sub('_', thread_id)[:40]}-{digest}.lock"
-
-
-def _release(path: Path, handle: int) -> None:
-    path.unlink(missing_ok=True)
-    os.close(handle)
 
 
 def _acquire(path: Path, thread_id: str) -> int:
@@ -75,20 +71,13 @@ def _locked(path: Path, thread_id: str) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
-            os.close(handle)
-            continue
-        if _is_still(path, handle):
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, str(os.getpid()).encode(), 0)
-            return handle
-        os.close(handle)  # its last holder has just removed it: what is locked is no one's
-    if holder == str(os.getpid()):
-        raise busy(thread_id, "another run of this process")
-    raise busy(thread_id, f"another process (pid {holder})" if holder else "another process")
-
-
-def _is_still(path: Path, handle: int) -> bool:
-    try:
-        return path.stat().st_ino == os.fstat(handle).st_ino
-    except FileNotFoundError:
-        return False
+        else:
+            if os.fstat(handle).st_nlink:  # else its last holder has just removed it
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, str(os.getpid()).encode(), 0)
+                return handle
+        os.close(handle)
+    own = holder == str(os.getpid())
+    raise busy(
+        thread_id, "another run of this process" if own else f"another process (pid {holder})"
+    )

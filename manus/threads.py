@@ -6,21 +6,19 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import ENDINGS, ending_of
 from manus.options import NEWEST
-from manus.state.errors import ThreadBusyError, UsageError
+from manus.state.errors import StorageError, ThreadBusyError, UsageError
+from manus.trace.checkpoint_history import is_waiting, time_of
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple
 
     from manus.checkpoint import Store
 
-_INTERRUPT = "__interrupt__"
-_RESUME = "__resume__"
 _ALL = 1_000_000
 """More threads than a store holds."""
 _SHORTEST = 4
@@ -129,12 +127,12 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
         request=str(metadata.get("request", "")),
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
         status=_status(found, values),
-        updated=_time(found.checkpoint["ts"]),
+        updated=time_of(found),
     )
 
 
 def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
-    if _waits(found):
+    if is_waiting(found.pending_writes or ()):
         return ENDINGS["interrupted"].label
     # Before the first node of a run is done, the channels still tell of the run before it.
     is_new = found.metadata.get("source") == "input"
@@ -142,56 +140,26 @@ def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
     return ending_of(reason, success=values.get("success")).label
 
 
-def _waits(found: CheckpointTuple) -> bool:
-    """Whether a question of its newest superstep has no answer yet."""
-    writes = found.pending_writes or []
-    asked = {task for task, channel, _ in writes if channel == _INTERRUPT}
-    answered = {task for task, channel, _ in writes if channel == _RESUME}
-    return bool(asked - answered)
-
-
-def _time(stamp: str) -> datetime:
-    time = datetime.fromisoformat(stamp)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def age(since: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that fits."""
-    seconds = max(int((now - since).total_seconds()), 0)
-    for name, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds // length} {name}"
-    return f"{seconds} s"
-
-
-async def delete_thread_files(store: Store, thread: Thread) -> list[str]:
+async def delete_thread_files(store: Store, thread: Thread) -> None:
     """Delete a thread's journals and archives, those of its plans' steps too.
 
-    The answer is a sentence for each file that could not be deleted.
+    Raises:
+        StorageError: one cannot be deleted.
     """
     from manus.tools.archive import Archive
     from manus.tools.journal import Journal
     from manus.tools.workspace import Workspace
 
     if thread.workspace is None:
-        return []
+        return
     stored = store.saver.alist({"configurable": {"thread_id": thread.thread_id}})
     namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
     records = Workspace(thread.workspace).records
-    files: list[Path] = []
-    for namespace in sorted({"", *namespaces}):
-        key = f"{thread.thread_id}:{namespace}"
+    for key in (f"{thread.thread_id}:{namespace}" for namespace in {"", *namespaces}):
         archive = Archive.path_for(records, key)
-        files += [archive.with_name(archive.name + ending) for ending in _BESIDE]
-        files.append(Journal.path_for(records, key))
-    return await asyncio.to_thread(_delete, files)
-
-
-def _delete(files: list[Path]) -> list[str]:
-    left = []
-    for path in files:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            left.append(f"{path} could not be deleted ({error.strerror}); delete it by hand.")
-    return left
+        beside = [archive.with_name(archive.name + ending) for ending in _BESIDE]
+        for path in (Journal.path_for(records, key), *beside):
+            try:
+                await asyncio.to_thread(path.unlink, missing_ok=True)
+            except OSError as error:
+                raise StorageError(f"{path} cannot be deleted ({error.strerror}).") from None

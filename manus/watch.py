@@ -27,8 +27,6 @@ _PAUSE = 0.5
 """Seconds between two looks at the store."""
 _SHARE = 4
 """The pause is at least so many times as long as a look takes: the run needs the processor."""
-_LOCK_PAUSE = 2.0
-"""Seconds between two looks whether somebody works on the thread: it is held for a moment then."""
 _SILENCE = 30.0
 """Seconds after which a connection that says nothing is closed."""
 
@@ -40,16 +38,16 @@ async def pages(store: Store, thread_id: str) -> AsyncIterator[str]:
         StorageError: the store cannot be read any more.
     """
     seen: object = None
-    is_running, looked = False, float("-inf")
+    is_running = False
     while True:
         began = time.monotonic()
         mark, was_running = await fingerprint(store.saver, thread_id), is_running
-        if mark and (began - looked >= _LOCK_PAUSE or (mark != seen and not is_running)):
-            is_running, looked = await is_being_worked_on(store, thread_id), began
+        if mark and (is_running or mark != seen):
+            is_running = await is_being_worked_on(store, thread_id)
         if mark != seen or is_running != was_running:
             seen = mark
-            trace = await read_trace(store.saver, thread_id, is_running=is_running)
-            yield await asyncio.to_thread(page, trace, place=store.place, is_live=True)
+            runs = await read_trace(store.saver, thread_id, is_running=is_running)
+            yield await asyncio.to_thread(page, thread_id, runs, place=store.place, is_live=True)
         await asyncio.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
 
 

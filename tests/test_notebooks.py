@@ -116,7 +116,6 @@ EXPECTED = {
         "\nThe mean is 100.\n",
         "finished · success: False · The file cannot be read; I stop here.",
         "\nJanuary.\n",
-        "They part at step 2.",
         "      ┬ 2 branches after: ai: The sum is 300. ['bash']",
         "  └ answered: January.",
         "report.txt has the total: 300.\nreport.txt has the sum: 300.",
@@ -141,13 +140,6 @@ EXPECTED = {
         "report.html: 2 pictures and 1 table, ",
         "2 charts in it, 12 months",
         "November is the wettest month (161 mm), July the driest (12 mm).",
-    ],
-    "comparing_runs": [
-        "They part at step 2, which hasty alone has.",
-        "['same', 'right', 'same', 'left', 'same']",
-        "4 tool calls, 4,200 tokens in",
-        "Both do the same; step 1 comes to another result.",
-        "They part where long has a step 1 that short has not.",
     ],
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ def report(thread: str, output: str | None, show: bool) -> int:
     import asyncio
 
     from manus.configuration import read_settings
+    from manus.state.errors import UsageError
+    from manus.state.files import write_atomically
 
     thread, shown = asyncio.run(_page(thread, read_settings()))
     html = shown.encode("utf-8", "replace")
@@ -33,8 +36,15 @@ def report(thread: str, output: str | None, show: bool) -> int:
         sys.stdout.buffer.write(html)
         sys.stdout.buffer.flush()
         return 0
-    path = Path(output or _file_name(thread))
-    _write(path, html)
+    name = re.sub(r"[^\w.-]", "_", thread).lstrip(".")[:80] or "thread"
+    path = Path(output or f"{name}.html")
+    try:
+        write_atomically(path, html)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"The report cannot be written to {path} ({getattr(error, 'strerror', error)}); choose another file "
+            "with -o."
+        ) from None
     sys.stderr.write(f"The report on the thread {thread} is in {path}.\n")
     if show:
         import webbrowser
@@ -58,31 +68,5 @@ async def _page(meant: str, settings: Settings) -> tuple[str, str]:
     async with open_store(settings) as store:
         thread = await find_thread(store, meant)
         is_running = await is_being_worked_on(store, thread)
-        trace = await read_trace(store.saver, thread, is_running=is_running)
-        return thread, page(trace, place=store.place)
-
-
-def _file_name(thread: str) -> str:
-    """The thread's id as the name of a file in this folder."""
-    kept = "".join(c if c.isalnum() or c in "-_." else "_" for c in thread).lstrip(".")
-    return f"{kept[:80] or 'thread'}.html"
-
-
-def _write(path: Path, html: bytes) -> None:
-    """Put the page in its place, whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    from manus.state.errors import UsageError
-    from manus.state.files import write_atomically
-
-    # such as /dev/stdout: nothing to be replaced
-    write = Path.write_bytes if path.exists() and not path.is_file() else write_atomically
-    try:
-        write(path, html)
-    except OSError as error:
-        raise UsageError(
-            f"The report cannot be written to {path} ({error.strerror}); choose another file "
-            "with -o."
-        ) from None
+        runs = await read_trace(store.saver, thread, is_running=is_running)
+        return thread, page(thread, runs, place=store.place)

@@ -39,7 +39,7 @@ async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) ->
         # The profile makes no difference to reading, and a user's own one is not known here.
         graph = build(thread.kind, settings.profile, store.saver)
         outcome = outcome_of(await graph.aget_state(config_of(thread.thread_id)))
-        runs = (await read_trace(store.saver, thread.thread_id)).runs
+        runs = await read_trace(store.saver, thread.thread_id)
     if as_json:
         data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}
         flow = next((run for run in reversed(runs) if run.kind == "flow" and run.plan), None)

@@ -77,19 +77,17 @@ def _print_table(threads: list[Thread]) -> None:
     """One line a thread; as wide as the terminal, and whole where there is none."""
     from rich.cells import cell_len, set_cell_size
 
-    from manus.formatting import clean, fit, flat
+    from manus.formatting import clean, fit, flat, span
     from manus.screen import console_of
-    from manus.threads import age
 
     now = datetime.now(UTC)
     rows: list[tuple[str, ...]] = [("THREAD", "STATUS", "STEPS", "AGE", "REQUEST")]
     for t in threads:
-        cells = (t.thread_id, t.status, str(t.steps), age(t.updated, now), flat(t.request))
-        rows.append(tuple(map(clean, cells)))
+        age = span(max((now - t.updated).total_seconds(), 0))
+        rows.append((clean(t.thread_id), t.status, str(t.steps), age, flat(t.request)))
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        padded = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
-        line = "  ".join(padded).rstrip()
+        line = "  ".join(map(set_cell_size, row, widths)).rstrip()
         if sys.stdout.isatty():
             line = fit(line, console_of(sys.stdout).width)
         sys.stdout.write(f"{line}\n")
@@ -100,13 +98,10 @@ async def _delete(settings: Settings, ids: Sequence[str]) -> int:
     from manus.threads import delete_thread_files, get_thread
 
     async with open_store(settings) as store:
-        found = [await get_thread(store, given) for given in ids]
-        for thread in found:
+        for thread in [await get_thread(store, given) for given in ids]:
             async with store.hold(thread.thread_id):
                 # first, so that the command can be given again if it is stopped in between
-                left = await delete_thread_files(store, thread)
+                await delete_thread_files(store, thread)
                 await store.saver.adelete_thread(thread.thread_id)
             sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
-            for problem in left:
-                sys.stderr.write(f"{problem}\n")
     return 0

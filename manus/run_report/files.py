@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from manus.formatting import size
 from manus.nodes.planning.changed_files import changed_since
 from manus.run_report.edits import Edit, edit_of, relative
 from manus.state.errors import ToolError
@@ -27,11 +27,10 @@ class ChangedFile:
     """A file that a run made or changed."""
 
     path: str
-    size: int | None
-    """Bytes as it is now; None if it is not there."""
+    size: int | None = None
+    """Bytes as it is now; None if it is not there, lies outside, or cannot be read by us."""
     edits: list[Edit] = field(default_factory=list)
     image: Image | None = None
-    note: str = ""
 
 
 def files_of(run: Run) -> tuple[list[ChangedFile], str]:
@@ -47,16 +46,15 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
     root = Path(run.workspace)
     if not run.workspace or not root.is_dir():
         note = f"The workspace {root} is not there any more." if run.workspace else ""
-        return [ChangedFile(path, None, own) for path, own in edits.items()], note
+        return [ChangedFile(path, edits=own) for path, own in edits.items()], note
     named = (path for stage in run.stages for path in stage.files)
     paths = list(dict.fromkeys([*edits, *_changed(root, run), *named]))
-    files = [
-        ChangedFile(path, _size(root, path), edits.get(path, [])) for path in paths[:_MOST_FILES]
-    ]
-    images = 0
+    files = [ChangedFile(path, edits=edits.get(path, [])) for path in paths[:_MOST_FILES]]
+    room = _MOST_IMAGES
     for file in files:
-        _add_image(file, root, has_room=images < _MOST_IMAGES)
-        images += file.image is not None
+        with contextlib.suppress(OSError, ToolError):
+            _look(file, root, has_room=room > 0)
+        room -= file.image is not None
     left = len(paths) - _MOST_FILES
     note = f"{left} more files are not listed." if left > 0 else ""
     return [file for file in files if file.size is not None or file.edits], note
@@ -69,34 +67,19 @@ def _changed(root: Path, run: Run) -> list[str]:
     if run.is_newest or run.ended is None:
         return changed
     end = run.ended.timestamp()
-    return [
-        path
-        for path in changed
-        if os.path.lexists(root / path) and os.lstat(root / path).st_ctime <= end
-    ]
+    there = (path for path in changed if os.path.lexists(root / path))
+    return [path for path in there if os.lstat(root / path).st_ctime <= end]
 
 
-def _size(root: Path, path: str) -> int | None:
-    try:
-        about = look_at(Workspace(root).readable(path))
-        return about.st_size if about is not None else None
-    except (OSError, ToolError):
-        return None  # it lies outside, or cannot be read by us
-
-
-def _add_image(file: ChangedFile, root: Path, *, has_room: bool) -> None:
-    try:
-        with open_file(Workspace(root).readable(file.path)) as held:
+def _look(file: ChangedFile, root: Path, *, has_room: bool) -> None:
+    place = Workspace(root).readable(file.path)
+    about = look_at(place)
+    if about is None:
+        return
+    file.size = about.st_size
+    if has_room and about.st_size <= _LARGEST_IMAGE:
+        with open_file(place) as held:
             head = held.read(16)
-            mime = image_type(head)
-            if mime is None:
-                return
-            if not has_room:
-                file.note = "an image; the page has no room for more of them"
-            elif (file.size or 0) > _LARGEST_IMAGE:
-                file.note = f"an image of {size(file.size or 0)}, too large to be shown here"
-            else:
+            if (mime := image_type(head)) is not None:
                 data = base64.b64encode(head + held.read(_LARGEST_IMAGE)).decode("ascii")
                 file.image = Image(mime, data, file.path)
-    except (OSError, ToolError):
-        return  # it was deleted, lies outside, or cannot be read by us

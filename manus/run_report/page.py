@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -34,13 +35,11 @@ from manus.run_report.clock import Clock, box, columns_of
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
-from manus.trace.model import Run, Stage, Step, Tokens, Trace
+from manus.trace.model import Run, Stage, Tokens
 
 _FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
 """Characters of a text that stand in the page; of a longer one its beginning and its end."""
-_TELLING = 12
-"""Characters of an argument that tell of a call without the tool's name."""
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
@@ -59,7 +58,7 @@ class RunReport:
         return f"r{self.run.number}"
 
 
-def page(trace: Trace, *, place: str = "", is_live: bool = False) -> str:
+def page(thread_id: str, runs: Sequence[Run], *, place: str = "", is_live: bool = False) -> str:
     """The page of a thread as text. Blocking: it looks at the files of the workspace.
 
     `place` is where the thread is stored, in words; a live page follows the thread.
@@ -68,8 +67,8 @@ def page(trace: Trace, *, place: str = "", is_live: bool = False) -> str:
         environment()
         .get_template("page.html")
         .render(
-            trace=trace,
-            runs=[RunReport(run, Clock(run), *files_of(run)) for run in trace.runs],
+            thread_id=thread_id,
+            runs=[RunReport(run, Clock(run), *files_of(run)) for run in runs],
             place=place,
             is_live=is_live,
             written=datetime.now(UTC),
@@ -128,7 +127,7 @@ def environment() -> Environment:
     )  # fmt: skip
     made.globals.update(
         state=state, reason=reason, named=named, after=after, box=box, columns_of=columns_of,
-        in_short=in_short,
+
     )  # fmt: skip
     return made
 
@@ -192,11 +191,3 @@ def after(stage: Stage) -> str:
         if places
         else ""
     )
-
-
-def in_short(step: Step) -> str:
-    """A step in an entry of the outline."""
-    if not step.calls:
-        return first_line(step.thought)[:60]
-    words = main_argument(step.calls[0].args)
-    return (words if len(words) > _TELLING else f"{step.calls[0].name} {words}")[:60]

@@ -13,7 +13,7 @@ from manus.graph.outcome import question_of
 from manus.models.server_usage import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
-from manus.trace.checkpoint_history import INTERRUPT, CheckpointHistory, Superstep
+from manus.trace.checkpoint_history import INTERRUPT, Children, Superstep
 from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Call, Image, Notice, Run, Step, Tokens
 
@@ -27,8 +27,8 @@ _MEASURES = {
 class AgentRuns:
     """Reads the runs of an agent on one thread, one after the other."""
 
-    def __init__(self, history: CheckpointHistory) -> None:
-        self._history = history
+    def __init__(self, children: Children) -> None:
+        self._children = children
         self._run = Run("agent")
         self._calls: dict[str, Call] = {}
         self._seen: set[str] = set()
@@ -62,8 +62,8 @@ class AgentRuns:
             self._tell(Notice("resumed" if reopened else "edited", title, at=superstep.began))
         if (made := superstep.last("compaction")) is not None:
             self._tell(_compaction_notice(made, superstep))
-        for inner in self._history.children.get(superstep.id, []):
-            self._take_inner(AgentRuns(self._history).read(inner))
+        for inner in self._children.get(superstep.id, []):
+            self._take_inner(AgentRuns(self._children).read(inner))
         for message in superstep.messages:
             self._take_message(superstep, message)
         self._take_channels(superstep)

@@ -7,9 +7,8 @@ each checkpoint would cost the square of the steps.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
@@ -66,30 +65,21 @@ class Superstep:
         return self.until or self.began
 
 
-@dataclass
-class CheckpointHistory:
-    """The supersteps of a thread, by namespace; the thread's own is `ROOT`."""
+History = dict[str, list[Superstep]]
+"""The supersteps of a thread, by checkpoint namespace; the thread's own is `ROOT`."""
+Children = dict[str, list[list[Superstep]]]
+"""Conversations inside others, by the superstep that they were begun in."""
 
-    thread_id: str
-    namespaces: dict[str, list[Superstep]] = field(default_factory=dict)
-    branches: int = 0
-    """Checkpoints of the thread's own graph that lie on another line than the newest."""
 
-    @cached_property
-    def children(self) -> dict[str, list[list[Superstep]]]:
-        """Conversations inside others, by the superstep that they were begun in."""
-        found: dict[str, list[list[Superstep]]] = {}
-        for namespace, supersteps in self.namespaces.items():
-            parents = supersteps[0].metadata.get("parents") or {}
-            if namespace != ROOT:
-                parent = parents.get(namespace.rpartition("|")[0])
-                found.setdefault(str(parent), []).append(supersteps)
-        return found
-
-    @property
-    def root(self) -> list[Superstep]:
-        """The supersteps of the thread's own graph."""
-        return self.namespaces.get(ROOT, [])
+def children_of(history: History) -> Children:
+    """The conversations that lie inside others."""
+    found: Children = {}
+    for namespace, supersteps in history.items():
+        parents = supersteps[0].metadata.get("parents") or {}
+        if namespace != ROOT:
+            parent = parents.get(namespace.rpartition("|")[0])
+            found.setdefault(str(parent), []).append(supersteps)
+    return found
 
 
 def plain(write: Any) -> Any:
@@ -97,18 +87,13 @@ def plain(write: Any) -> Any:
     return write.value if isinstance(write, Overwrite) else write
 
 
-async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> CheckpointHistory:
-    """All supersteps of a thread; none if there is no such thread."""
+async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> History:
+    """All supersteps that lead to the newest; none if there is no such thread."""
     by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
     async for one in saver.alist({"configurable": {"thread_id": thread_id}}):
         namespace = str(one.config["configurable"].get("checkpoint_ns", ""))
         by_namespace.setdefault(namespace, {})[_id(one)] = one
-    history = CheckpointHistory(thread_id)
-    for namespace, found in by_namespace.items():
-        line = _line(found)
-        history.namespaces[namespace] = list(_supersteps(line))
-        history.branches += len(found) - len(line) if namespace == ROOT else 0
-    return history
+    return {name: list(_supersteps(_line(found))) for name, found in by_namespace.items()}
 
 
 async def fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
@@ -136,8 +121,8 @@ def _supersteps(line: list[CheckpointTuple]) -> Iterable[Superstep]:
     for one, after in zip(line, [*line[1:], None], strict=True):
         yield Superstep(
             id=_id(one),
-            began=_time(one),
-            until=_time(after) if after is not None else None,
+            began=time_of(one),
+            until=time_of(after) if after is not None else None,
             metadata=dict(one.metadata),
             values=one.checkpoint["channel_values"],
             writes=_own_writes(one, after),
@@ -167,6 +152,14 @@ def _is_edit(after: CheckpointTuple | None) -> bool:
     return after is not None and after.metadata.get("source") == "update"
 
 
-def _time(one: CheckpointTuple) -> datetime:
+def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:
+    """Whether a question among them has no answer yet."""
+    channels = list(writes)
+    asked = {task for task, channel, _ in channels if channel == INTERRUPT}
+    return bool(asked - {task for task, channel, _ in channels if channel == RESUME})
+
+
+def time_of(one: CheckpointTuple) -> datetime:
+    """When a checkpoint was made."""
     time = datetime.fromisoformat(one.checkpoint["ts"])
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -11,7 +11,7 @@ from langgraph.types import Send
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.trace.agent_runs import AgentRuns, begin_run, end_run, questions, tokens_between
-from manus.trace.checkpoint_history import CheckpointHistory, Superstep, plain
+from manus.trace.checkpoint_history import Children, Superstep, plain
 from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Run, Stage, Tokens
 
@@ -22,8 +22,8 @@ _SENDS = "__pregel_tasks"
 class FlowRuns:
     """Reads the runs of a flow on one thread, one after the other."""
 
-    def __init__(self, history: CheckpointHistory) -> None:
-        self._history = history
+    def __init__(self, children: Children) -> None:
+        self._children = children
         self._run = Run("flow")
         self._plan: Any = {}
 
@@ -76,9 +76,9 @@ class FlowRuns:
 
     def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> Run | None:
         """The conversation of a step, known by its request; None before its first checkpoint."""
-        for supersteps in self._history.children.get(superstep.id, []):
+        for supersteps in self._children.get(superstep.id, []):
             if task.get("request") in [text_of(m) for m in supersteps[0].messages]:
-                return AgentRuns(self._history).read(supersteps)
+                return AgentRuns(self._children).read(supersteps)
         return None
 
     def _finish(self, supersteps: Sequence[Superstep]) -> None:

@@ -175,13 +175,3 @@ class Stage:
     run: Run | None = None
     plan: dict[str, Any] | None = None
     """The plan as the planner left it."""
-
-
-@dataclass(slots=True)
-class Trace:
-    """All runs of a thread, in order."""
-
-    thread_id: str
-    runs: list[Run]
-    branches: int = 0
-    """Checkpoints on another line than the newest: the thread was forked."""

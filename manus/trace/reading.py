@@ -11,14 +11,15 @@ from manus.state.messages import since
 from manus.state.plan import MARKS
 from manus.trace.agent_runs import AgentRuns, observe, step_of
 from manus.trace.checkpoint_history import (
-    INTERRUPT,
-    RESUME,
-    CheckpointHistory,
+    ROOT,
+    History,
     Superstep,
+    children_of,
+    is_waiting,
     read_history,
 )
 from manus.trace.flow_runs import FlowRuns
-from manus.trace.model import Call, Run, Step, Tokens, Trace
+from manus.trace.model import Call, Run, Step, Tokens
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -26,27 +27,28 @@ if TYPE_CHECKING:
 
 async def read_trace(
     saver: BaseCheckpointSaver[Any], thread_id: str, *, is_running: bool = False
-) -> Trace:
+) -> list[Run]:
     """All runs of a thread; none if there is no such thread.
 
     `is_running`: whether a process is at work on the thread, which no checkpoint tells.
     """
-    return trace_of(await read_history(saver, thread_id), is_running=is_running)
+    return runs_of(await read_history(saver, thread_id), is_running=is_running)
 
 
-def trace_of(history: CheckpointHistory, *, is_running: bool = False) -> Trace:
+def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
     """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
-    agent, flow = AgentRuns(history), FlowRuns(history)
+    children, root = children_of(history), history.get(ROOT, [])
+    agent, flow = AgentRuns(children), FlowRuns(children)
     runs = [
         (flow if _is_flow(own) else agent).read(own, number)
-        for number, own in enumerate(_parted(history.root), 1)
+        for number, own in enumerate(_parted(root), 1)
     ]
     for run in runs[:-1]:
         run.is_newest = False
     if runs and (newest := runs[-1]).stop_reason is None:
         newest.is_running = is_running
-        newest.is_waiting = not is_running and _has_question(history.root[-1])
-    return Trace(history.thread_id, runs, history.branches)
+        newest.is_waiting = not is_running and is_waiting(root[-1].writes)
+    return runs
 
 
 def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
@@ -66,12 +68,6 @@ def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
 
 def _is_flow(supersteps: Sequence[Superstep]) -> bool:
     return any(s.metadata.get("graph") == "flow" or s.written("plan") for s in supersteps)
-
-
-def _has_question(superstep: Superstep) -> bool:
-    """Whether a question that was asked here has no answer yet."""
-    asked = {task for task, channel, _ in superstep.writes if channel == INTERRUPT}
-    return bool(asked - {task for task, channel, _ in superstep.writes if channel == RESUME})
 
 
 def run_of_state(values: Mapping[str, Any]) -> Run:

@@ -27,7 +27,7 @@
     const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
     const isAtEnd = scrollY > 0 && innerHeight + scrollY > document.body.scrollHeight - 120;
     const open = new Map(folds().map((one) => [place(one), one.open]));
-    for (const id of ["main", "outline"]) byId(id).replaceChildren(...fresh.getElementById(id).childNodes);
+    byId("main").replaceChildren(...fresh.getElementById("main").childNodes);
     for (const one of folds()) one.open = open.get(place(one)) ?? one.open;
     version = reply.headers.get("ETag") || "";
     if (isAtEnd) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });

@@ -22,11 +22,11 @@ PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
 
 async def runs_of(agent: ScriptedAgent, *, is_running: bool = False) -> list[Run]:
-    return (await read_trace(agent.saver, "t", is_running=is_running)).runs
+    return await read_trace(agent.saver, "t", is_running=is_running)
 
 
 async def page_of(agent: ScriptedAgent, thread: str = "t") -> str:
-    return page(await read_trace(agent.saver, thread))
+    return page(thread, await read_trace(agent.saver, thread))
 
 
 def used(reply: Message, prompt: int, completion: int, cached: int = 0) -> Message:
@@ -143,9 +143,7 @@ async def test_a_fork_shows_the_newest_line(agent: ScriptedAgent) -> None:
     )
     agent.server.script(text("The second end."))
     await agent.graph.ainvoke(None, forked, context=agent.context())
-    trace = await read_trace(agent.saver, "t")
-    runs = trace.runs
-    assert trace.branches > 0
+    runs = await read_trace(agent.saver, "t")
     assert runs[-1].output == "The second end."
     assert runs[-1].request == "Another way."
     assert "The first end." not in [s.thought for run in runs for s in run.steps]

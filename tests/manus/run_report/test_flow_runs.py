@@ -8,9 +8,10 @@ from langgraph.types import Command
 
 from manus.run_report.page import page, state
 from manus.trace.checkpoint_history import ROOT as ROOT_NAMESPACE
-from manus.trace.checkpoint_history import CheckpointHistory, read_history
+from manus.trace.checkpoint_history import History, read_history
 from manus.trace.model import Run, Stage
-from manus.trace.reading import read_trace, trace_of
+from manus.trace.reading import read_trace
+from manus.trace.reading import runs_of as all_runs_of
 from tests.flow.helpers import (
     ScriptedFlow,
     free,
@@ -24,7 +25,7 @@ from tests.server import call, text
 
 
 async def runs_of(flow: ScriptedFlow, *, is_running: bool = False) -> list[Run]:
-    return (await read_trace(flow.saver, "t", is_running=is_running)).runs
+    return await read_trace(flow.saver, "t", is_running=is_running)
 
 
 def titles(run: Run) -> list[str]:
@@ -118,18 +119,18 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
     await flow.run(request="Do it.")
     history = await read_history(flow.saver, "t")
     at_work = 0
-    moments = sorted(s.began for steps in history.namespaces.values() for s in steps)
+    moments = sorted(s.began for steps in history.values() for s in steps)
     for now in moments:
         for with_steps in (True, False):
-            early = CheckpointHistory("t")
-            for namespace, own in history.namespaces.items():
+            early: History = {}
+            for namespace, own in history.items():
                 past = [s for s in own if s.began <= now]
                 if past and (with_steps or namespace == ROOT_NAMESPACE):
                     past[-1] = replace(past[-1], until=None, writes=past[-1].writes[:1])
-                    early.namespaces[namespace] = past
-            trace = trace_of(early, is_running=True)
-            assert "<main" in page(trace)
-            assert len(trace.runs) == 1
-            stages = [s for s in trace.runs[0].stages if s.status == "in_progress"]
+                    early[namespace] = past
+            runs = all_runs_of(early, is_running=True)
+            assert "<main" in page("t", runs)
+            assert len(runs) == 1
+            stages = [s for s in runs[0].stages if s.status == "in_progress"]
             at_work += any(s.run is not None and s.run.steps for s in stages)
     assert at_work > 0
