@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import click
 
@@ -20,7 +21,7 @@ def profiles(json: bool) -> int:
     from manus.tools.catalog import entry_name
 
     read_settings()  # before the profiles: what the file says wrong elsewhere is told first
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": profile.name,
             "description": profile.description,

@@ -41,9 +41,9 @@ def report(thread: str, output: str | None, show: bool) -> int:
     try:
         write_atomically(path, html)
     except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", "it is no file")
         raise UsageError(
-            f"The report cannot be written to {path} ({getattr(error, 'strerror', error)}); choose another file "
-            "with -o."
+            f"The report cannot be written to {path} ({why}); choose another file with -o."
         ) from None
     sys.stderr.write(f"The report on the thread {thread} is in {path}.\n")
     if show:

@@ -143,12 +143,12 @@ async def test_its_steps_are_seen(lead: Delegator) -> None:
     events = await lead.events(calls(COUNT, NAME), text("Done."))
     inner = [e for e in events if e["type"] == "delegate_action" and e["event"]["type"] == "call"]
     assert [(e["profile"], e["event"]["name"]) for e in inner] == [("helper", "append")]
-    trace = await read_trace(lead.saver, "t")
-    first, second = trace.runs[0].steps[0].calls
+    runs = await read_trace(lead.saver, "t")
+    first, second = runs[0].steps[0].calls
     assert first.run is not None
     assert second.run is not None
     assert [len(one.run.steps) for one in (first, second) if one.run] == [2, 1]
-    assert "append: a" in as_text(trace.runs)
-    assert "Appended to a." in page(trace)
-    tool = as_messages(trace.runs)[2]
+    assert "append: a" in as_text(runs)
+    assert "Appended to a." in page("t", runs)
+    tool = as_messages(runs)[2]
     assert tool["messages"][-1]["text"] == "Seven birds."
