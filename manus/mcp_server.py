@@ -36,8 +36,8 @@ from manus.stopping import end_at_once
 from manus.threads import read_thread
 from manus.tools.call import call_tool
 from manus.tools.catalog import asks_for_mcp, build_catalog
-from manus.tools.mcp.transport import is_loopback
 from manus.tools.session import Session
+from manus.tools.web.egress import is_loopback
 from manus.tools.workspace import Workspace
 
 TOKEN = "MANUS_MCP_TOKEN"

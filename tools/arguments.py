@@ -18,10 +18,10 @@ from manus.state.text import read_json
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
+_FEW = 10
+"""Choices that are all named to who gave none of them."""
 _SHOWN = 10
-"""Problems named at most."""
-_CHOICES = 30
-"""Choices named of one argument."""
+"""Problems named at most, and the choices of one argument."""
 _SAME = (
     ("command", "cmd"),
     ("path", "file_path", "filepath", "filename", "file"),
@@ -71,7 +71,10 @@ def tidy(schema: Any, given: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(schema, type) and issubclass(schema, Arguments)):
         return given
     fields = schema.model_fields
-    renamed = {_meant(name, fields, given): value for name, value in given.items()}
+    if all(name in fields for name in given):
+        renamed = given
+    else:
+        renamed = {_meant(name, fields, given): value for name, value in given.items()}
     return {
         name: _unpacked(fields.get(name), value)
         for name, value in renamed.items()
@@ -137,6 +140,8 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
         hint = f"; did you mean `{near[0]}`?" if near else ""
         return f"`{name}`: there is no such argument{hint}"
     about = arguments.get(name, {})
+    if details["type"] == "literal_error" and (meant := _meant_choice(details["input"], about)):
+        return f'`{name}` is {_shown(details["input"])}; did you mean "{meant}"?'
     wanted = describe(about, schema)
     if details["type"] == "missing" and len(details["loc"]) == 1:
         return f"`{name}` is missing; it must be {wanted}"
@@ -146,6 +151,16 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
         return f"`{name}` must be {wanted}; at `{inner}`: {message}"
     said = "" if details["type"].endswith(("_type", "_parsing", "literal_error")) else message
     return f"`{name}` must be {wanted}, not {_shown(details['input'])}{said and f' ({said})'}"
+
+
+def _meant_choice(given: Any, about: Mapping[str, Any]) -> str:
+    """The choice that is most like what was given; empty if none is, or if all are soon told."""
+    choices = [choice for choice in about.get("enum", ()) if isinstance(choice, str)]
+    if len(choices) <= _FEW:
+        return ""
+    word = str(given).lower()
+    within = [choice for choice in choices if word in choice.split("_")]
+    return next(iter(within or difflib.get_close_matches(word, choices, n=1)), "")
 
 
 def _shown(value: Any) -> str:
@@ -169,7 +184,7 @@ def describe(about: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "$ref" in about:
         about = {**schema.get("$defs", {}).get(about["$ref"].rpartition("/")[2], {}), **about}
     if choices := about.get("enum", [about["const"]] if "const" in about else []):
-        shown = [json.dumps(choice, ensure_ascii=False) for choice in choices[:_CHOICES]]
+        shown = [json.dumps(choice, ensure_ascii=False) for choice in choices[: 2 * _SHOWN]]
         listed = ", ".join(shown) + (", …" if len(choices) > len(shown) else "")
         return f"one of {listed}" if len(choices) > 1 else listed
     if members := about.get("anyOf") or about.get("oneOf"):

@@ -95,11 +95,12 @@ async def _carried_out(
     verdict = await judge(call, task.get("approved", ()), session)
     if verdict.refusal:
         return await _to_result(task, _refused(verdict.refusal), session, max_observe)
+    args = {**call.args, **task.get("injected", {})}
     if call.read_only:
-        observation = await _observed(call, task, config)
+        observation = await observe_call(call.tool, args, call_id=task["id"], config=config)
         return await _to_result(task, observation, session, max_observe)
     session.reach.admit(verdict.hosts)
-    observation = await _claimed(call, task, session.journal, config)
+    observation = await _claimed(replace(call, args=args), task["id"], session.journal, config)
     session.reach.end(as_text(call.tool.name, call.args))
     result = await _journalled(task, observation, session, call.key, max_observe)
     return replace(result, approved=verdict.rules)
@@ -121,20 +122,15 @@ def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:
 
 
 async def _claimed(
-    call: Asked, task: ToolTask, journal: Journal, config: RunnableConfig | None
+    call: Asked, call_id: str, journal: Journal, config: RunnableConfig | None
 ) -> Observation:
     """Claim a call in the journal, and carry it out."""
     journal.begin(call.key, call.tool.name)
     try:
-        return await _observed(call, task, config)
+        return await observe_call(call.tool, call.args, call_id=call_id, config=config)
     except GraphBubbleUp:
         journal.release(call.key)  # it asks first and will act after the answer
         raise
-
-
-async def _observed(call: Asked, task: ToolTask, config: RunnableConfig | None) -> Observation:
-    args = {**call.args, **task.get("injected", {})}
-    return await observe_call(call.tool, args, call_id=task["id"], config=config)
 
 
 async def _journalled(

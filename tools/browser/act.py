@@ -32,7 +32,7 @@ from manus.tools.browser.pointer import (
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, page_fingerprint, source_of
 from manus.tools.browser.tab import Tab
-from manus.tools.browser.target import NotThereError
+from manus.tools.browser.target import NotThereError, explain_failure
 from manus.tools.browser.timing import PageStuckError, wait_until_idle
 from manus.tools.browser_use import AIMED, BrowserArgs
 from manus.tools.result import Observation
@@ -130,6 +130,7 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
     # message may have led away from it.
     if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
         raise NotThereError("Nothing was done: the page has changed since you saw it; look again.")
+    tab.target = ""
     begun = time.monotonic()
     failure: ToolError | None = None
     said = ""
@@ -139,6 +140,10 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
         raise
     except ToolError as error:  # it may have had an effect all the same
         failure = error
+    except PlaywrightError as error:
+        if not tab.target:
+            raise
+        failure = explain_failure(tab.target, error)
     if browser.active is not None:
         await wait_until_idle(browser, browser.active, begun)
     if failure is not None:

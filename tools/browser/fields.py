@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-import os
 import re
 from typing import Any
 
@@ -16,9 +15,9 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
-from manus.tools.beneath import open_file
 from manus.tools.browser.tab import Tab
-from manus.tools.browser.target import ACTION_MS, Target, explain_failure, find_target
+from manus.tools.browser.target import ACTION_MS, Target, find_target
+from manus.tools.editor.files import read_file
 from manus.tools.workspace import Workspace
 
 # Fields that take a value in a fixed form only; the form stands beside them on the page.
@@ -29,8 +28,6 @@ _TYPED = 400
 _NAMED = 80
 """Characters that an answer repeats of a text."""
 _MAX_OPTIONS = 200
-_MAX_BYTES = 50 * 1000 * 1000
-"""What Playwright takes over its wire."""
 _ALIASES = {
     "ctrl": "Control",
     "cmd": "Meta",
@@ -78,7 +75,7 @@ async def input_text(tab: Tab, number: int, text: str) -> str:
     except PlaywrightError as error:
         if "Malformed value" in str(error) or "Cannot type text" in str(error):
             raise _wrong_form(target, text) from None
-        raise explain_failure(target.label, error) from None
+        raise
     if is_formed and text and not held:
         raise _wrong_form(target, text)
     what = "the password" if target.type == "password" else f'"{_shorten(text)}"'
@@ -174,13 +171,10 @@ async def select_dropdown_option(tab: Tab, number: int, text: str) -> str:
     options = await _options(target)
     wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
     places = [_place(target.label, options, one) for one in wanted]
-    try:
-        if target.tag == "SELECT":
-            await target.element.select_option(index=places, timeout=ACTION_MS)
-        else:
-            await target.element.fill(options[places[0]]["value"], timeout=ACTION_MS)
-    except PlaywrightError as error:
-        raise explain_failure(target.label, error) from None
+    if target.tag == "SELECT":
+        await target.element.select_option(index=places, timeout=ACTION_MS)
+    else:
+        await target.element.fill(options[places[0]]["value"], timeout=ACTION_MS)
     names = ", ".join(f'"{options[place]["text"]}"' for place in places)
     return f"Chose {names} in {target.label}."
 
@@ -221,8 +215,6 @@ async def upload_file(workspace: Workspace, tab: Tab, number: int, path: str) ->
             await (await choosing.value).set_files(file)
     except PlaywrightTimeoutError:
         raise ToolError(f"{target.label} takes no file.") from None
-    except PlaywrightError as error:
-        raise explain_failure(target.label, error) from None
     return f"Gave {path} to {target.label}."
 
 
@@ -230,16 +222,10 @@ def _payload(workspace: Workspace, path: str) -> FilePayload:
     """Name, type and content: given a path, Playwright would look at the disk on the event loop."""
     place = workspace.readable(path)
     try:
-        file = open_file(place)
+        data = read_file(place, path)
     except OSError:
         raise ToolError(
             f"{path} is not a file in the workspace; only such can be uploaded."
         ) from None
-    with file:
-        size = os.fstat(file.fileno()).st_size
-        if size > _MAX_BYTES:
-            raise ToolError(
-                f"{path} is too large to be uploaded: {size:,} of {_MAX_BYTES:,} bytes."
-            )
-        kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
-        return FilePayload(name=place.name, mimeType=kind, buffer=file.read(_MAX_BYTES))
+    kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+    return FilePayload(name=place.name, mimeType=kind, buffer=data)

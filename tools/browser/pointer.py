@@ -15,7 +15,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from manus.state.errors import ToolError
 from manus.tools.beneath import write_file
 from manus.tools.browser.tab import Tab, script
-from manus.tools.browser.target import ACTION_MS, explain_failure, find_target
+from manus.tools.browser.target import ACTION_MS, find_target
 from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
 from manus.tools.browser_use import PICTURE
 from manus.tools.workspace import Workspace
@@ -39,10 +39,7 @@ async def click_element(tab: Tab, number: int) -> str:
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
         element = label.as_element() or element
-    try:
-        await (_click_for_tab(tab, element) if target.opens_tab else _click(element))
-    except PlaywrightError as error:
-        raise explain_failure(target.label, error) from None
+    await (_click_for_tab(tab, element) if target.opens_tab else _click(element))
     return f"Clicked {target.label}."
 
 
@@ -76,10 +73,7 @@ async def click_at(tab: Tab, x: int, y: int) -> str:
 async def hover(tab: Tab, number: int) -> str:
     """Move the mouse over an element and leave it there."""
     target = await find_target(tab, number)
-    try:
-        await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
-    except PlaywrightError as error:
-        raise explain_failure(target.label, error) from None
+    await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
     return f"The mouse is over {target.label}."
 
 

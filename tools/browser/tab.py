@@ -119,6 +119,8 @@ class Tab:
         self.numbering = Numbering()
         self.trouble = asyncio.Event()
         """Set when the action under way cannot come to its end: the page or the browser is gone."""
+        self.target = ""
+        """The element that the action under way is meant for, as it is called."""
         self.crashed = False
         self.status: int | None = None
         self.content_type = ""

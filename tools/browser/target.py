@@ -57,6 +57,7 @@ async def find_target(tab: Tab, number: int) -> Target:
     element = await tab.element(number)
     about = tab.numbering.labels.get(number, "")
     label = f"[{number}] {about if len(about) <= 80 else about[:79] + '…'}".rstrip()
+    tab.target = label
     if element is None:
         why = "is no longer on the page" if about else "is not on the page"
         raise NotThereError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")

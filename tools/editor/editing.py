@@ -9,11 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
-MOST_PLACES = 1000
-"""Places looked for at most."""
 _LIKE_ENOUGH = 0.6
 _MOST_LINES = 20_000
 _WIDE = 120
@@ -52,7 +49,7 @@ def line_end(text: str) -> str:
 
 
 def places_of(text: str, old: str) -> list[tuple[int, int]]:
-    """Where `old` begins and ends, overlapping places too, `MOST_PLACES` at most.
+    """Where `old` begins and ends, overlapping places too.
 
     A view does not show how lines end: where `old` is not found to the letter, a line feed in it
     stands for a carriage return and a line feed too.
@@ -65,8 +62,7 @@ def places_of(text: str, old: str) -> list[tuple[int, int]]:
 
 
 def _matches(text: str, pattern: str) -> list[tuple[int, int]]:
-    overlapping = re.finditer(f"(?=({pattern}))", text)
-    return [match.span(1) for match in islice(overlapping, MOST_PLACES)]
+    return [match.span(1) for match in re.finditer(f"(?=({pattern}))", text)]  # overlapping ones
 
 
 def replaced(text: str, place: tuple[int, int], new: str) -> Edit:

@@ -9,7 +9,6 @@ from manus.state.errors import ToolError
 from manus.tools.beneath import is_folder, look_at, remove
 from manus.tools.editor import view
 from manus.tools.editor.editing import (
-    MOST_PLACES,
     Edit,
     inserted,
     line_at,
@@ -129,11 +128,10 @@ class Editor:
         if not places:
             raise ToolError(self._not_found(shown, text, old))
         if len(places) > 1:
-            count = f"{len(places)}" if len(places) < MOST_PLACES else f"at least {MOST_PLACES}"
             lines = dict.fromkeys(line_at(text, start) for start, _ in places[:_LISTED])
             more = ", …" if len(places) > _LISTED else ""
             raise ToolError(
-                f"`old_str` is not unique: it stands {count} times in {shown}, on lines "
+                f"`old_str` is not unique: it stands {len(places):,} times in {shown}, on lines "
                 f"{', '.join(map(str, lines))}{more}. Add lines before or after it until only one "
                 "place is meant."
             )

@@ -1,22 +1,35 @@
-"""One connection to a server, from its beginning to its end."""
+"""One connection to a server, by the SDK's transports, from its beginning to its end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import anyio
 import httpx
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import ClientSession, McpError, types
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.transport import reach
+from manus.tools.shell.process import scrubbed
+from manus.tools.web.egress import is_loopback
 from manus.tools.workspace import Workspace
 
 T = TypeVar("T")
 
+_SHOWN = 300
+_IDLE = 86_400.0
+"""Seconds that an address may keep silent; each call has its own limit."""
 _END = 20.0
 """Seconds for a server to end."""
 _SESSION_TERMINATED = 32600
@@ -73,7 +86,9 @@ class Connection:
         )
 
     async def _own(self) -> None:
-        async with reach(self._server, self._workspace) as (read, write, last_words):
+        server = self._server
+        reached = _program(server, self._workspace) if server.kind == "stdio" else _address(server)
+        async with reached as (read, write, last_words):
             session = ClientSession(
                 read,
                 write,
@@ -152,3 +167,66 @@ class Connection:
         if isinstance(error, McpError) and error.error.code != types.CONNECTION_CLOSED:
             return f"it refuses us ({error.error.message})"
         return "it ended at once"
+
+
+Streams = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception],
+    MemoryObjectSendStream[SessionMessage],
+    Callable[[], str],
+]
+"""What comes from a server, what goes to it, and what it said besides when it failed, in a line."""
+
+
+@asynccontextmanager
+async def _address(server: McpServer) -> AsyncIterator[Streams]:
+    """A server at an address, for the length of a block."""
+    url, headers = str(server.url), server.all_headers(os.environ)
+    # made in a thread: it reads the machine's certificates
+    client = await asyncio.to_thread(_client, url, headers, server.connect_timeout)
+    if server.kind == "sse":
+        make: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
+        async with sse_client(url, httpx_client_factory=make) as (read, write):
+            yield read, write, str
+        return
+    async with client, streamable_http_client(url, http_client=client) as (read, write, _):
+        yield read, write, str
+
+
+def _client(url: str, headers: dict[str, str], seconds: float) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        headers=headers,
+        timeout=httpx.Timeout(seconds, read=_IDLE),
+        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy leads to this machine
+    )
+
+
+@asynccontextmanager
+async def _program(server: McpServer, workspace: Workspace) -> AsyncIterator[Streams]:
+    """A server that is a program of ours, which has ended after the block."""
+    program = StdioServerParameters(
+        command=str(server.command),
+        args=list(server.args),
+        env={**scrubbed(os.environ), **server.variables(os.environ)},
+        cwd=_absolute(server.directory or ".", workspace.root),
+        encoding_error_handler="replace",
+    )
+    errors = await asyncio.to_thread(tempfile.TemporaryFile, "w+", errors="replace")
+    with errors:
+        try:
+            async with stdio_client(program, errlog=errors) as (read, write):
+                yield read, write, lambda: _last_line(errors)
+        except OSError as error:
+            raise ToolUnavailableError(
+                f"`{server.command}` cannot be started: {error.strerror}."
+            ) from None
+
+
+def _absolute(folder: str, root: Path) -> Path:
+    """A folder from the settings. Without a look at the disk: the event loop must not wait."""
+    return Path(os.path.normpath(root / Path(folder).expanduser()))
+
+
+def _last_line(errors: IO[str]) -> str:
+    errors.seek(max(0, os.fstat(errors.fileno()).st_size - 4096))
+    lines = [line.strip() for line in errors.read().splitlines()]
+    return next((line[:_SHOWN] for line in reversed(lines) if line), "")
