@@ -17,6 +17,7 @@ class ApproveSettings(BaseModel):
 
     The pattern fits the path of an edit, `ACTION HOST` of the browser, or each command of a shell
     line: `bash(git *)`, `str_replace_editor(.env*)`, `browser_use(upload_file *.example.org)`.
+    `host(*.example.org)` is about whatever is sent to a host.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
