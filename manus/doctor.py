@@ -202,7 +202,7 @@ def _sandbox(settings: Settings) -> Finding:
 def _browser(settings: Settings) -> Finding:
     from playwright.sync_api import Error, sync_playwright
 
-    from manus.tools.browser.find import find_browser
+    from manus.tools.browser.engine import find_browser
 
     bundled = None
     with contextlib.suppress(Error, OSError), sync_playwright() as playwright:

@@ -8,7 +8,7 @@ import pytest
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
-from manus.tools.browser.find import find_browser
+from manus.tools.browser.engine import find_browser
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 

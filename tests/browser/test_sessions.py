@@ -33,7 +33,7 @@ async def test_a_profile_that_is_kept(tmp_path: Path, site: Site) -> None:
 async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
     from playwright.async_api import async_playwright
 
-    from manus.tools.browser.find import find_browser
+    from manus.tools.browser.engine import find_browser
 
     async with async_playwright() as playwright:
         program = find_browser(None, playwright.chromium.executable_path)

@@ -1,4 +1,4 @@
-"""Starting and ending a Chromium, in a context of its own, behind the egress proxy."""
+"""Finding, starting and ending a Chromium, in a context of its own, behind the egress proxy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,6 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
-from manus.tools.browser.find import find_browser
 from manus.tools.browser.tab import load_scripts, script
 from manus.tools.shell.process import scrubbed
 
@@ -44,6 +44,15 @@ _FLAGS = (
     "--component-updater=url-source=http://127.0.0.1:9/",
     "--gaia-url=http://127.0.0.1:9/",
     "--autofill-server-url=http://127.0.0.1:9/",
+)
+_NAMES = (
+    "google-chrome",
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
 # What a browser with windows and fonts needs besides what other programs do.
 _SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS", "XDG_", "FONTCONFIG_")
@@ -152,6 +161,33 @@ async def _sandboxed(settings: BrowserSettings, start: Callable[..., Awaitable[T
             raise
         log.warning("Chromium's own sandbox does not work on this machine; going on without it")
         return await start(chromium_sandbox=False)
+
+
+def find_browser(
+    wanted: str | None, bundled: str | None, which: Callable[[str], str | None] = shutil.which
+) -> str:
+    """The browser to use: the one set, Playwright's own, one on the search path. Blocking.
+
+    Raises:
+        ToolUnavailableError: there is none; it says what was tried and what helps.
+    """
+    if wanted is not None:
+        if found := which(wanted):
+            return found
+        raise ToolUnavailableError(
+            f"The browser cannot be started: `browser.path` (MANUS_BROWSER_PATH) is {wanted}, "
+            "and there is no such program."
+        )
+    if bundled and Path(bundled).is_file():
+        return bundled
+    if found := next((path for name in _NAMES if (path := which(name))), None):
+        return found
+    tried = ", ".join([bundled or "Playwright's own", *_NAMES])
+    raise ToolUnavailableError(
+        f"The browser cannot be started: no Chromium was found (tried {tried}). Install one with "
+        "`playwright install chromium` or `apt install chromium`, or name one in "
+        "MANUS_BROWSER_PATH."
+    )
 
 
 def _context_options(settings: BrowserSettings, proxy_url: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
 from manus.sqlite import SqliteStore
-from manus.tools.browser.find import find_browser
+from manus.tools.browser.engine import find_browser
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER
 from tests.manus.run_report.viewer import Viewer
