@@ -30,7 +30,7 @@ _COMMANDS = {
     "resume": "[THREAD] go on with a thread: this one, or another",
     "model": "[NAME] use another model",
     "profile": "[NAME] use another kind of agent",
-    "plan": "REQUEST: make a plan, ask you to approve it, then work on it step by step",
+    "plan": "REQUEST: plan it, have you approve the plan, do it step by step",
     "report": "write the thread as a page",
     "show": "tell what was done",
     "cost": "what the thread has used",

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from manus.formatting import clean, count, ending_of, in_words
-from manus.screen import Screen, console_of, discard, print_whole, unwritable
+from manus.screen import CALL, Screen, console_of, discard, print_whole, unwritable
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
     from manus.state.usage import Usage
+
+_GAP = re.compile(r"\n(?:(?:\x1b\[[\d;]*m|[ ])*\n){2,}")
+"""Empty lines: rich puts some around a list, and more around a table or a program."""
+
+_STYLES = {
+    "markdown.code": f"bold {CALL}",
+    "markdown.table.header": "bold",
+    "markdown.table.border": "dim",
+}
+"""What rich writes in cyan on black, which is unreadable on white."""
 
 
 class ReportedError(ManusError):
@@ -39,6 +50,7 @@ def _print(text: str, *, markdown: bool) -> None:
         return
     from rich.markdown import Markdown
     from rich.text import Text
+    from rich.theme import Theme
 
     shown: Markdown | Text = Text(text)
     if markdown and not os.environ.get("NO_COLOR"):
@@ -47,9 +59,11 @@ def _print(text: str, *, markdown: bool) -> None:
             for inner in token.children or ():
                 inner.type = "hardbreak" if inner.type == "softbreak" else inner.type
     console = console_of(sys.stdout)
+    console.push_theme(Theme(_STYLES))
     with console.capture() as drawn:
         print_whole(console, shown)
-    _put("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+    lines = "".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
+    _put(_GAP.sub("\n\n", lines) if markdown else lines)
 
 
 def print_json(data: Any) -> None:

@@ -161,7 +161,9 @@ class Run:
         took = summary_of(steps, outcome.usage, self._settings.currency)
         if self._args.chat:
             self._screen.paragraph(f"{headline(outcome)}: {took}", "dim")
-            self._screen.paragraph(f"{hint_in_chat(outcome)}\n")
+            if hint := hint_in_chat(outcome):
+                self._screen.paragraph(hint)
+            self._screen.paragraph("")
         else:
             print_summary(outcome, self._screen, took, self._workspace)
 

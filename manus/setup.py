@@ -77,8 +77,8 @@ def _asked() -> dict[str, Any]:
     values["model"] = f"{chosen.provider}:{name}" if chosen.provider else name
     if place := ask_text("Folder to work in [this one in a project, else ./workspace]: "):
         values["workspace"] = place
-    _say("You can be asked before what leaves the sandbox (auto), before each change (ask), never")
-    values["approve"] = _one_of("(yolo). Approvals", _APPROVALS)
+    _say("What waits for your yes? auto: what leaves the sandbox; ask: each change; yolo: nothing")
+    values["approve"] = _one_of("Approvals", _APPROVALS)
     return values
 
 
