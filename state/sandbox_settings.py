@@ -23,3 +23,5 @@ class SandboxSettings(BaseModel):
     """Of a call's programs together; looked at four times a second, and above it they are ended."""
     processes: int = Field(512, ge=16)
     """Of a call, at the same time; above it they are ended."""
+    file_megabytes: int = Field(16_000, ge=1)
+    """Of one file that a program writes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from manus.state.sandbox_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
+from manus.tools.sandbox.home import SandboxHome
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -19,7 +21,7 @@ from manus.tools.workspace import Workspace
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     workspace = Workspace(tmp_path)
     workspace.prepare()
-    limits = SandboxSettings(memory_megabytes=200, processes=30)
+    limits = SandboxSettings(memory_megabytes=200, processes=30, file_megabytes=1)
     session = Session(workspace, settings=Settings(sandbox=limits))
     yield session
     await session.close()
@@ -49,3 +51,24 @@ async def test_processes(session: Session) -> None:
     said = (await bash.observe(command="for i in $(seq 60); do sleep 60 & done; wait")).text
     assert "sandbox.processes" in said
     assert "a" in (await bash.observe(command="echo a")).text
+
+
+async def test_a_file(session: Session) -> None:
+    for tool, given in (
+        (Bash(session=session), {"command": "head -c 2000000 /dev/zero > big; ls -l big"}),
+        (PythonExecute(session=session), {"code": "open('big', 'wb').write(bytes(2_000_000))"}),
+    ):
+        said = (await tool.observe(**given)).text
+        assert "too large" in said.lower() or "limit exceeded" in said, said
+    assert (session.workspace.root / "big").stat().st_size < 1_000_001
+
+
+def test_what_a_killed_run_leaves_is_removed_by_the_next() -> None:
+    with closing(SandboxHome()) as ours:
+        lock = ours.path.with_name(f"{ours.path.name}-killed")
+        lock.mkdir()
+        (lock / "lock").touch()
+        with closing(SandboxHome()):
+            assert ours.path.exists()
+            assert not lock.exists()
+    assert not ours.path.exists()

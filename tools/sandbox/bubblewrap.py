@@ -10,11 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from manus.state.files import data_folder, state_folder
+from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.workspace import PRIVATE
 
 _TRY_SECONDS = 10.0
@@ -43,13 +44,11 @@ def fault() -> str:
     """Why bubblewrap does not work on this machine; empty if it does. Blocking; tried once."""
     if program() is None:
         return "it is not installed"
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        lay_out(home)
-        front = words(home / "tmp", home, home / "tmp", read=(), filter_at=None)
+    with closing(SandboxHome()) as home:
+        inside = home.path / "tmp"
         try:
             done = subprocess.run(
-                [*front, "true"],
+                [*words(inside, home.path, inside, read=(), filter_at=""), "true"],
                 capture_output=True,
                 timeout=_TRY_SECONDS,
                 env={"PATH": os.defpath},
@@ -60,7 +59,7 @@ def fault() -> str:
 
 
 def words(
-    workspace: Path, home: Path, directory: Path, *, read: Iterable[Path], filter_at: int | None
+    workspace: Path, home: Path, directory: Path, *, read: Iterable[Path], filter_at: str
 ) -> list[str]:
     """What stands before a command. Blocking: it looks at the folders.
 
@@ -69,7 +68,7 @@ def words(
         home: A folder of the run's own with `home` and `tmp`, which become `$HOME` and `/tmp`.
         directory: Where the command starts; it must be visible inside.
         read: Further files and folders that may be read.
-        filter_at: The descriptor of the filter for system calls.
+        filter_at: The descriptor of the filter for system calls; empty: there is none.
     """
     found = [program() or "bwrap", *_WALLS]
     for path in map(Path, _SYSTEM):
@@ -92,12 +91,9 @@ def words(
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
             found += ["--tmpfs", str(path)]
-    if filter_at is not None:
-        found += ["--seccomp", str(filter_at)]
+    if filter_at:
+        found += ["--seccomp", filter_at]
     return [*found, "--chdir", str(directory), "--"]
-
-
-HOME = "/home/agent"
 
 
 def interpreter() -> Iterator[Path]:
@@ -122,17 +118,3 @@ def _kept(workspace: Path) -> list[str]:
         if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
             found += ["--ro-bind", str(path), str(path)]
     return found
-
-
-def lay_out(home: Path) -> None:
-    """Make the folder that becomes `$HOME` and `/tmp`. Blocking."""
-    user, group = os.getuid(), os.getgid()
-    for name in ("tmp", "home"):
-        (home / name).mkdir(mode=0o700)
-    account = f"agent:x:{user}:{group}:agent:{HOME}:/bin/bash\n"
-    root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-    (home / "passwd").write_text(root + account)
-    (home / "group").write_text(
-        f"agent:x:{group}:\n" if group == 0 else f"root:x:0:\nagent:x:{group}:\n"
-    )
-    (home / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")

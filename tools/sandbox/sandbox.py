@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from manus.state.errors import ToolUnavailableError
 from manus.state.sandbox_settings import SandboxSettings
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
+from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.limits import Limits
 from manus.tools.sandbox.network import Network, open_network
 from manus.tools.session import Session
@@ -33,6 +32,8 @@ CERTIFICATES = (
 """Variables whose files a program needs to trust the servers that this machine trusts."""
 _NAMED = 3
 """Hosts named at most of those that were not reached."""
+_FILTER = "9"
+_LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
 _NO_WALL = (
     "Programs are not started without a sandbox, and none stands: {faults}. Install bubblewrap "
     "(`apt install bubblewrap`), or work in a container or virtual machine and set "
@@ -42,12 +43,10 @@ _NO_WALL = (
 
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A program as it is really started: its words, environment, and descriptors to hand on."""
+    """A program as it is really started: its words and environment."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
-    owned: tuple[int, ...] = field(default=())
-    """Descriptors to hand on, and to close here once it has started."""
 
 
 class Sandbox:
@@ -58,7 +57,7 @@ class Sandbox:
         wall: Wall,
         settings: SandboxSettings,
         workspace: Path,
-        home: Path,
+        home: SandboxHome | None = None,
         network: Network | None = None,
         proxy: EgressProxy | None = None,
     ) -> None:
@@ -69,6 +68,11 @@ class Sandbox:
         self._settings = settings
         self._workspace = workspace
         self._home = home
+        self._filter = ""
+        """A file with the rules for system calls; empty if there are none."""
+        if home is not None and wall == "bubblewrap" and (rules := seccomp.program()):
+            self._filter = str(home.path / "filter")
+            Path(self._filter).write_bytes(rules)
         self._proxy = proxy
         self.door: asyncio.Server | None = None
         """Where the proxy serves those inside."""
@@ -77,26 +81,25 @@ class Sandbox:
         self, argv: Sequence[str], environment: Mapping[str, str], directory: Path
     ) -> Confined:
         """How a program is started behind the wall. Blocking: it looks at folders."""
-        if self.wall == "none":
+        if self._home is None:
             return Confined(tuple(argv), environment)
-        known = {**environment, **self._own_variables()}
+        home = self._home.path
+        known = {**environment, **self._own_variables(home)}
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
         read = [Path(path).expanduser() for path in (*self._settings.read, *certificates)]
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
             read += bubblewrap.interpreter()
-            front = landlock.words(
-                self._workspace, self._home, read=read, network=closed, port=port
+            front = landlock.words(self._workspace, home, read=read, network=closed, port=port)
+        else:
+            front = bubblewrap.words(
+                self._workspace, home, directory, read=read, filter_at=self._filter and _FILTER
             )
-            return Confined((*front, *argv), known)
-        filter_at = _in_memory(seccomp.program())
-        front = bubblewrap.words(
-            self._workspace, self._home, directory, read=read, filter_at=filter_at
-        )
+        blocks = self._settings.file_megabytes * 1_000_000 // 512
+        limited = ("sh", "-c", _LIMITED, "sh", str(blocks), self._filter or os.devnull)
         entry = self.network.entry if self.network else ()
-        owned = () if filter_at is None else (filter_at,)
-        return Confined((*entry, *front, *argv), known, owned)
+        return Confined((*limited, *entry, *front, *argv), known)
 
     def exit_code(self, code: int) -> int:
         """What a program's exit code is without the wall, which says 128 + N for a signal N."""
@@ -118,10 +121,10 @@ class Sandbox:
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
 
-    def _own_variables(self) -> dict[str, str]:
+    def _own_variables(self, home: Path) -> dict[str, str]:
         inside = self.wall == "bubblewrap"
-        home = bubblewrap.HOME if inside else str(self._home / "home")
-        variables = {"HOME": home, "TMPDIR": "/tmp" if inside else str(self._home / "tmp")}
+        variables = {"HOME": HOME if inside else str(home / "home")}
+        variables["TMPDIR"] = "/tmp" if inside else str(home / "tmp")
         if self._proxy is not None and self._settings.network == "rules":
             variables |= _proxied(f"http://127.0.0.1:{self._port}")
         return variables
@@ -139,8 +142,8 @@ class Sandbox:
             if self._proxy is not None:
                 self._proxy.rules.inside = None
             await asyncio.to_thread(self.network.close)
-        if self.wall != "none":
-            await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
+        if self._home is not None:
+            await asyncio.to_thread(self._home.close)
 
 
 async def sandbox_of(session: Session) -> Sandbox:
@@ -165,19 +168,16 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         ToolUnavailableError: the wall that the settings name does not stand here.
     """
     if settings.kind == "none":
-        return Sandbox("none", settings, workspace, workspace)
-    home = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="manus-sandbox-"))
+        return Sandbox("none", settings, workspace)
+    sandbox = await asyncio.to_thread(_raised, settings, workspace, proxy)
     try:
-        await asyncio.to_thread(bubblewrap.lay_out, home)
-        wall, network = await asyncio.to_thread(_raise_wall, settings)
-        sandbox = Sandbox(wall, settings, workspace, home, network, proxy)
-        if network is not None:
+        if (network := sandbox.network) is not None:
             proxy.rules.inside = network.connect
         if settings.network == "rules":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.door = await proxy.listen(listener)
     except BaseException:
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        await sandbox.close()
         raise
     return sandbox
 
@@ -223,13 +223,15 @@ def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
     raise ToolUnavailableError(_NO_WALL.format(faults=" and ".join(faults)))
 
 
-def _in_memory(content: bytes) -> int | None:
-    if not content:
-        return None
-    place = os.memfd_create("seccomp", os.MFD_CLOEXEC)
-    os.write(place, content)
-    os.lseek(place, 0, os.SEEK_SET)
-    return place
+def _raised(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> Sandbox:
+    """A sandbox without a way out. Blocking."""
+    home = SandboxHome()
+    try:
+        wall, network = _raise_wall(settings)
+    except BaseException:
+        home.close()
+        raise
+    return Sandbox(wall, settings, workspace, home, network, proxy)
 
 
 def _proxied(url: str) -> dict[str, str]:

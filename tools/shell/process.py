@@ -154,7 +154,7 @@ async def start(
         stdin=stdin,
         stdout=output,
         stderr=output,
-        pass_fds=(*descriptors, *started.owned),
+        pass_fds=descriptors,
         start_new_session=True,
     )
     try:
@@ -164,9 +164,6 @@ async def start(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
-    finally:
-        for descriptor in started.owned:
-            os.close(descriptor)
 
 
 async def _whole(
