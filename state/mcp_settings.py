@@ -33,6 +33,8 @@ class McpServer(BaseModel):
     """Variables for the program; of ours it gets only what any program needs to find its way."""
     directory: str | None = None
     """Where the program is started; the workspace if not given."""
+    sandbox: bool = True
+    """Whether the program runs in the sandbox of the run; `false` gives it the machine."""
     url: str | None = None
     """`http://…` or `https://…` of a server that runs already."""
     transport: Transport | None = None
@@ -61,7 +63,7 @@ class McpServer(BaseModel):
             raise ValueError("`stdio` goes with a `command`, `sse` and `http` with a `url`")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` must begin with http:// or https://")
-        of_a_program = ("args", "env", "directory")
+        of_a_program = ("args", "env", "directory", "sandbox")
         foreign = ("headers", "token") if self.url is None else of_a_program
         if given := [f"`{name}`" for name in foreign if name in self.model_fields_set]:
             other = "url" if self.url is None else "command"
@@ -72,6 +74,11 @@ class McpServer(BaseModel):
     def kind(self) -> Transport:
         """How the server is spoken to."""
         return self.transport or ("http" if self.command is None else "stdio")
+
+    @property
+    def confined(self) -> bool:
+        """Whether it is a program in the sandbox."""
+        return self.kind == "stdio" and self.sandbox
 
     @property
     def place(self) -> str:

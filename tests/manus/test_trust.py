@@ -118,7 +118,7 @@ def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
     file = bare.home / "offered.json"
     (bare.home / "manus.toml").write_text(
         f"[mcp.changing]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = {json.dumps([SERVER, str(file)])}\nconnect_timeout = 90\n"
+        f"args = {json.dumps([SERVER, str(file)])}\nconnect_timeout = 90\nsandbox = false\n"
     )
     file.write_text(json.dumps(FIRST))
     assert bare("mcp", "list").code == 0

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from manus.state.mcp_settings import McpServer
 from manus.state.profile import Profile
+from manus.state.sandbox_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.mcp import load_mcp_tools
@@ -20,6 +21,9 @@ from manus.tools.workspace import Workspace
 
 ODD = str(Path(__file__).with_name("odd_server.py"))
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")
+
+SEEN = SandboxSettings(read=(str(Path(ODD).parent), str(Path(ODD).parents[1] / "safety")))
+"""The servers' programs lie outside of the workspace."""
 
 Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 
@@ -53,7 +57,7 @@ async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Ses
     """A catalogue with the tools of servers, and the session that must be closed."""
     workspace = Workspace(folder)
     workspace.prepare()
-    session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers))
+    session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers, sandbox=SEEN))
     catalog = build_catalog(ASKING.tools, session)
     await load_mcp_tools(catalog, session)
     return catalog, session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 
 import psutil
 import pytest
@@ -141,3 +142,21 @@ def test_names_fit_for_any_provider_and_are_no_other_tools(
     made = tool_name(server, tool, lambda name: (server, name) == ("a_b", "mcp_a_b_c"))
     assert re.fullmatch(name, made)
     assert len(made) <= LONGEST
+
+
+async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
+    connect: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = tmp_path.with_name(f"{tmp_path.name}-own") / "secret"
+    secret.parent.mkdir(exist_ok=True)
+    secret.write_text("token")
+    look = ("-c", f'cat "{secret}" >&2; exit 3')
+    await connect(
+        inside=McpServer(command="sh", args=look),
+        outside=McpServer(command="sh", args=look, sandbox=False),
+    )
+    inside, outside = sorted(r.message for r in caplog.records if "cannot be used" in r.message)
+    assert "No such file" in inside
+    assert "sandbox = false" in inside
+    assert "it said: token" in outside
+    assert "sandbox" not in outside

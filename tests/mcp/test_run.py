@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import psutil
 from blockbuster import blockbuster_ctx
@@ -20,6 +21,7 @@ def configure(agent: ScriptedAgent) -> None:
     (agent.workspace.parent / "manus.toml").write_text(
         f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
         "connect_timeout = 90\ntrust = true\n"
+        f"[sandbox]\nread = [{json.dumps(str(Path(ODD).parent))}]\n"
         '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
     )
 

@@ -197,7 +197,7 @@ async def test_no_open_door_without_a_token(
 
 async def test_the_list_of_servers() -> None:
     down = McpServer(url="http://127.0.0.1:9/mcp")
-    settings = Settings(mcp={"odd": odd(), "down": down})
+    settings = Settings(mcp={"odd": odd(sandbox=False), "down": down})
     found = {server["name"]: server for server in await connected_servers(settings)}
     assert "mcp_odd_add" in [tool["name"] for tool in found["odd"]["tools"]]
     assert "cannot be reached" in found["down"]["problem"]

@@ -28,7 +28,7 @@ EDITOR = "str_replace_editor"
 ENV = call(EDITOR, command="create", path=".env", file_text="KEY=1\n")
 ODD_SERVER = (
     f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\n"
-    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\n"
+    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\nsandbox = false\n"
 )
 NOTE = call("mcp_odd_note", line="one")
 

@@ -32,7 +32,7 @@ class Changing:
     @property
     def settings(self) -> McpServer:
         args = (SERVER, str(self.file))
-        return McpServer(command=sys.executable, args=args, connect_timeout=90)
+        return McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
 
     async def names(self, **servers: McpServer) -> list[str]:
         """The tools that a run of its own gets."""

@@ -74,7 +74,7 @@ def outside(
         '[egress]\nallow_private = ["127.0.0.1"]\n'
         f'[search]\nengines = ["searxng"]\nsearxng_url = "{site.base}/searx"\n'
         f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
-        "connect_timeout = 90\n"
+        "connect_timeout = 90\nsandbox = false\n"
     )
     return ScriptedAgent(server, tmp_path / "workspace", saver, OUTSIDE)
 

@@ -103,7 +103,7 @@ async def test_the_parser_of_pages(watch: Watch) -> None:
 
 
 async def test_an_mcp_server(session: Session, watch: Watch) -> None:
-    session.settings = Settings(mcp={"odd": odd()})
+    session.settings = Settings(mcp={"odd": odd(sandbox=False)})
     session.profile = ASKING
     await load_mcp_tools(build_catalog(ASKING.tools, session), session)
     assert len(watch.names_of_living()) == 1

@@ -21,9 +21,10 @@ from mcp.shared.message import SessionMessage
 
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
+from manus.tools.sandbox.sandbox import Confined, sandbox_of
+from manus.tools.session import Session
 from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress import is_loopback
-from manus.tools.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ _IDLE = 86_400.0
 """Seconds that an address may keep silent; each call has its own limit."""
 _END = 20.0
 """Seconds for a server to end."""
+_CONFINED = " It is started in the sandbox; `sandbox = false` in its settings gives it the machine."
 _SESSION_TERMINATED = 32600
 """How the SDK tells that a server at an address does not know our session any more."""
 _CLIENT = types.Implementation(name="manus", version="0.1.0")
@@ -53,11 +55,11 @@ class Connection:
     """
 
     def __init__(
-        self, name: str, server: McpServer, workspace: Workspace, on_change: Callable[[], None]
+        self, name: str, server: McpServer, session: Session, on_change: Callable[[], None]
     ) -> None:
         self._name = name
         self._server = server
-        self._workspace = workspace
+        self._run = session
         self._on_change = on_change
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._said = ""
@@ -83,11 +85,12 @@ class Connection:
         said = f" (it said: {self._said})" if self._said else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._name}` ({self._server.place}) cannot be used: {reason}{said}."
+            f"{_CONFINED if self._server.confined else ''}"
         )
 
     async def _own(self) -> None:
         server = self._server
-        reached = _program(server, self._workspace) if server.kind == "stdio" else _address(server)
+        reached = _program(server, self._run) if server.kind == "stdio" else _address(server)
         async with reached as (read, write, last_words):
             session = ClientSession(
                 read,
@@ -201,13 +204,19 @@ def _client(url: str, headers: dict[str, str], seconds: float) -> httpx.AsyncCli
 
 
 @asynccontextmanager
-async def _program(server: McpServer, workspace: Workspace) -> AsyncIterator[Streams]:
+async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
     """A server that is a program of ours, which has ended after the block."""
+    directory = _absolute(server.directory or ".", session.workspace.root)
+    argv, known = (str(server.command), *server.args), scrubbed(os.environ)
+    started = Confined(argv, {**known, **server.variables(os.environ)})
+    if server.confined:
+        sandbox = await sandbox_of(session)
+        started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
     program = StdioServerParameters(
-        command=str(server.command),
-        args=list(server.args),
-        env={**scrubbed(os.environ), **server.variables(os.environ)},
-        cwd=_absolute(server.directory or ".", workspace.root),
+        command=started.argv[0],
+        args=list(started.argv[1:]),
+        env=dict(started.environment),
+        cwd=directory,
         encoding_error_handler="replace",
     )
     errors = await asyncio.to_thread(tempfile.TemporaryFile, "w+", errors="replace")

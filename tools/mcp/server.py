@@ -14,7 +14,7 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp.connection import Connection, LostError, NotSentError
 from manus.tools.mcp.pins import trusted_tools
-from manus.tools.workspace import Workspace
+from manus.tools.session import Session
 
 log = logging.getLogger("manus")
 
@@ -27,7 +27,7 @@ _PAGES = 100
 class Server:
     """Calls tools of one server, and knows which there are."""
 
-    def __init__(self, name: str, settings: McpServer, workspace: Workspace) -> None:
+    def __init__(self, name: str, settings: McpServer, session: Session) -> None:
         self.name = name
         self.source = f"{MCP} {name}"
         self.settings = settings
@@ -35,7 +35,7 @@ class Server:
         """As far as they are known and trusted; none if the server could not be reached."""
         self.problem: str | None = None
         """Why it could not be reached, in a sentence."""
-        self._workspace = workspace
+        self._session = session
         self._is_stale = True
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -116,7 +116,7 @@ class Server:
     async def _connected(self) -> Connection:
         async with self._connecting:
             if self._connection is None:
-                connection = Connection(self.name, self.settings, self._workspace, self._on_change)
+                connection = Connection(self.name, self.settings, self._session, self._on_change)
                 await connection.open()
                 self._connection = connection
                 self._is_stale = True

@@ -10,6 +10,7 @@ import json
 import mimetypes
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from manus.prompts.sources import framed, plain
-from manus.state.errors import ToolError
+from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.beneath import write_private
@@ -27,6 +28,7 @@ from manus.tools.catalog import Catalog
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.mcp.server import Server
 from manus.tools.result import Image, Observation
+from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.session import Session
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
@@ -92,7 +94,10 @@ async def update(catalog: Catalog, session: Session) -> list[Server]:
 
 async def _obtain(name: str, settings: McpServer, session: Session) -> Server:
     async def make() -> Server:
-        return Server(name, settings, session.workspace)
+        if settings.confined:
+            with suppress(ToolUnavailableError):  # told when it is connected
+                await sandbox_of(session)  # so that it is closed after the server
+        return Server(name, settings, session)
 
     return await session.obtain(f"mcp:{name}", make)
 

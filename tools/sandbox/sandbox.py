@@ -236,5 +236,9 @@ def _raised(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> S
 
 def _proxied(url: str) -> dict[str, str]:
     names = ("http_proxy", "https_proxy", "all_proxy")
-    here = {"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"}
+    here = {
+        "NODE_USE_ENV_PROXY": "1",
+        "no_proxy": "localhost,127.0.0.1,::1",
+        "NO_PROXY": "localhost,127.0.0.1,::1",
+    }
     return {**dict.fromkeys((*names, *map(str.upper, names)), url), **here}
