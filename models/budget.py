@@ -18,7 +18,6 @@ from manus.state.usage import (
     Usage,
     add_usage,
     budget_used_up,
-    ending_limits,
     no_usage,
     tokens_of,
     with_spending,
@@ -92,7 +91,7 @@ class RunBudget:
         Raises:
             BudgetError: a limit is reached.
         """
-        if over := budget_used_up(ending_limits(self._own), self.total):
+        if over := budget_used_up(self._own, self.total, for_good=True):
             raise BudgetError(over)
         if self._parent is not None:
             self._parent.check()

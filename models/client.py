@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.errors import may_be_billed
 from manus.models.factory import build_model
-from manus.models.providers import DEFAULT_MODEL, Window, address_of, learn_window, window_of
+from manus.models.normalize import cache_tokens
+from manus.models.providers import DEFAULT_MODEL, address_of, learn_window, window_of
 from manus.models.recording import Recorder
 from manus.models.replies import (
     CUT_OFF,
@@ -28,7 +30,6 @@ from manus.models.replies import (
     is_empty,
 )
 from manus.models.retry import Tell, with_retries
-from manus.models.server_usage import cache_tokens
 from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_request
 from manus.state.errors import (
     ContextOverflowError,
@@ -73,7 +74,7 @@ class ModelClient:
         """
         return await self._model_at(self.endpoint(role))
 
-    def window(self, role: str) -> Window:
+    def window(self, role: str) -> int:
         """The context window of the endpoint of a role that is asked first."""
         endpoint = self.endpoint(role)
         return window_of(endpoint, self.built.get(endpoint))
@@ -225,6 +226,7 @@ def _together(failures: Sequence[ModelError]) -> ModelError:
     return kind(f"None of {len(failures)} models could be asked: {said}")
 
 
+@lru_cache(64)
 def _names(endpoint: ModelSettings) -> dict[str, str]:
     """What the sentences on an endpoint call it."""
     return {"model": endpoint.model or DEFAULT_MODEL, "address": address_of(endpoint)}

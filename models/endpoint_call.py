@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -82,6 +83,7 @@ async def ask_endpoint(
     return _storable(with_origin(with_repairs(reply, tools or ()), endpoint))
 
 
+@lru_cache(64)
 def back_to(endpoint: ModelSettings) -> Back:
     """How what the model thought goes back to a compatible server."""
     chosen, habits = endpoint.send_reasoning, habits_of(endpoint.base_url)

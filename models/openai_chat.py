@@ -179,19 +179,23 @@ class FastChat(BaseChatOpenAI):
 
     def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
         back = kwargs.pop(SEND_REASONING, None) or Back()
-        forms = self._forms.setdefault(back, WireForms(back))
+        if back not in self._forms:
+            self._forms[back] = WireForms(back)
         payload = super()._get_request_payload([], **kwargs)
         payload.pop("messages")
-        if self.openai_api_base and not self._is_openais_reasoner():
-            # what servers beside OpenAI's reasoning models know it by; some refuse the newer name
-            _rename(payload, "max_completion_tokens", "max_tokens")
-        if self._is_openais_reasoner("chat") and payload.get("reasoning_effort") != "none":
-            payload.pop("temperature", None)  # they refuse one
-        return payload, wire_messages(messages, forms)
-
-    def _is_openais_reasoner(self, *but: str) -> bool:
         name = (self.model_name or "").rpartition("/")[2].lower()
-        return name.startswith(_OPENAI_REASONERS) and not any(part in name for part in but)
+        reasons = name.startswith(_OPENAI_REASONERS)
+        if self.openai_api_base and not reasons and "max_completion_tokens" in payload:
+            # what servers beside OpenAI's reasoning models know it by; some refuse the newer name
+            payload["max_tokens"] = payload.pop("max_completion_tokens")
+        if reasons and "chat" not in name and payload.get("reasoning_effort") != "none":
+            payload.pop("temperature", None)  # they refuse one
+        return payload, wire_messages(messages, self._forms[back])
+
+
+async def later(key: str) -> str:
+    """A key, given as a function."""
+    return key
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):
@@ -225,8 +229,3 @@ def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
     rest = encode({**payload, **extra})
     joined = b",".join(message.encoded for message in wire)
     return b'{"messages":[' + joined + b"]," + rest[1:]
-
-
-def _rename(payload: dict[str, Any], old: str, new: str) -> None:
-    if old in payload:
-        payload[new] = payload.pop(old)

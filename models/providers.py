@@ -162,32 +162,22 @@ _UNDER = 0.8
 _SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
 
 
-class Window(NamedTuple):
-    """A context window in tokens."""
-
-    size: int
-    is_certain: bool
-    """Whether it was set, or named by the server; else it is told from the model's name."""
-
-
 # What servers have said, by address and model: the same for every run of the process.
-_learned: dict[tuple[str, str], Window] = {}
+_learned: dict[tuple[str | None, str | None], int] = {}
 
 
-def window_of(settings: ModelSettings, model: Any = None) -> Window:
+def window_of(settings: ModelSettings, model: Any = None) -> int:
     """The context window of an endpoint; `model` is its chat model, if there is one yet."""
-    learned = _learned.get(_key(settings))
+    learned = _learned.get((settings.base_url, settings.model))
     if settings.context_window is not None:
-        least = min(settings.context_window, learned.size if learned else settings.context_window)
-        return Window(least, is_certain=True)
+        return min(settings.context_window, learned or settings.context_window)
     if learned is not None:
         return learned
     profile = getattr(model, "profile", None) or {}
     if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
-        return Window(size, is_certain=False)
+        return size
     name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
-    known = (size for begin, size in WINDOWS.items() if name.startswith(begin))
-    return Window(next(known, DEFAULT), is_certain=False)
+    return next((size for begin, size in WINDOWS.items() if name.startswith(begin)), DEFAULT)
 
 
 def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
@@ -199,14 +189,9 @@ def learn_window(settings: ModelSettings, error: ContextOverflowError, size: flo
     found = _SAID.search(str(error))
     said = int(found[1].replace(",", "")) if found else 0
     guess = said if _LEAST <= said <= size else _UNDER * size if said >= _LEAST else size / 2
-    is_certain = guess == said
-    _learned[_key(settings)] = Window(max(round(guess), _LEAST), is_certain=is_certain)
+    _learned[settings.base_url, settings.model] = max(round(guess), _LEAST)
 
 
 def forget_windows() -> None:
     """Know nothing of any server: for tests, whose servers follow one another at one address."""
     _learned.clear()
-
-
-def _key(settings: ModelSettings) -> tuple[str, str]:
-    return address_of(settings), settings.model or DEFAULT_MODEL

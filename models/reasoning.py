@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -113,6 +114,7 @@ def without_thought(message: AIMessage) -> AIMessage:
     return message
 
 
+@lru_cache(64)
 def origin_of(endpoint: ModelSettings) -> str:
     """A short name for an endpoint's address and model; no address can be read from it."""
     named = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"

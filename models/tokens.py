@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 TOKENS = "tokens"
@@ -28,11 +28,8 @@ _known: dict[int, tuple[weakref.ref[BaseMessage], float]] = {}
 
 def estimate_text(text: str) -> float:
     """About how many tokens a text has."""
-    return _size(text) / _BYTES
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size / _BYTES
 
 
 def estimate_message(message: BaseMessage) -> float:
@@ -46,7 +43,7 @@ def estimate_message(message: BaseMessage) -> float:
     )
     # that counts characters
     written = f"{message.content}{getattr(message, 'tool_calls', '')}"
-    size += (_size(written) - len(written)) / _BYTES
+    size += estimate_text(written) - len(written) / _BYTES
     _known[key] = (weakref.ref(message, lambda _: _known.pop(key, None)), size)
     return size
 
@@ -66,6 +63,16 @@ def estimate_request(
 ) -> float:
     """About how many tokens a whole request has."""
     return estimate_tools(tools) + sum(map(estimate_message, messages))
+
+
+def counted_at(message: BaseMessage) -> int | None:
+    """The tokens of the request that a message answered, and its own."""
+    if not isinstance(message, AIMessage):
+        return None
+    usage = message.usage_metadata
+    if usage is not None and usage["input_tokens"]:
+        return usage["input_tokens"] + usage["output_tokens"]
+    return message.additional_kwargs.get(TOKENS)
 
 
 class Calibration:

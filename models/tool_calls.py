@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from manus.models.replies import CUT_OFF, ended_at_limit, reason_of
-from manus.state.messages import MALFORMED_AT, calls_of
+from manus.state.messages import MALFORMED_AT, calls_of, has_calls
 from manus.state.text import DEEPEST, is_too_deep
 
 log = logging.getLogger("manus")
@@ -163,16 +163,14 @@ def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
     `as_it_came`: the text of the calls is known as it was sent. Of other providers' only what
     LangChain completed is left, so that no call of a cut-off reply can be trusted.
     """
-    calls = [as_sent(call) for call in calls_of(message)]
-    if not calls:
+    if not as_it_came and has_calls(message) and not reason_of(message):
+        message.additional_kwargs[CUT_OFF] = True
+    is_limited = ended_at_limit(message) if as_it_came else is_cut_off(message)
+    if not (has_calls(message) and is_limited):
         return message
-    if as_it_came:
-        # arguments that had not begun to come are no arguments, and look whole
-        doubtful = calls[-1:] if ended_at_limit(message) and calls[-1]["args"] in ("", "{}") else []
-    else:
-        if not reason_of(message):
-            message.additional_kwargs[CUT_OFF] = True
-        doubtful = calls if is_cut_off(message) else []
+    calls = [as_sent(call) for call in calls_of(message)]
+    # arguments that had not begun to come are no arguments, and look whole
+    doubtful = [c for c in calls[-1:] if c["args"] in ("", "{}")] if as_it_came else calls
     for call in doubtful:
         if _parsed(call["args"]) is not None:
             call["args"] = (call["args"] or "{}")[:-1]
@@ -188,11 +186,11 @@ def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
     calls = calls_of(message)
     if not calls or not schemas:
         return message
-    cut_off, changed, repaired = is_cut_off(message), False, []
+    changed, repaired = False, []
     for call in calls:
         given = call["args"]
         args: Any = given
-        if not isinstance(args, dict) and not cut_off:
+        if not isinstance(args, dict) and not is_cut_off(message):
             args = read_arguments(args or "")
         if isinstance(args, dict):
             args = fitted(args, schemas.get(call["name"] or "", {}))

@@ -44,14 +44,11 @@ def encode(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-class WireForm:
+class WireForm(NamedTuple):
     """A message as the chat completions protocol has it, and its JSON."""
 
-    __slots__ = ("encoded", "form")
-
-    def __init__(self, form: dict[str, Any]) -> None:
-        self.form = form
-        self.encoded = encode(form)
+    form: dict[str, Any]
+    encoded: bytes
 
 
 class WireForms:
@@ -70,7 +67,7 @@ class WireForms:
         plain = wire_form(message)
         if isinstance(message, AIMessage):
             _add_thoughts(plain, message, self._back)
-        form = WireForm(plain)
+        form = WireForm(plain, encode(plain))
         self._forms[key] = (weakref.ref(message, lambda _: self._forms.pop(key, None)), form)
         return form
 
@@ -126,7 +123,8 @@ def wire_messages(messages: list[BaseMessage], forms: WireForms) -> list[WireFor
     images: list[Any] = []
     for message in [*messages, None]:
         if images and not isinstance(message, ToolMessage):
-            wire.append(WireForm({"role": "user", "content": images}))
+            pictured = {"role": "user", "content": images}
+            wire.append(WireForm(pictured, encode(pictured)))
             images = []
         if isinstance(message, ToolMessage) and isinstance(message.content, list):
             blocks = (block for block in message.content if isinstance(block, dict))

@@ -10,11 +10,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from manus.nodes.active_run import Running, running_of
+from manus.nodes.active_run import Running, metered, running_of
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.delegated import run_delegated
 from manus.nodes.turn.fingerprint import result_fingerprint
-from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
+from langgraph.runtime import Runtime
 from langgraph.types import Interrupt
 
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.recording import Recorder
+from manus.models.replies import counting
 from manus.state.approved import known_rules
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
@@ -28,7 +31,7 @@ from manus.state.messages import text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.profile import Profile
 from manus.state.settings import VISION, Settings, load_settings
-from manus.state.usage import Budget
+from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.archive import Archive
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.journal import Journal
@@ -121,6 +124,33 @@ def running_of(config: RunnableConfig) -> Running:
     """The run that a node belongs to."""
     alive: Alive = config["configurable"][KEY]
     return alive.run
+
+
+@contextmanager
+def metered(running: Running, runtime: Runtime[Any], step: int = 0) -> Iterator[list[Spending]]:
+    """Count the model calls that are made in the block: a line for each, whoever makes it.
+
+    A line is written to the journal as soon as the reply is there. When the process dies before the
+    task has written what came of it to the state, the task runs again under the same key, and finds
+    the lines of its first attempt: they were paid for.
+    """
+    info, journal = runtime.execution_info, running.session.journal
+    key = info.task_id if info is not None else ""
+    lines = [cast(Spending, line) for line in journal.spent(key)]
+
+    def count(used: Spending) -> None:
+        used["step"] = step
+        lines.append(used)
+        running.budget.record(used)
+        journal.spend(key, dict(used))
+
+    with counting(count):
+        yield lines
+
+
+def used_in(lines: list[Spending], running: Running) -> Usage:
+    """What a flow's task has used: its calls, and the time since the last one."""
+    return {**with_spending(no_usage(), lines), "seconds": running.session.lap()}
 
 
 def waits_for_model(

@@ -11,11 +11,10 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.nodes.active_run import Running, running_of, waits_for_model
+from manus.nodes.active_run import Running, metered, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread, with_executors
 from manus.nodes.planning.summary import without_model
-from manus.nodes.turn.usage_recorder import metered, used_in
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
 from manus.state.context import Context

@@ -25,7 +25,7 @@ from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
-from manus.state.usage import Usage, budget_used_up, ending_limits, with_spending
+from manus.state.usage import Usage, budget_used_up, with_spending
 
 Update = dict[str, Any]
 
@@ -118,7 +118,7 @@ def facts_of(
         text_ends=context.text_reply == "finish" and "closing" not in run,
         step=run["step"],
         max_steps=run["max_steps"],
-        budget=run.get("closing") or budget_used_up(ending_limits(running.budget.limits), usage),
+        budget=run.get("closing") or budget_used_up(running.budget.limits, usage, for_good=True),
         stuck=loop is not None and loop["measure"] == "ask",
     )
 

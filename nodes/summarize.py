@@ -11,10 +11,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 
-from manus.nodes.active_run import Running, running_of
+from manus.nodes.active_run import Running, metered, running_of, used_in
 from manus.nodes.context.truncation import fit_question
 from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
-from manus.nodes.turn.usage_recorder import metered, used_in
 from manus.prompts import flow as prompts
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError
@@ -23,7 +22,7 @@ from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
 from manus.state.plan import as_text, is_completed
 from manus.state.text import flat
-from manus.state.usage import budget_used_up, ending_limits
+from manus.state.usage import budget_used_up
 
 log = logging.getLogger("manus")
 
@@ -61,7 +60,7 @@ async def summarize(state: FlowState, runtime: Runtime[Context], config: Runnabl
 async def _summary(state: FlowState, running: Running) -> str:
     plan = state["plan"]
     budget, used = running.budget.limits, running.budget.used
-    if budget_used_up(ending_limits(budget), used):
+    if budget_used_up(budget, used, for_good=True):
         return without_model(plan)
     left = None if budget.seconds is None else budget.seconds - used["seconds"]
     request = last_request(state["messages"])

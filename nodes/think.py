@@ -12,13 +12,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from manus.models.replies import Reply
-from manus.nodes.active_run import Running, running_of, waits_for_model
-from manus.nodes.turn.history_repair import mend, replacing
-from manus.nodes.turn.model_turn import ModelTurn
+from manus.nodes.active_run import Running, metered, running_of, waits_for_model
+from manus.nodes.context.turns import mend, replacing
+from manus.nodes.turn.model_turn import ModelTurn, prepared
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
-from manus.nodes.turn.reply import prepared
-from manus.nodes.turn.usage_recorder import metered
 from manus.state.agent import AgentState, Run, StopReason
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError

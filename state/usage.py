@@ -159,14 +159,12 @@ def shown_amount(name: str, amount: float) -> str:
     return f"{amount:,.2f}" if amount >= 0.1 or not amount else f"{amount:,.4f}"
 
 
-def budget_used_up(budget: Budget, usage: Usage) -> str | None:
-    """The first budget that is used up, in words; None if there is room in each."""
+def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> str | None:
+    """The first budget that is used up, in words; None if there is room in each.
+
+    `for_good`: what ends a run at once. A limit of tool calls leaves a last call without tools.
+    """
     for name, used, limit in limits_of(budget, usage):
-        if limit is not None and used >= limit:
+        if limit is not None and used >= limit and not (for_good and name == "tool calls"):
             return shown_limit(name, used, limit)
     return None
-
-
-def ending_limits(budget: Budget) -> Budget:
-    """The limits that end a run at once; one of tool calls leaves a last call without tools."""
-    return budget.model_copy(update={"tool_calls": None})

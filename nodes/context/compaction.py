@@ -2,7 +2,7 @@
 
 Whole stay: the user's messages, the newest turns, and any turn whose calls are still open. A turn
 goes or stays as one, so that no tool message is ever left without its call. Only where the user's
-messages are too large by themselves do those of earlier runs go, the oldest first.
+messages are too large by themselves do those of earlier runs go. Sizes are in tokens.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage, SystemMessage
+from langchain_core.messages import (
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+)
 from langgraph.config import get_stream_writer
 
+from manus.models.providers import DEFAULT_MODEL
+from manus.models.tokens import counted_at, estimate_message, estimate_text, estimate_tools
 from manus.nodes.active_run import Running
-from manus.nodes.context.context_window import ContextWindow, next_size
 from manus.nodes.context.summarizer import take_notes
 from manus.nodes.context.truncation import fit
 from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
@@ -37,13 +44,64 @@ from manus.tools.recall import NAME, Recall
 log = logging.getLogger("manus")
 
 KEPT_TURNS = 3
-"""The newest turns, which are never taken out."""
+"""The newest turns, which are not taken out where they have room."""
 _WORD = 2
 """Tokens of a word, on average and with what is around it."""
 _NOTES = 0.15
 """Part of the window that the notes have at most."""
 _LEAST_NOTES = 800
 """Tokens that they may have in the smallest one."""
+_LEAST_ROOM = 0.1
+"""Part of the window that the history is taken to have, however much stands around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """The context window of a model, and what always stands in it."""
+
+    size: int
+    around: float
+    """What stands around the history, as estimated."""
+    factor: float
+    """What an estimate is multiplied by to be what the server counts."""
+    full: float
+    """The size of a request that leaves nothing but the reply free."""
+
+    @property
+    def room(self) -> float:
+        """What is left for the history, as estimated: it stays the same from step to step."""
+        return max(self.size - self.around, _LEAST_ROOM * self.size)
+
+    def count(self, messages: Sequence[BaseMessage]) -> float:
+        """About how many tokens the messages have."""
+        return self.factor * sum(map(estimate_message, messages))
+
+
+def context_window(running: Running, role: str, system: str) -> ContextWindow:
+    """The window of the model of a role as things are now, with this system prompt."""
+    endpoint, size = running.client.endpoint(role), running.client.window(role)
+    calibration = running.client.calibration.get(endpoint.model or DEFAULT_MODEL)
+    return ContextWindow(
+        size=size,
+        around=estimate_text(system) + estimate_tools(running.catalog.schemas()),
+        factor=calibration.factor if calibration is not None else 1.0,
+        full=size - min(endpoint.max_tokens or 0, size / 2),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history of a thread, and what decides how much of it a request can have."""
+
+    running: Running
+    history: Sequence[AnyMessage]
+    compaction: Compaction | None
+    """What has been taken out of it so far."""
+    request_id: str
+    """That of the run's request."""
+    window: ContextWindow
+    can_recall: bool = True
+    """Whether who reads the notes can look into the archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,101 +115,118 @@ class Compacted:
 
 
 async def fit_history(
-    running: Running,
-    history: Sequence[AnyMessage],
-    compaction: Compaction | None,
-    request_id: str,
-    window: ContextWindow,
-    *,
-    tight: bool = False,
-    can_recall: bool = True,
+    past: Past, *, tight: bool = False
 ) -> tuple[list[AnyMessage], Compacted | None]:
     """The history as a request has it, and what came of making it shorter, if it had to be.
 
     Messages that are too large by themselves are truncated. Where the next request would be too
-    large all the same, older turns are replaced by notes.
-
-    `request_id`: that of the run's request; `tight`: only what must stay is left; `can_recall`: who
-    reads the notes can look into the archive.
+    large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
     """
-    workspace = running.session.workspace
-    shown = await fit(history, window.room, workspace)
-    limit = min(running.settings.context.compact_at * window.size, window.full)
-    if compaction is not None:  # where hardly less was left, notes would be taken at each step
-        limit = max(limit, (compaction["size"] + window.full) / 2)
-    if not tight and next_size(shown, compaction, window) < limit:
+    settings, window = past.running.settings.context, past.window
+    workspace = past.running.session.workspace
+    shown = await fit(past.history, window.room, workspace)
+    limit = min(settings.compact_at * window.size, window.full)
+    if past.compaction is not None:  # where hardly less was left, notes would be taken each step
+        limit = max(limit, (past.compaction["size"] + window.full) / 2)
+    if not tight and _next_size(shown, past.compaction, window) < limit:
         return shown, None
     sizes = [window.count([message]) for message in shown]
-    notes = min(
-        _WORD * running.settings.context.notes_words, max(_NOTES * window.size, _LEAST_NOTES)
+    notes = min(_WORD * settings.notes_words, max(_NOTES * window.size, _LEAST_NOTES))
+    wanted, around = settings.compact_to * window.size, window.factor * window.around + notes
+    ids = [message.id for message in past.history]
+    evicted = evicted_of(
+        past.history,
+        sizes,
+        0.0 if tight else max(0.0, wanted - around),
+        1 if tight else _kept_turns(past.history, sizes, wanted),
+        most=max(0.0, settings.compact_at * window.full - around),
+        own=ids.index(past.request_id) if past.request_id in ids else 0,
     )
-    evicted = _too_much(running, history, sizes, request_id, window, notes, tight=tight)
     if not evicted:
         return shown, None
-    asked = next((text_of(m) for m in history if m.id == request_id), "")
-    made = await _compact(
-        running, asked, history, sizes, evicted, compaction, window, notes, can_recall
-    )
+    made = await _compact(past, sizes, evicted, notes)
     return await fit(made.history, window.room, workspace), made
 
 
-def _too_much(
-    running: Running,
+def _next_size(
+    history: Sequence[AnyMessage], compaction: Compaction | None, window: ContextWindow
+) -> float:
+    """Tokens of the next request: those of the last one, and of what has come since."""
+    new: list[BaseMessage] = []
+    for message in reversed(history):
+        if compaction is not None and message.id == compaction["at"]:
+            return compaction["size"] + window.count(new)
+        counted = counted_at(message)
+        if counted is not None:
+            return counted + window.count(new)
+        new.append(message)
+    return window.factor * window.around + window.count(new)
+
+
+def _kept_turns(history: Sequence[AnyMessage], sizes: Sequence[float], wanted: float) -> int:
+    """How many of the newest turns stay whole: three, fewer where these alone are too large."""
+    newest = [sum(sizes[begin:end]) for begin, end in turns_of(history)[-KEPT_TURNS:]]
+    while len(newest) > 1 and sum(newest) > wanted:
+        newest.pop(0)
+    return len(newest)
+
+
+def evicted_of(
     history: Sequence[AnyMessage],
     sizes: Sequence[float],
-    request_id: str,
-    window: ContextWindow,
-    notes: float,
+    room: float,
+    kept_turns: int = KEPT_TURNS,
     *,
-    tight: bool,
+    most: float = math.inf,
+    own: int = 0,
 ) -> list[AnyMessage]:
-    """What must be taken out, where the notes on it have so many tokens."""
-    settings, around = running.settings.context, window.fixed + notes
-    wanted = settings.compact_to * window.size
-    ids = [message.id for message in history]
-    return evicted_of(
-        history,
-        sizes,
-        0.0 if tight else max(0.0, wanted - around),
-        1 if tight else _kept_turns(history, sizes, wanted),
-        most=max(0.0, settings.compact_at * window.full - around),
-        own=ids.index(request_id) if request_id in ids else 0,
-    )
+    """What must be taken out, the oldest first, until what stays has at most so many tokens.
+
+    Where the turns are not enough to leave at most `most`, requests go that stand before the place
+    `own`: those of earlier runs.
+    """
+    turns = turns_of(history)
+    total, gone = sum(sizes), set[int]()
+    for begin, end in turns[: max(0, len(turns) - kept_turns)]:
+        if total > room and not is_open(history[begin:end]):
+            gone.update(range(begin, end))
+            total -= sum(sizes[begin:end])
+    over = total - room if total > most else 0.0
+    for place, message in enumerate(history[:own]):
+        if over > 0 and isinstance(message, HumanMessage):
+            gone.add(place)
+            over -= sizes[place]
+    return [history[place] for place in sorted(gone)]
 
 
 async def _compact(
-    running: Running,
-    request: str,
-    history: Sequence[AnyMessage],
-    sizes: Sequence[float],
-    evicted: list[AnyMessage],
-    compaction: Compaction | None,
-    window: ContextWindow,
-    room: float,
-    can_recall: bool,
+    past: Past, sizes: Sequence[float], evicted: list[AnyMessage], room: float
 ) -> Compacted:
     """The history with notes, of at most so many tokens, in place of what is taken out."""
-    before = compaction or Compaction(count=0, evicted=0, at="", size=0, parts=[])
+    running, history, window = past.running, past.history, past.window
+    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0, parts=[])
     first, part = before["evicted"] + 1, uuid.uuid4().hex[:8]
     count = before["evicted"] + len(evicted)
     await _archive(running, evicted, first, part)
+    request = next((text_of(m) for m in history if m.id == past.request_id), "")
     lines = await take_notes(running, request, notes_in(history), evicted, first, room)
-    text = prompts.summary(lines, count, can_recall=can_recall)
+    text = prompts.summary(lines, count, can_recall=past.can_recall)
     shorter, writes = with_notes(history, evicted, text)
     gone = {message.id for message in evicted}
     kept = sum(size for m, size in zip(history, sizes, strict=True) if m.id not in gone)
+    around = window.factor * window.around
     made = Compaction(
         count=before["count"] + 1,
         evicted=count,
         at=str(history[-1].id),
-        size=round(window.fixed + kept + window.count(writes[:1])),
+        size=round(around + kept + window.count(writes[:1])),
         parts=[*before["parts"], part],
     )
-    if has_read_outside(evicted, compaction):
+    if has_read_outside(evicted, past.compaction):
         made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
-    _tell_of(made, len(evicted), round(window.fixed + sum(sizes)), window)
+    _tell_of(made, len(evicted), round(around + sum(sizes)), window)
     return Compacted(shorter, writes, made, evicted)
 
 
@@ -213,42 +288,3 @@ async def offer_recall(running: Running, compaction: Compaction) -> None:
             await asyncio.to_thread(archive.inherit, source, compaction["evicted"])
         except (sqlite3.Error, OSError, ToolError):
             log.warning("the archive %s could not be taken over", source, exc_info=True)
-
-
-def evicted_of(
-    history: Sequence[AnyMessage],
-    sizes: Sequence[float],
-    room: float,
-    kept_turns: int = KEPT_TURNS,
-    *,
-    most: float = math.inf,
-    own: int = 0,
-) -> list[AnyMessage]:
-    """What must be taken out, the oldest first, until what stays has at most so many tokens.
-
-    Where the turns are not enough to leave at most `most`, requests go that stand before the place
-    `own`: those of earlier runs.
-    """
-    turns = turns_of(history)
-    total = sum(sizes)
-    gone: set[int] = set()
-    for begin, end in turns[: max(0, len(turns) - kept_turns)]:
-        if total <= room:
-            break
-        if not is_open(history[begin:end]):
-            gone.update(range(begin, end))
-            total -= sum(sizes[begin:end])
-    over = total - room if total > most else 0.0
-    for place, message in enumerate(history[:own]):
-        if over > 0 and isinstance(message, HumanMessage):
-            gone.add(place)
-            over -= sizes[place]
-    return [history[place] for place in sorted(gone)]
-
-
-def _kept_turns(history: Sequence[AnyMessage], sizes: Sequence[float], wanted: float) -> int:
-    """How many of the newest turns stay whole: three, fewer where these alone are too large."""
-    newest = [sum(sizes[begin:end]) for begin, end in turns_of(history)[-KEPT_TURNS:]]
-    while len(newest) > 1 and sum(newest) > wanted:
-        newest.pop(0)
-    return len(newest)

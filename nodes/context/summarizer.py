@@ -1,26 +1,25 @@
-"""Taking notes of messages that are taken out: by a model, checked, or without one."""
+"""Notes on messages that are taken out: lines under headings, from a model or without one."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.config import get_stream_writer
 
 from manus.models.tokens import estimate_request, estimate_text
 from manus.nodes.active_run import Running
-from manus.nodes.context.notes import BULLET, Notes, as_lines, parse, with_room
 from manus.nodes.context.turns import turns_of, who, whole_text
 from manus.nodes.turn.fingerprint import shown_call
 from manus.nodes.turn.stop_conditions import step_line
 from manus.prompts import compaction as prompts
-from manus.prompts.compaction import DONE, NEXT, OPEN, WANTED
+from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
 from manus.state.messages import calls_of, source_of, text_of
+from manus.state.text import one_line
 
 log = logging.getLogger("manus")
 
@@ -34,12 +33,53 @@ _PART = 0.5
 """Part of the summarizer's window that they have at most."""
 _BEGIN = 160
 """Characters of a request of an earlier run that the notes quote."""
+_TRIES = 2
+"""How often a model is asked whose reply holds no notes."""
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CITATION = re.compile(r"\[\s*#\d+(?:\s*[,;–-]\s*#?\d+)*\s*\]")
 _CITED = re.compile(r"(\d+)(?:\s*[–-]\s*#?(\d+))?")
 _RANGE = 1_000
-_TRIES = 2
-"""How often a model is asked whose reply holds no notes."""
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_HEADING = re.compile(r"\s*(?:#+|\*\*)?\s*([A-Za-z ]+?)\s*:?\s*(?:\*\*)?:?\s*")
+_NAMES = {name.lower(): name for name in prompts.HEADINGS}
+_GIVE_WAY = (DONE, FOUND, FILES, WANTED, OPEN, NEXT)
+"""Which lines go first where there is no room for all."""
+
+Notes = dict[str, list[str]]
+"""Lines by their heading."""
+
+
+def parse(lines: Iterable[str]) -> Notes:
+    """The lines that begin with a bullet, by heading; those before any are taken for findings."""
+    notes: Notes = {name: [] for name in prompts.HEADINGS}
+    name = FOUND
+    for line in lines:
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            name = _NAMES.get(heading[1].lower(), name)
+        elif _BULLET.match(line):
+            notes[name].append(line)
+    return notes
+
+
+def as_lines(notes: Notes) -> list[str]:
+    """The notes as the history has them: without headings that have nothing, nor a line twice."""
+    listed = []
+    for name in prompts.HEADINGS:
+        if lines := notes[name]:
+            listed += [prompts.heading(name), *dict.fromkeys(lines)]
+    return listed
+
+
+def with_room(notes: Notes, room: float) -> list[str]:
+    """As many lines as have so many tokens, the newest of each heading, and one about the rest."""
+    dropped, size = 0, sum(estimate_text(line) + 1 for line in as_lines(notes))
+    for name in _GIVE_WAY:
+        while notes[name] and size > room:
+            size -= estimate_text(notes[name].pop(0)) + 1
+            dropped += 1
+    lines = as_lines(notes)
+    return [prompts.older_left_out(dropped), *lines] if dropped else lines
 
 
 async def take_notes(
@@ -55,7 +95,7 @@ async def take_notes(
     A part for which the model fails has one line a step instead.
     """
     notes, begin = parse(before), 0
-    most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE).size))
+    most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE)))
     while begin < len(evicted):
         end = _end_of_chunk(evicted, begin, most)
         part = {first + n: evicted[n] for n in range(begin, end)}
@@ -72,7 +112,7 @@ async def take_notes(
             notes = written
         begin = end
     asked = [(n, m) for n, m in enumerate(evicted, first) if isinstance(m, HumanMessage)]
-    notes[WANTED] += [f"- The user said: {_begin(text_of(m))} [#{n}]" for n, m in asked]
+    notes[WANTED] += [f"- The user said: {one_line(text_of(m), _BEGIN)} [#{n}]" for n, m in asked]
     return with_room(notes, room)
 
 
@@ -85,10 +125,11 @@ async def _written(
         ContextOverflowError: the question is too large.
     """
     words = str(running.settings.context.notes_words)
-    shown = "\n\n".join(_with_head(n, m) for n, m in part.items())
+    shown = [f"[#{n}] {who(m)}: {framed(_shown(m), source_of(m))}" for n, m in part.items()]
+    wanted = request if len(request) <= _SHOWN else _ends(request)
     asked = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", words)),
-        HumanMessage(prompts.notes_request(_shown(request), lines, shown)),
+        HumanMessage(prompts.notes_request(wanted, lines, "\n\n".join(shown))),
     ]
     texts = {n: whole_text(m) for n, m in part.items()}
     for _ in range(_TRIES):
@@ -125,7 +166,7 @@ def checked(
     notes = parse(reply.splitlines())
     for name, lines in notes.items():
         if name in (OPEN, NEXT):
-            notes[name] = [f"- {BULLET.sub('', line).strip()}" for line in lines]
+            notes[name] = [f"- {_BULLET.sub('', line).strip()}" for line in lines]
         else:
             said = (_checked(line, numbers, asked, cites=name != WANTED) for line in lines)
             notes[name] = [line for line in said if line]
@@ -135,7 +176,7 @@ def checked(
 def _checked(
     line: str, numbers: Mapping[int, set[str]], asked: set[str], *, cites: bool = True
 ) -> str:
-    said = _CITATION.sub("", BULLET.sub("", line)).strip()
+    said = _CITATION.sub("", _BULLET.sub("", line)).strip()
     stated = set(_NUMBER.findall(said))
     if not said or not stated <= asked.union(*numbers.values()):
         return ""
@@ -162,39 +203,29 @@ def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:
     """One line a step: what was called, and what came of it."""
     lines = []
     for begin, end in turns_of(messages):
-        turn = messages[begin:end]
-        called = [shown_call(c["name"], c["args"]) for m in turn for c in _calls_of(m)]
-        what = f"{', '.join(called)}: " if called else ""
-        lines.append(f"- {what}{step_line(turn)} [#{first + begin}-#{first + end - 1}]")
+        turn, said = messages[begin:end], messages[begin]
+        calls = calls_of(said) if isinstance(said, AIMessage) else []
+        what = ", ".join(shown_call(call["name"] or "", call["args"]) for call in calls)
+        line = f"{what}: {step_line(turn)}" if what else step_line(turn)
+        lines.append(f"- {line} [#{first + begin}-#{first + end - 1}]")
     return lines
-
-
-def _calls_of(message: AnyMessage) -> list[Any]:
-    return calls_of(message) if isinstance(message, AIMessage) else []
 
 
 def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> int:
     """The place behind as many messages as have so many tokens, or behind one turn."""
     size = 0.0
     for place in range(begin, len(messages)):
-        size += estimate_text(_shown(whole_text(messages[place])))
+        size += estimate_text(_shown(messages[place]))
         if place > begin and size > most and not isinstance(messages[place], ToolMessage):
             return place
     return len(messages)
 
 
-def _with_head(number: int, message: AnyMessage) -> str:
-    said = framed(_shown(whole_text(message)), source_of(message))
-    return f"[#{number}] {who(message)}: {said}"
+def _shown(message: AnyMessage) -> str:
+    text = whole_text(message)
+    return text if len(text) <= _SHOWN else _ends(text)
 
 
-def _shown(text: str) -> str:
-    if len(text) <= _SHOWN:
-        return text
+def _ends(text: str) -> str:
     half = _SHOWN // 2
     return f"{text[:half]}\n[… {len(text) - _SHOWN:,} characters …]\n{text[-half:]}"
-
-
-def _begin(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _BEGIN else f"{flat[:_BEGIN]}…"

@@ -35,9 +35,6 @@ _LEAST = 250
 """Tokens below which a message of the user's is never shortened."""
 _FEWEST = 80
 """The same for a part of a turn: the file's name must find room."""
-SHORTENED = "shortened_arguments"
-"""The one argument where a call has too many small ones."""
-
 M = TypeVar("M", bound=BaseMessage)
 
 
@@ -51,7 +48,7 @@ async def fit(
 
 async def fit_question(running: Running, role: str, *messages: BaseMessage) -> list[BaseMessage]:
     """As `fit`, for a request that is one question."""
-    room = running.client.window(role).size
+    room = running.client.window(role)
     return await fit(messages, room, running.session.workspace, user=_QUESTION)
 
 
@@ -70,21 +67,17 @@ def limits_of(messages: Sequence[BaseMessage], room: float, user: float = USER) 
         if sum(map(estimate_message, turn)) <= _PART * room:
             continue
         sizes = {id(message): _parts(message) for message in turn}
-        each = [min(size, _PART * room) for parts in sizes.values() for size in parts]
-        level = max(min(level_of(each, _TURN * room), _PART * room), _FEWEST)
+        level = _level([size for parts in sizes.values() for size in parts], room)
         limits |= {one: level for one, parts in sizes.items() if max(parts, default=0) > level}
     return limits
 
 
-def level_of(sizes: Sequence[float], together: float) -> float:
-    """The largest size such that parts cut down to it have no more than `together`."""
-    left = together
-    for place, size in enumerate(sorted(sizes)):
-        share = left / (len(sizes) - place)
-        if size > share:
-            return max(share, _FEWEST)
-        left -= size
-    return max(max(sizes, default=0.0), _FEWEST)
+def _level(sizes: Sequence[float], room: float) -> float:
+    """What the large parts of a turn may have each: they share what the small ones leave."""
+    share = _TURN * room / max(len(sizes), 1)
+    large = [size for size in sizes if size > share]
+    left = _TURN * room - sum(size for size in sizes if size <= share)
+    return max(_FEWEST, min(_PART * room, left / max(len(large), 1)))
 
 
 def _parts(message: BaseMessage) -> list[float]:
@@ -146,12 +139,10 @@ def _arguments(args: Any, limit: float, workspace: Workspace) -> Any:
         return args
     if isinstance(args, str):
         return _cut_argument(args, limit, workspace)
-    if len(args) * _FEWEST > limit:
-        return {SHORTENED: _cut_argument(_as_text(args), limit, workspace)}
-    level = level_of([estimate_text(_as_text(value)) for value in args.values()], limit)
+    share = max(limit / len(args), _FEWEST)
     return {
-        name: _cut_argument(_as_text(value), level, workspace)
-        if estimate_text(_as_text(value)) > level
+        name: _cut_argument(_as_text(value), share, workspace)
+        if estimate_text(_as_text(value)) > share
         else value
         for name, value in args.items()
     }

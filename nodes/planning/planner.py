@@ -17,13 +17,11 @@ from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import fit_history
-from manus.nodes.context.context_window import context_window
+from manus.nodes.context.compaction import Past, context_window, fit_history
 from manus.nodes.context.truncation import fit_question
-from manus.nodes.context.turns import as_shown
 from manus.nodes.turn.calls import explain_malformed
+from manus.nodes.turn.model_turn import shown_history
 from manus.nodes.turn.place import place_of
-from manus.nodes.turn.request import without_images
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, DependencyError, PlanError
 from manus.state.flow import FlowState
@@ -63,8 +61,8 @@ async def ask_planner(
     choice = running.context.tool_choice
     if choice == "none":
         return None
-    shown = [as_shown(message) for message in state.get("messages", [])]
-    seen = shown if running.model_settings(ROLE).vision else map(without_images, shown)
+    vision = running.model_settings(ROLE).vision
+    seen = shown_history(state.get("messages", []), vision=vision)
     system = SystemMessage(await asyncio.to_thread(_system, running, executors))
     asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()
@@ -92,9 +90,8 @@ async def compact_thread(
     request_id = str(request.id) if request is not None else ""
     system = await asyncio.to_thread(_system, running, executors)
     window = context_window(running, ROLE, system)
-    _, made = await fit_history(
-        running, history, state.get("compaction"), request_id, window, can_recall=False
-    )
+    past = Past(running, history, state.get("compaction"), request_id, window, can_recall=False)
+    _, made = await fit_history(past)
     if made is None:
         return state, {}
     update = {"messages": made.writes, "compaction": made.compaction}

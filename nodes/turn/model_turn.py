@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.config import get_stream_writer
 
+from manus.models.reasoning import drop_sealed, follow
 from manus.models.replies import Reply, no_answer
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import Compacted, fit_history, offer_recall
-from manus.nodes.context.context_window import context_window, next_size, too_large
+from manus.nodes.context.compaction import (
+    Compacted,
+    Past,
+    context_window,
+    fit_history,
+    offer_recall,
+)
+from manus.nodes.context.turns import as_shown
 from manus.nodes.turn.notes import Notes
-from manus.nodes.turn.request import has_images, to_request
 from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
 from manus.prompts.render import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
-from manus.state.messages import ephemeral, has_calls, since
+from manus.state.messages import (
+    MALFORMED_AT,
+    call_ids,
+    calls_of,
+    ephemeral,
+    has_calls,
+    since,
+    text_of,
+)
+from manus.state.profile import Profile
 
 REQUIRED_TRIES = 3
+IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
+_ABOUT = ("finish_reason", "model_name", "output_version", "model_provider")
+"""What a provider says about a reply that is worth a place in every checkpoint."""
 
 
 class ModelTurn:
@@ -69,44 +87,28 @@ class ModelTurn:
             refused = error
         size = estimate_request(request, running.catalog.schemas())
         running.client.learn_window(self._role, refused, size)
-        shorter = await self._fitting(notes, refused)
+        shorter = await self._fitting(notes, tight=True)
         try:
-            if estimate_request(shorter) >= estimate_request(request):
-                raise refused
-            return await self._ask(shorter, notes.choice)
+            if estimate_request(shorter) < estimate_request(request):
+                return await self._ask(shorter, notes.choice)
         except ContextOverflowError as error:
-            window = context_window(running, self._role, self._system)
-            raise too_large(error, window, shorter) from None
+            refused = error
+        raise ContextOverflowError(
+            f"{str(refused).rstrip('.')}. What is left of it cannot be made shorter; put long "
+            "texts into files, offer fewer tools, or use a model with a larger window.",
+            refused.model,
+        )
 
-    async def _fitting(
-        self, notes: Notes, refused: ContextOverflowError | None = None
-    ) -> list[BaseMessage]:
-        """The request, with a history as short as the window needs it.
-
-        `refused`: by the server, whose window is smaller than was known.
-
-        Raises:
-            ContextOverflowError: it would not fit all the same.
-        """
+    async def _fitting(self, notes: Notes, *, tight: bool = False) -> list[BaseMessage]:
+        """The request, with a history as short as the window needs it."""
         running = self._running
         window = context_window(running, self._role, self._system)
-        if window.is_too_small(window.fixed) or (refused and window.fixed >= window.size):
-            raise too_large(refused, window, [])
-        shown, made = await fit_history(
-            running,
-            self.history,
-            self._compaction,
-            self._run["request_id"],
-            window,
-            tight=refused is not None,
-        )
+        past = Past(running, self.history, self._compaction, self._run["request_id"], window)
+        shown, made = await fit_history(past, tight=tight)
         if made is not None:
             await self._compacted(made)
         vision = running.model_settings(self._role).vision
-        request = to_request(shown, running.profile, self._system, notes, vision=vision)
-        if refused is None and window.is_too_small(next_size(shown, self._compaction, window)):
-            raise too_large(None, window, request)
-        return request
+        return to_request(shown, running.profile, self._system, notes, vision=vision)
 
     async def _compacted(self, made: Compacted) -> None:
         """Go on with the shorter history, and note what was taken out."""
@@ -130,7 +132,7 @@ class ModelTurn:
 
     def own(self) -> list[AnyMessage]:
         """The messages of the run, as far as they are still in the history."""
-        return list(since(self.history, self._run["request_id"]))
+        return since(self.history, self._run["request_id"])
 
     async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
         """The reply; where a call is required, asked again at most twice."""
@@ -164,7 +166,91 @@ class ModelTurn:
         raise ModelReplyError(prompts.NO_ANSWER[str(why)])
 
 
+def to_request(
+    history: Sequence[AnyMessage],
+    profile: Profile,
+    system: str,
+    notes: Notes,
+    *,
+    vision: bool = True,
+) -> list[BaseMessage]:
+    """The messages of a request. Only the last one is made anew at each step.
+
+    So each request of a run begins with the one before it, up to its last message, and a
+    provider's prompt cache keeps that prefix.
+    """
+    text = prompts.next_step_prompt(profile.next_step_prompt, notes.texts)
+    last = ephemeral(text, [image.as_block() for image in notes.images])
+    return [SystemMessage(system), *shown_history(history, vision=vision), last]
+
+
+def shown_history(history: Sequence[AnyMessage], *, vision: bool) -> list[AnyMessage]:
+    """The history as a model sees it, with a line in place of each image where it sees none."""
+    shown = [as_shown(message) for message in history]
+    return shown if vision else [_without_images(message) for message in shown]
+
+
+def _without_images(message: AnyMessage) -> AnyMessage:
+    if not isinstance(message.content, list):
+        return message
+    blocks = [
+        {"type": "text", "text": IMAGE_LEFT_OUT} if _is_image(block) else block
+        for block in message.content
+    ]
+    return message.model_copy(update={"content": blocks})
+
+
+def _is_image(block: object) -> bool:
+    return isinstance(block, dict) and block.get("type") in ("image", "image_url")
+
+
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:
     """Whether there is a picture that no model has answered to."""
     new = takewhile(lambda message: not isinstance(message, AIMessage), reversed(history))
-    return any(has_images(message) for message in new)
+    return any(isinstance(m.content, list) and any(map(_is_image, m.content)) for m in new)
+
+
+def prepared(
+    message: AIMessage, history: Sequence[AnyMessage], run: Run, tool_choice: ToolChoice
+) -> AIMessage:
+    """The reply as it goes into the history: its id and those of its calls are unique there.
+
+    Servers leave call ids out or number them anew in each reply; a tool message could then not be
+    told to its call. The message keeps the id under which it was streamed where it has one.
+    """
+    own = f"{run['id']}-{run['step']}"
+    if not message.id or any(m.id == message.id for m in history):
+        message.id = own
+    said, beside = message.response_metadata, message.additional_kwargs
+    message.response_metadata = {n: said[n] for n in _ABOUT if said.get(n) is not None}
+    message.additional_kwargs = {n: v for n, v in beside.items() if v is not None}
+    if tool_choice == "none" and has_calls(message):
+        return _without_calls(message)
+    taken = _taken(call_ids(message), history)
+    for index, call in enumerate(calls_of(message)):
+        id_ = str(call["id"] or "")
+        if not id_ or id_ in taken:
+            call["id"] = f"{own}-{index}"
+            follow(message, id_, f"{own}-{index}")
+        taken.add(str(call["id"]))
+    return message
+
+
+def _taken(ids: Collection[str], history: Sequence[AnyMessage]) -> set[str]:
+    """Those of the ids that calls in the history have."""
+    return {
+        str(call["id"])
+        for m in history
+        if isinstance(m, AIMessage)
+        for call in (*m.tool_calls, *m.invalid_tool_calls)
+        if call["id"] in ids
+    }
+
+
+def _without_calls(message: AIMessage) -> AIMessage:
+    """What is left of a reply whose calls are neither carried out nor answered: its text."""
+    message.content = text_of(message)
+    message.tool_calls, message.invalid_tool_calls = [], []
+    message.additional_kwargs.pop(MALFORMED_AT, None)
+    drop_sealed(message)  # it belongs to them
+    return message

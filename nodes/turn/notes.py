@@ -10,8 +10,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from manus.models.tokens import counted_at
 from manus.nodes.active_run import Running
-from manus.nodes.context.context_window import counted_at
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts

@@ -13,7 +13,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.nodes.turn.history_repair import mend, replacing
+from manus.nodes.context.turns import mend, replacing
 from manus.prompts import agent as prompts
 from manus.state.messages import append_messages
 from tests.helpers.agent import ScriptedAgent, assert_paired
