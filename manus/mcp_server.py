@@ -88,8 +88,7 @@ class ClientTools:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            # apart from the client's own scope, which would cancel each line of the clearing up
-            task.cancel()
+            task.cancel()  # apart from the client's scope, which would cancel its clearing up
             raise
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:

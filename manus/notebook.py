@@ -21,18 +21,6 @@ from manus.trace.as_text import steps_as_text
 from manus.trace.model import Call, Step
 from manus.trace.reading import run_of_state, steps_in
 
-FIGURES = {
-    "model_calls": "model calls",
-    "tool_calls": "tool calls",
-    "input_tokens": "tokens in",
-    "cached_tokens": "cached",
-    "cache_write_tokens": "written to the cache",
-    "output_tokens": "tokens out",
-    "seconds": "seconds",
-    "cost": "cost",
-}
-"""What a usage counts, and its heading."""
-
 
 class Shown:
     """Something to look at, in each form that a notebook may want."""
@@ -110,12 +98,9 @@ def show_plan(plan: Plan) -> Shown:
 def show_usage(usage: Usage) -> Shown:
     """What a run has used, by role where several models were asked."""
     roles = usage.get("roles") or {}
-    rows: list[tuple[str, Mapping[str, Any]]] = [("run", usage)]
-    rows += roles.items() if len(roles) > 1 else ()
-    keys = [k for k in FIGURES if any(used.get(k) is not None for _, used in rows)]
-    figures = [[name, *(_number(used.get(k), k) for k in keys)] for name, used in rows]
-    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows]
-    return _shown(lines, "table", head=["", *(FIGURES[k] for k in keys)], rows=figures)
+    rows = {"run": usage, **(roles if len(roles) > 1 else {})}
+    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows.items()]
+    return _shown(lines, "figures", rows=lines)
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:
@@ -130,7 +115,3 @@ def usage_line(usage: Mapping[str, Any]) -> str:
     if usage.get("cost") is not None:
         parts.append(f"cost {usage['cost']:.4f}")
     return ", ".join(parts)
-
-
-def _number(value: float | None, name: str) -> str:
-    return "" if value is None else f"{value:,.{ {'seconds': 1, 'cost': 4}.get(name, 0) }f}"

@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 
 _WAIT = 5.0
 """Seconds that a lock of another process is waited for."""
-_MAGIC = b"SQLite format 3\0"
 _ELSEWHERE = "or choose another file with MANUS_CHECKPOINT."
 
 # By the beginning of SQLite's own name for the error.
@@ -195,9 +194,7 @@ def _prepare(path: Path) -> Path:
             f"{path} cannot be opened for writing ({getattr(error, 'strerror', error)}); "
             f"change its permissions, {_ELSEWHERE}"
         ) from None
-    with os.fdopen(handle, "rb") as file:
-        if file.read(len(_MAGIC)) not in (b"", _MAGIC):
-            raise StorageError(f"{path} {_REASONS['SQLITE_NOTADB']}")
+    os.close(handle)
     return path
 
 

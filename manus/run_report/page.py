@@ -184,10 +184,5 @@ def named(stage: Stage) -> str:
 
 
 def after(stage: Stage) -> str:
-    """`after 0, 1 and 2`: the steps that it depends on."""
-    places = [str(place) for place in stage.depends_on]
-    return (
-        f"after {' and '.join(filter(None, [', '.join(places[:-1]), *places[-1:]]))}"
-        if places
-        else ""
-    )
+    """`after 0, 1`: the steps that it depends on."""
+    return f"after {', '.join(map(str, stage.depends_on))}" if stage.depends_on else ""

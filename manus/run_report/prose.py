@@ -23,7 +23,7 @@ def prose(given: str) -> Markup:
     """A text of the model, with its Markdown."""
     words = clean(given).strip()
     if len(words) > _LONGEST:
-        return Markup('<div class="prose plain" dir="auto">{}</div>').format(words)
+        return Markup('<pre class="words" dir="auto">{}</pre>').format(words)
     rendered = Markup(_renderer().render(words))
     return Markup('<div class="prose" dir="auto">{}</div>').format(rendered)
 

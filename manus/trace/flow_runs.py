@@ -10,9 +10,15 @@ from langgraph.types import Send
 
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
-from manus.trace.agent_runs import AgentRuns, begin_run, end_run, questions, tokens_between
+from manus.trace.agent_runs import (
+    AgentRuns,
+    begin_run,
+    end_run,
+    idle_intervals,
+    questions,
+    tokens_between,
+)
 from manus.trace.checkpoint_history import Children, Superstep, plain
-from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Run, Stage, Tokens
 
 REVISED = "Revised plan"

@@ -12,8 +12,8 @@ from manus.formatting import gist
 from manus.run_report.clock import Clock
 from manus.run_report.page import asset, environment
 from manus.run_report.prose import prose
+from manus.trace.agent_runs import idle_intervals
 from manus.trace.checkpoint_history import RESUME, Superstep
-from manus.trace.idle_intervals import idle_intervals
 from manus.trace.model import Run
 
 EVIL = '<script>alert(1)</script><b onclick="x">&amp;'

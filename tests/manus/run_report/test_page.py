@@ -120,7 +120,7 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     rows = await seen.texts(".timeline .row .name")
     assert rows[0] == "Plan"
     assert any("alpha" in row and "swe" in row for row in rows)
-    assert any("gamma" in row and "after 0 and 1" in row for row in rows)
+    assert any("gamma" in row and "after 0, 1" in row for row in rows)
     assert await page.locator(".timeline rect.whole.blocked").count() == 1
     assert await page.locator(".timeline rect.whole.completed").count() == 1
     assert "It is closed." in await page.locator("#r1-work").inner_text()
