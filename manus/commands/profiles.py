@@ -38,7 +38,7 @@ def profiles(json: bool) -> int:
     for profile in [] if json else found:
         origin = ", from manus.toml" if profile["own"] else ""
         texts = flat(profile["description"]), f"tools: {', '.join(profile['tools'])}"
-        lines = [textwrap.indent(textwrap.fill(text, 76), "  ") for text in texts]
+        lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
         head = f"{profile['name']} ({count(profile['max_steps'], 'step')}{origin})"
         print_output("\n".join([head, *lines]))
     return 0
