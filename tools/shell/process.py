@@ -143,10 +143,7 @@ async def start(
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
-    own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
-    started = await asyncio.to_thread(
-        _confined, argv, scrubbed(os.environ) | own, directory, sandbox
-    )
+    started = await asyncio.to_thread(_confined, argv, extra or {}, directory, sandbox)
     starting = asyncio.create_subprocess_exec(
         *started.argv,
         cwd=directory,
@@ -179,8 +176,10 @@ async def _whole(
 
 
 def _confined(
-    argv: Sequence[str], environment: dict[str, str], directory: Path, sandbox: Sandbox | None
+    argv: Sequence[str], extra: Mapping[str, str], directory: Path, sandbox: Sandbox | None
 ) -> Confined:
+    own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
+    environment = scrubbed(os.environ) | own
     if sandbox is None or shutil.which(argv[0]) is None:
         return Confined(tuple(argv), environment)
     return sandbox.confine(argv, environment, directory)
