@@ -22,6 +22,12 @@ def place(facts: Mapping[str, str], entries: Sequence[str], more: int = 0) -> st
     return "\n".join(lines)
 
 
+def secrets(hosts: Mapping[str, str]) -> str:
+    """The names of the secrets, and for which host each is."""
+    named = ", ".join(f"<secret:{name}> on {host}" for name, host in hosts.items())
+    return f"Type them with `input_text` by name, without knowing them: {named}." if hosts else ""
+
+
 def programs(network: str) -> str:
     """What holds for programs in a sandbox."""
     return (

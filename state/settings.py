@@ -37,6 +37,7 @@ from manus.state.model_settings import (
 )
 from manus.state.profile import ProfileSettings
 from manus.state.sandbox_settings import SandboxSettings
+from manus.state.secret_settings import SecretSettings
 from manus.state.trust import harmless, is_trusted
 from manus.state.usage import Budget
 
@@ -89,6 +90,8 @@ class Settings(ModelSettings):
     egress: EgressSettings = Field(default_factory=EgressSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     approve: ApproveSettings = Field(default_factory=ApproveSettings)
+    secrets: dict[str, SecretSettings] = Field(default_factory=dict)
+    """Secrets by name, which the agent can type into pages without seeing them."""
     mcp: dict[str, McpServer] = Field(default_factory=dict)
     """MCP servers by name; profiles with `mcp` among their tools get the tools of all of them."""
 

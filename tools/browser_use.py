@@ -16,6 +16,7 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
+from manus.tools.secret_texts import names_in
 
 _RESULTS = 5
 PICTURE = "screenshot.png"
@@ -127,7 +128,10 @@ class BrowserUse(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        return f"it gives away {args.get('path')}" if args.get("action") == "upload_file" else ""
+        if args.get("action") == "upload_file":
+            return f"it gives away {args.get('path')}"
+        names = names_in(str(args.get("text"))) if self.session.reach.outside else []
+        return f"it fills in the secret {' and '.join(names)}" if names else ""
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:

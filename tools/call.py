@@ -30,6 +30,7 @@ from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Journal
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
+from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
 
@@ -116,7 +117,11 @@ def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:
         outside=bool(servers or task.get("outside") or reach.has_seen_page)
         and in_run
         and mode != "yolo",
-        named=(*settings.egress.allow, *task.get("named", ())),
+        named=(
+            *settings.egress.allow,
+            *(secret.host for secret in settings.secrets.values()),
+            *task.get("named", ()),
+        ),
         rules=(*settings.approve.allow, *task.get("approved", ())),
     )
 
@@ -169,7 +174,7 @@ async def _to_result(
     task: ToolTask, observation: Observation, session: Session, max_observe: int
 ) -> ToolResult:
     """The tool message of an observation, truncated where it is too long."""
-    text = sanitize(observation.text)
+    text = mask(sanitize(observation.text), session.settings.secrets)
     if len(text) > max_observe:
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(

@@ -45,6 +45,7 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
         "Time at the beginning": f"{datetime.now().astimezone():%A %Y-%m-%d %H:%M %Z}",
         "System": f"{_system()}; shell: bash; found: {found or 'no usual programs'}",
         "Git branch": _branch(root),
+        "Secrets": prompts.secrets({name: s.host for name, s in settings.secrets.items()}),
         "Programs": prompts.programs(settings.sandbox.network) if confined else "",
     }
     listed, more = _listing(root)

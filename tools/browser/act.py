@@ -36,6 +36,7 @@ from manus.tools.browser.target import NotThereError, explain_failure
 from manus.tools.browser.timing import PageStuckError, wait_until_idle
 from manus.tools.browser_use import AIMED, BrowserArgs
 from manus.tools.result import Observation
+from manus.tools.secret_texts import fill, names_in
 from manus.tools.session import Session
 
 _MAX_LINES = 8
@@ -155,6 +156,8 @@ async def _carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArg
     """Do what was asked and say so; a `ToolError` says why it cannot be done."""
     if a.action == "extract_content":
         return await extract_content(session, browser, tab, a.goal, a.page)
+    if a.action == "input_text" and names_in(str(a.text)):
+        return await _typed(session, tab, a)
     if a.action == "wait":
         await asyncio.sleep(a.seconds or 3)
         return f"Waited {a.seconds or 3:g} s."
@@ -179,6 +182,14 @@ _ACTIONS: dict[str, Callable[[Browser, Tab, Any], Awaitable[str]]] = {
     "scroll_to_text": lambda _, tab, a: scroll_to_text(tab, a.text),
     "screenshot": lambda browser, tab, a: screenshot(browser.workspace, tab, a.path),
 }
+
+
+async def _typed(session: Session, tab: Tab, a: Any) -> str:
+    """Type a text with secrets into a field, of which nothing is told."""
+    field = tab.numbering.references.get(a.index)
+    host = urlsplit(field.frame.url).hostname if field else None
+    await input_text(tab, a.index, fill(a.text, session.settings.secrets, host or ""))
+    return f'Typed "{a.text.strip()}" into {tab.target}.'
 
 
 async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:

@@ -14,6 +14,7 @@ from manus.state.errors import ModelError, ToolError
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.timing import PageStuckError, with_timeout
+from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page
@@ -40,6 +41,7 @@ async def extract_content(
     """
     url, title = tab.page.url, await tab.title()
     text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
+    text = mask(text, session.settings.secrets)
     head = f"From {title or url} ({url})"
     session.reach.read(text, url)
     if not text:

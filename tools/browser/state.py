@@ -26,6 +26,7 @@ from manus.tools.browser.timing import (
     with_timeout,
 )
 from manus.tools.result import Image
+from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 
 _MAX_TABS = 20
@@ -58,7 +59,7 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
         return None
     if browser.dead:
         return BrowserState("The browser has ended by itself; the next action starts a new one.")
-    text = await describe(browser)
+    text = mask(await describe(browser), session.settings.secrets)
     tab = browser.active
     is_empty = tab is None or tab.page.url == "about:blank"
     picture = await _picture(tab) if screenshot and tab and not is_empty else None

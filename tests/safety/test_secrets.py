@@ -1,0 +1,91 @@
+"""Secrets that a model types by name, and never reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from langgraph.types import Command
+
+from manus.sqlite import SqliteStore
+from manus.state.secret_settings import SecretSettings
+from manus.tools.secret_texts import mask
+from tests.helpers.agent import ScriptedAgent
+from tests.safety.internet import Internet
+from tests.safety.test_injection import PROFILE, go, page
+from tests.server import ScriptedServer, call, text
+
+SECRET = "correct horse/battery"
+FORM = '<form action="/in"><input name="word"></form><iframe src="http://thief.example/"></iframe>'
+
+
+@pytest.fixture
+def internet() -> Iterator[Internet]:
+    made = Internet()
+    made.pages["bank.example/"] = FORM
+    made.pages["thief.example/"] = '<input name="word">'
+    made.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def agent(
+    server: ScriptedServer,
+    saver: SqliteStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    internet: Internet,
+) -> AsyncIterator[ScriptedAgent]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BANK_WORD", SECRET)
+    (tmp_path / "manus.toml").write_text(
+        f'[egress]\nupstream_proxy = "{internet.proxy}"\n'
+        '[secrets]\nbank = { env = "BANK_WORD", host = "bank.example" }\n'
+    )
+    made = ScriptedAgent(server, tmp_path / "workspace", saver, PROFILE)
+    yield made
+    await made.graph.close_waiting()
+
+
+async def test_a_secret_is_typed_by_name(
+    agent: ScriptedAgent, internet: Internet, tmp_path: Path
+) -> None:
+    typed = page("input_text", index=1, text="<secret:bank>\n")
+    agent.server.script(go("bank.example/"), typed)
+    waiting = await agent.run(request="Log in.")
+    assert "secret bank" in waiting.output, "a page has been read before"
+    read = page("extract_content")
+    program = call("bash", command="env; echo $BANK_WORD")
+    outcome = await agent.invoke(Command(resume="yes"), read, program, text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert internet.at("bank.example")[-1].startswith("bank.example/in?word=correct")
+    observations = await agent.observations()
+    assert "<secret:bank>" in observations[1]
+    assert "in with <secret:bank>" in observations[2]
+    requests = json.dumps([request.body for request in agent.server.requests])
+    assert "<secret:bank> on bank.example" in requests
+    kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [one for one in [requests.encode(), *kept] if b"battery" in one]
+
+
+@pytest.mark.parametrize(
+    ("index", "named", "why"),
+    [(2, "<secret:bank>", "thief.example"), (1, "<secret:other>", "`other`")],
+)
+async def test_no_other_host_and_no_other_name(
+    agent: ScriptedAgent, internet: Internet, index: int, named: str, why: str
+) -> None:
+    typed = page("input_text", index=index, text=named)
+    agent.server.script(go("bank.example/"), typed, text("Done."))
+    await agent.run(request="Log in.", approve="yolo")
+    assert why in (await agent.observations())[1]
+    assert not [what for what in internet.arrived if "word=" in what]
+
+
+def test_what_was_cut_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "abcdefghijklmnopqrstuvwxyz")
+    known = {"key": SecretSettings(env="KEY", host="a.example")}
+    assert mask("is abcdefghijklmnopqrstu… or", known) == "is <secret:key> or"
