@@ -64,7 +64,7 @@ def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 # What takes longest begins first, so that no process works on it alone at the end.
 _LONGEST = (
-    *("test_kill_points.py", "test_forks.py", "test_langgraph_dev.py", "test_notebooks.py"),
+    *("test_kill_points.py", "test_langgraph_dev.py", "test_notebooks.py"),
     *("test_setup.py", "test_readme.py", "test_pages.py", "test_escape.py", "test_own_store.py"),
 )
 

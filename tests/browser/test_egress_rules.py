@@ -69,7 +69,7 @@ def test_private_places_in_every_notation(url: str) -> None:
     "url", ["file:///etc/passwd", "ftp://x.test/", "chrome://version", "view-source:http://x.test/"]
 )
 def test_other_schemes(url: str) -> None:
-    with pytest.raises(EgressRefusedError, match="only http and https addresses can be opened"):
+    with pytest.raises(EgressRefusedError, match="only http and https"):
         rules(allow_private=("*",)).check_url(url)
 
 
@@ -86,7 +86,7 @@ async def test_a_name_that_leads_inside() -> None:
     assert "a.test" in str(caught.value)
     assert "`egress.allow_private`" in str(caught.value)
     assert await mixed.addresses("b.test", 80) == ["8.8.8.8"]
-    with pytest.raises(UnreachableError, match=r"The host name c\.test cannot be resolved\."):
+    with pytest.raises(UnreachableError, match=r"c\.test cannot be resolved"):
         await mixed.addresses("c.test", 80)
 
 
@@ -108,7 +108,7 @@ async def test_allow_and_deny_lists() -> None:
     assert await by_network.addresses("a.test", 80) == ["8.8.8.8"]
     with pytest.raises(EgressRefusedError, match="not on the allow list"):
         await by_network.addresses("b.test", 80)
-    with pytest.raises(EgressRefusedError, match="the address is on the deny list"):
+    with pytest.raises(EgressRefusedError, match="on the deny list"):
         await rules(answers, deny=("9.0.0.0/8",)).addresses("b.test", 80)
 
 

@@ -38,7 +38,7 @@ async def test_a_covered_element_names_its_cover(driver: Driver, site: Site) -> 
     target = driver.number('button "Target"')
     await driver.click('button "Veil"')
     said = await driver.fail("click_element", index=target)
-    assert f'[{target}] button "Target" is covered by' in said
+    assert f'[{target}] button "Target" is covered' in said
     assert "veil" in said
     assert "Last action failed" in await driver.look()
     await driver.say("wait", seconds=0.01)

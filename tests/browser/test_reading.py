@@ -57,7 +57,7 @@ async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(
     assert "4,211 penguins" in messages[1].text
     assert len(messages[1].text) < 41_000
     said = await driver.say("extract_content", goal="How many penguins?")
-    assert "The model does not answer." in said
+    assert "does not answer" in said
     assert "4,211 penguins" in said
 
 

@@ -70,7 +70,7 @@ def test_drawing(snapshot: SnapshotAssertion) -> None:
 
 
 def test_executors_that_cannot_be() -> None:
-    with pytest.raises(SettingsError, match="There is no profile `nobody`"):
+    with pytest.raises(SettingsError, match="profile `nobody`"):
         build_flow(("nobody",))
     with pytest.raises(UsageError, match="named `manus`"):
         build_flow(("manus", "Manus"))

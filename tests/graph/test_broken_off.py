@@ -10,7 +10,7 @@ import pytest
 
 from manus.state.usage import Usage
 from tests.graph.test_usage import PRICES, assert_sums
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import ScriptedAgent
 from tests.server import Reply, call, calls, cut, fail, hang, raw, text, tokens
 
 DONE = text("Done.", usage=tokens(1_000, 10))
@@ -21,15 +21,7 @@ WRITES = calls(call("append", path="a", line="once upon a time " * 30))
 
 async def streamed(agent: ScriptedAgent, *replies: Reply, **chosen: Any) -> Usage:
     """The usage of a run whose replies come in pieces, as they do on the command line."""
-    agent.server.script(*replies)
-    stream = agent.graph.astream(
-        {"request": "Do it."},
-        thread_config("t"),
-        context=agent.context(**chosen),
-        stream_mode="messages",
-    )
-    async for _ in stream:
-        pass
+    await agent.watched(*replies, **chosen)
     return (await agent.outcome()).usage
 
 

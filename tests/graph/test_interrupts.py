@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from langgraph.types import Command
 
-from manus.sqlite import SqliteStore, open_sqlite
 from manus.tools.journal import Journal
 from manus.tools.workspace import Workspace
-from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
+from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.tools import Shelf
 from tests.server import call, calls, text
 
@@ -67,16 +65,6 @@ async def test_they_stay_open_while_a_stuck_run_waits_too(agent: ScriptedAgent) 
     assert Shelf.open == 0
 
 
-async def test_the_shell_keeps_its_variables_and_its_folder(agent: ScriptedAgent) -> None:
-    profile = replace(TESTER, tools=("bash", "ask_human"))
-    other = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    before = call("bash", command="mkdir -p sub && cd sub && colour=unknown")
-    await other.run(before, ASK)
-    after = call("bash", command='echo "$colour in $(basename "$PWD")"')
-    await other.invoke(Command(resume="Blue."), after, text("Done."))
-    assert "unknown in sub" in (await other.observations())[-1]
-
-
 async def test_they_are_closed_when_the_process_does_not_go_on(agent: ScriptedAgent) -> None:
     await agent.run(call("keep", path="", line="one"), ASK)
     await agent.graph.close_waiting()
@@ -110,20 +98,6 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
     assert [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"][
         :-1
     ] == ["Do it.", "Never mind."]
-
-
-async def test_the_answer_may_come_in_another_process(
-    agent: ScriptedAgent, saver: SqliteStore, tmp_path: Any
-) -> None:
-    """What another process has: the same files, nothing of this one's memory."""
-    await agent.run(calls(ASK, call("append", path="a", line="1")))
-    await agent.graph.close_waiting()
-    async with open_sqlite(tmp_path / "threads.sqlite") as other:
-        again = ScriptedAgent(agent.server, agent.workspace, other)
-        outcome = await again.invoke(Command(resume="Blue."), text("Done."))
-    assert outcome.stop_reason == "answered"
-    assert agent.lines("a") == ["1"]
-    assert await agent.observations() == ["Blue.", "Appended to a."]
 
 
 async def test_what_another_process_did_meanwhile_counts(agent: ScriptedAgent) -> None:

@@ -252,4 +252,4 @@ def test_a_profile_made_in_python(home: Path) -> None:
     )
     assert profile_named("my_agents:TESTER").max_steps == 4
     assert build_agent("my_agents:TESTER").profile.name == "tester"
-    assert "`my_agents:NUMBER` is no profile but of the type `int`" in _refusal("my_agents:NUMBER")
+    assert "`my_agents:NUMBER`" in _refusal("my_agents:NUMBER")

@@ -142,15 +142,6 @@ class TestAsANode:
 
 
 class TestStreams:
-    async def test_one_that_is_left_does_not_hold_the_thread(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("poll"))
-        options: Any = {"context": agent.context(), "stream_mode": "updates"}
-        async for part in agent.graph.astream(REQUEST, T, **options):
-            if "act" in part:
-                break
-        outcome = await agent.invoke(None, text("Gone on."))
-        assert outcome.output == "Gone on."
-
     async def test_the_next_request_can_come_at_once(self, agent: ScriptedAgent) -> None:
         agent.server.script(call("poll"))
         options: Any = {"context": agent.context(), "stream_mode": "updates"}

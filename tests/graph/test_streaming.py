@@ -13,18 +13,15 @@ from pydantic import BaseModel
 from manus.prompts import compaction
 from manus.tools.base import AgentTool
 from manus.tools.result import Observation
-from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
+from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.tools import NoArgs
 from tests.server import Scripted, call, calls, mentions, text
 
 
 async def test_an_agents_tokens_and_arguments(agent: ScriptedAgent) -> None:
     write = call("append", path="a.txt", line="Grüße aus 世界. " * 40)
-    agent.server.script(calls(write, text="I write a line."), text("That was all."))
-    stream: Any = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
-    )
-    parts = [(message, metadata) async for message, metadata in stream]
+    replies = calls(write, text="I write a line."), text("That was all.")
+    parts = await agent.parts("messages", *replies)
     chunks = [message for message, _ in parts if isinstance(message, AIMessageChunk)]
     assert "".join(chunk.text for chunk in chunks) == "I write a line.That was all."
     assert len([chunk for chunk in chunks if chunk.text]) > 4
@@ -52,11 +49,8 @@ class Wonder(AgentTool):
 
 async def watched(agent: ScriptedAgent, *replies: Scripted) -> str:
     """The words that a watcher of the tokens sees; tool messages are none."""
-    agent.server.script(*replies)
-    stream: Any = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
-    )
-    return "".join([m.text async for m, _ in stream if isinstance(m, AIMessage)])
+    parts = await agent.parts("messages", *replies)
+    return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
 
 
 async def test_what_a_tool_asks_a_model_is_silent(agent: ScriptedAgent) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -85,14 +85,30 @@ class ScriptedAgent:
         self, *replies: Scripted, request: str = "Do it.", thread: str = "t", **chosen: Any
     ) -> list[dict[str, Any]]:
         """The custom events of a run."""
+        return await self.parts("custom", *replies, request=request, thread=thread, **chosen)
+
+    async def watched(
+        self, *replies: Scripted, thread: str = "t", **chosen: Any
+    ) -> list[AIMessageChunk]:
+        """What the model says, in pieces, to somebody who watches a run."""
+        parts = await self.parts("messages", *replies, thread=thread, **chosen)
+        return [message for message, _ in parts if isinstance(message, AIMessageChunk)]
+
+    async def parts(
+        self,
+        mode: Any,
+        *replies: Scripted,
+        request: str = "Do it.",
+        thread: str = "t",
+        **chosen: Any,
+    ) -> list[Any]:
+        """All that a run streams in a mode, or in several."""
         self.server.script(*replies)
-        stream = self.graph.astream(
-            {"request": request},
-            thread_config(thread),
-            context=self.context(**chosen),
-            stream_mode="custom",
+        context = self.context(**chosen)
+        stream: Any = self.graph.astream(
+            {"request": request}, thread_config(thread), context=context, stream_mode=mode
         )
-        return [event async for event in stream]
+        return [part async for part in stream]
 
     async def outcome(self, thread: str = "t") -> Outcome:
         """What came of the newest run."""

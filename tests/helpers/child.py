@@ -20,8 +20,8 @@ from manus.state.context import Context
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import CONSULTER, DELEGATOR, TESTER, ScriptedAgent, thread_config
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
 REQUEST = {"request": "Do it."}
 _PATIENCE = 60.0
 
@@ -39,7 +39,7 @@ def started(
     who = "consulter" if consults else agent.graph.name
     database = agent.workspace.parent / "threads.sqlite"
     task = (database, agent.context(**chosen), given, who, dict(os.environ))
-    child = _FORKS.Process(target=_main, args=task)
+    child = FORKS.Process(target=_main, args=task)
     child.start()
     try:
         yield child

@@ -57,7 +57,7 @@ async def test_threads_come_the_newest_first_and_are_kept(url: str) -> None:
 async def test_a_thread_is_held_by_one_at_a_time(url: str) -> None:
     async with open_store(_settings(url)) as one, open_store(_settings(url)) as other:
         async with one.hold("t"):
-            with pytest.raises(ThreadBusyError, match="thread t is being worked on"):
+            with pytest.raises(ThreadBusyError, match="thread t "):
                 async with other.hold("t"):
                     pass
             async with other.hold("u"):

@@ -27,7 +27,7 @@ def test_answers_find_their_questions(texts: list[str], wanted: dict[str, str]) 
 
 
 def test_more_answers_than_questions() -> None:
-    with pytest.raises(UsageError, match=r"more answers than open questions \(1\)"):
+    with pytest.raises(UsageError, match=r"open questions \(1\)"):
         match_answers(["a", "b"], [FIRST], "t")
 
 
@@ -37,5 +37,5 @@ def test_an_answer_to_no_question() -> None:
 
 
 def test_an_id_of_no_open_question_is_not_the_answer_to_another() -> None:
-    with pytest.raises(UsageError, match=r"has the id aaaa2222; open is aaaa1111"):
+    with pytest.raises(UsageError, match=r"aaaa2222; .*aaaa1111"):
         match_answers(["aaaa2222=now"], [FIRST], "t")

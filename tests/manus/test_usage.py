@@ -101,7 +101,7 @@ def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> N
 def test_an_unknown_thread(bare: Program, command: str) -> None:
     result = bare(*command.split(), "nowhere")
     assert result.code == 2
-    assert "There is no thread nowhere" in _sentence(result)
+    assert "no thread nowhere" in _sentence(result)
 
 
 def test_graph_prints_mermaid(bare: Program) -> None:

@@ -89,7 +89,7 @@ async def test_two_values_of_one_argument_are_not_chosen_between(agent: Scripted
     await agent.run(call("append", raw=twice), text("done"))
     assert (agent.lines("a"), agent.lines("b")) == ([], [])
     [told] = await agent.observations()
-    assert "`path` stands there twice, with different values" in told
+    assert "`path` stands there twice" in told
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,7 @@ async def test_a_stream_that_breaks_off_is_begun_anew(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Scripted
 ) -> None:
     be_impatient(monkeypatch)
-    agent.server.script(reply, text("All of it."))
-    stream = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
-    )
-    async for _ in stream:
-        pass
+    await agent.watched(reply, text("All of it."))
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
 
 

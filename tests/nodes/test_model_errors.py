@@ -76,7 +76,7 @@ async def test_the_sentence(
 async def test_a_stream_that_falls_silent_is_a_time_out(server: ScriptedServer) -> None:
     found = await explained(server, hang(after_chunks=2), True)
     assert isinstance(found, ModelUnavailableError)
-    assert "said nothing for too long" in str(found)
+    assert "said nothing" in str(found)
 
 
 @pytest.mark.parametrize(

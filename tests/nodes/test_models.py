@@ -151,7 +151,7 @@ async def test_runs_of_one_event_loop_share_a_client() -> None:
 
 
 async def test_azure_without_its_endpoint() -> None:
-    with pytest.raises(SettingsError, match="Azure OpenAI needs its endpoint"):
+    with pytest.raises(SettingsError, match="its endpoint"):
         await build(model="azure:mine", api_key=KEY)
 
 
@@ -172,7 +172,7 @@ async def test_a_provider_whose_package_is_missing(
 
 
 async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="The recording openai:x cannot be read"):
+    with pytest.raises(SettingsError, match="recording openai:x"):
         await build(model="replay:openai:x")
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage
 
 from manus.models.prompted import with_prompted_calls
-from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.server import Scripted, text
+from tests.helpers.agent import ScriptedAgent, assert_paired
+from tests.server import text
 
 
 def block(name: str, **arguments: str) -> str:
@@ -88,13 +87,13 @@ async def test_a_call_with_one_reading_is_repaired(prompted: ScriptedAgent, said
     ["<think>I could {call}.</think>\n\n", "I could {call}.\n</think>\n\n"],
     ids=["both tags", "only the second"],
 )
-@pytest.mark.parametrize("watched_", [False, True], ids=["unwatched", "watched"])
+@pytest.mark.parametrize("watched", [False, True], ids=["unwatched", "watched"])
 async def test_a_call_in_a_thought_is_none(
-    prompted: ScriptedAgent, thought: str, watched_: bool
+    prompted: ScriptedAgent, thought: str, watched: bool
 ) -> None:
     only = thought.format(call=block("append", path="a", line="1"))
     said = text(f"{only}{block('append', path='b', line='2')}")
-    await (watched(prompted, said, text("done")) if watched_ else prompted.run(said, text("done")))
+    await (prompted.watched if watched else prompted.run)(said, text("done"))
     assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"])
     assert_paired(await prompted.messages())
 
@@ -114,12 +113,3 @@ def test_what_cannot_be_read_is_malformed(said: str) -> None:
     message = with_prompted_calls(AIMessage(said))
     assert not message.tool_calls
     assert len(message.invalid_tool_calls) == 1
-
-
-async def watched(agent: ScriptedAgent, *replies: Scripted) -> list[AIMessageChunk]:
-    """What is streamed of a run."""
-    agent.server.script(*replies)
-    stream: Any = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="messages"
-    )
-    return [chunk async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)]

@@ -17,7 +17,7 @@ from langchain_core.messages import (
 from manus.models.recording import Recorder, ReplayModel, normal_form
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
 from manus.state.messages import ephemeral, is_ephemeral
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, call, calls, text, tokens
 
 FILE = "turns.jsonl"
@@ -41,12 +41,8 @@ async def test_a_recorded_run_can_be_played(
     recorded = await agent.run(*WORK, record=FILE)
     agent.server.close()
     elsewhere = tmp_path / "elsewhere"
-    context = agent.context(model=f"replay:{FILE}", workspace=str(elsewhere))
-    stream = agent.graph.astream(
-        {"request": "Do it."}, thread_config("again"), context=context, stream_mode=mode
-    )
-    async for _ in stream:
-        pass
+    chosen = {"model": f"replay:{FILE}", "workspace": str(elsewhere)}
+    await agent.parts(mode, thread="again", **chosen)
     played = await agent.outcome("again")
     assert (played.stop_reason, played.output) == (recorded.stop_reason, recorded.output)
     assert played.results == recorded.results

@@ -78,7 +78,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4), st.data())
 def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
     for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):

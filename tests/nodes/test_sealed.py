@@ -17,7 +17,7 @@ from manus.models.reasoning import (
     SealedReader,
 )
 from manus.models.wire_forms import Back, WireForms
-from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
+from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import Scripted, ScriptedServer, fail, raw, text
 
 Json = dict[str, Any]
@@ -79,14 +79,8 @@ async def run(
     agent: ScriptedAgent, *replies: Scripted, streamed: bool, thread: str = "t", **chosen: Any
 ) -> list[Any]:
     """A run that somebody watches, or nobody; what is streamed of it."""
-    agent.server.script(*replies)
-    stream = agent.graph.astream(
-        {"request": "Do it."},
-        thread_config(thread),
-        context=agent.context(**chosen),
-        stream_mode=["messages"] if streamed else ["values"],
-    )
-    return [part async for part in stream]
+    mode = "messages" if streamed else "values"
+    return await agent.parts(mode, *replies, thread=thread, **chosen)
 
 
 def assistants(server: ScriptedServer) -> list[Json]:

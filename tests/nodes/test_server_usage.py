@@ -9,7 +9,7 @@ import pytest
 
 from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent
-from tests.nodes.test_chunks import STOP, said, sse, streamed
+from tests.nodes.test_chunks import STOP, said, sse
 from tests.nodes.test_compatible import whole
 from tests.server import call, calls, tokens
 
@@ -70,7 +70,7 @@ async def counted(agent: ScriptedAgent) -> tuple[int, ...]:
 
 @CASES
 async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
-    await streamed(agent, sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
+    await agent.watched(sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
     assert await counted(agent) == meant
 
 

@@ -19,7 +19,7 @@ from manus.models.factory import build_model
 from manus.models.tool_calls import is_cut_off, with_repairs
 from manus.state.messages import calls_of
 from manus.state.model_settings import ModelSettings
-from tests.helpers.agent import ScriptedAgent, thread_config
+from tests.helpers.agent import ScriptedAgent
 from tests.helpers.raw_server import Answer, RawServer
 
 WORDS = "Grüße, 世界\u2028😀\x85."
@@ -84,12 +84,7 @@ def serving(*answers: Answer) -> Iterator[RawServer]:
 async def outcome_on(agent: ScriptedAgent, server: RawServer, *, streamed: bool) -> Any:
     """What comes of a run on that server, whether somebody watches its tokens or not."""
     modes = ["custom", "messages"] if streamed else ["custom"]
-    context = agent.context(base_url=server.base_url)
-    stream: Any = agent.graph.astream(
-        {"request": "Do it."}, thread_config("t"), context=context, stream_mode=modes
-    )
-    async for _ in stream:
-        pass
+    await agent.parts(modes, base_url=server.base_url)
     return await agent.outcome()
 
 

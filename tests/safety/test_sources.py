@@ -114,11 +114,17 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
         call("web_search", query="it"),
         call("mcp_planted_read", which="it"),
         call("mcp_planted_fail"),
+        call("bash", command="echo '\u202eme'"),
         text("Done."),
         approve="yolo",
     )
     assert outcome.success
     requests = outside.server.requests
+    for before, after in itertools.pairwise(requests):
+        kept = before.messages[:-1]
+        assert after.messages[: len(kept)] == kept
+    sources = {m.additional_kwargs["source"] for m in await outside.messages() if m.type == "tool"}
+    assert {f"{WEB}: 127.0.0.1", f"{MCP} planted", COMMAND} <= sources
     for name, where in CARRIERS.items():
         carrying = [t for r in requests for t in texts_of(r) if f"{name}-begin" in t]
         assert carrying, f"{where}: {name} has not reached the model at all"
@@ -131,19 +137,6 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
     assert f"{MCP} planted" in said
     heads = re.findall(r"(\d+) hidden characters", said)
     assert {int(count) for count in heads} >= {len(HIDDEN) + 1}
-
-
-async def test_each_request_begins_as_the_one_before(outside: ScriptedAgent, site: Site) -> None:
-    look = call("browser_use", action="go_to_url", url=site.base)
-    await outside.run(
-        look, call("bash", command="echo '\u202eme'"), look, text("Done."), approve="yolo"
-    )
-    requests = outside.server.requests
-    for before, after in itertools.pairwise(requests):
-        kept = before.messages[:-1]
-        assert after.messages[: len(kept)] == kept
-    sources = [m.additional_kwargs["source"] for m in await outside.messages() if m.type == "tool"]
-    assert sources == [f"{WEB}: 127.0.0.1", COMMAND, f"{WEB}: 127.0.0.1"]
 
 
 async def test_what_is_kept_to_be_read_later_has_its_frame(

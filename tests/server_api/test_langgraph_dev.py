@@ -1,14 +1,11 @@
 """`langgraph dev` from a clean copy, driven through the SDK as Studio does."""
 
-import asyncio
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from langgraph_sdk import get_client
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
@@ -17,7 +14,7 @@ from manus.state.context import Context
 from manus.state.flow import FlowState
 from tests.helpers.processes import working_in
 from tests.server import ScriptedServer, call, calls, hang, text
-from tests.server_api.dev_server import ROOT, DevServer, serving
+from tests.server_api.dev_server import ROOT, DevServer
 from tests.server_api.studio import Studio, is_there, said, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -209,20 +206,3 @@ async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[
     )
     assert [kind for kind, _ in said(ended)] == left
     assert not is_there(shell)
-
-
-async def test_without_any_setting(server: ScriptedServer, tmp_path: Path, clone: Path) -> None:
-    """No key, no model: it starts, says what is missing, and ends what waits when it ends."""
-    with serving(clone, tmp_path) as dev:
-        async with get_client(url=dev.url, api_key=None) as client:
-            studio = Studio(client, server, tmp_path / "workspace")
-            given: Any = {"input": {"request": "Hello."}}
-            lost: Any = await client.runs.wait(None, "agent", **given)
-            assert (lost["status"], lost["stop_reason"]) == ("error", "error")
-            assert "OPENAI_API_KEY" in lost["output"]
-            chosen = studio.context(model="scripted")
-            await studio.run(await studio.thread(), SHELL, QUESTION, context=chosen)
-            shell = await studio.pid()
-            assert is_there(shell)
-        await asyncio.to_thread(dev.end)
-    await until(lambda: not is_there(shell))

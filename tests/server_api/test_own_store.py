@@ -1,4 +1,4 @@
-"""`langgraph dev` with threads in a store of our own, named in langgraph.json."""
+"""`langgraph dev` without a model, with threads in a store of our own, named in langgraph.json."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph_sdk import get_client
@@ -15,7 +16,7 @@ from manus.state.settings import Settings
 from tests.manus.postgres_server import PostgresServer, binaries, running
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import DevServer, serving
-from tests.server_api.studio import Studio, said
+from tests.server_api.studio import Studio, is_there, said, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,7 +48,7 @@ async def test_threads_in_postgres_outlive_the_server(
 ) -> None:
     folder = configured(clone, tmp_path / "served")
     url = postgres.new_database()
-    own = {"MANUS_CHECKPOINT": url, "MANUS_MODEL": "scripted", "PYTHONPATH": str(clone)}
+    own = {"MANUS_CHECKPOINT": url, "PYTHONPATH": str(clone)}
 
     def serve() -> AbstractContextManager[DevServer]:
         return serving(folder, tmp_path, **own)
@@ -55,20 +56,29 @@ async def test_threads_in_postgres_outlive_the_server(
     with serve() as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
+            lost = await studio.run(None, context={})
+            assert (lost["status"], lost["stop_reason"]) == ("error", "error")
+            assert "OPENAI_API_KEY" in lost["output"], "it starts, and says what is missing"
+            chosen = studio.context(model="scripted")
             thread = await studio.thread()
             await studio.run(
                 thread,
-                call("bash", command="echo one > made.txt; X=5; cat made.txt"),
+                call("bash", command="echo $$ > pid; echo one > made.txt; X=5; cat made.txt"),
                 call("ask_human", inquire="Which colour?"),
+                context=chosen,
             )
+            shell = await studio.pid()
+            assert is_there(shell)
         await asyncio.to_thread(dev.end)
+    await until(lambda: not is_there(shell))
     async with open_store(Settings(checkpoint=url)) as store:
         assert await store.recent(10) == [thread]
     with serve() as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
             turns = call("bash", command="cat made.txt; echo [$X]"), text("Blue.")
-            ended = await studio.run(thread, *turns, command={"resume": "blue"})
+            resumed: dict[str, Any] = {"command": {"resume": "blue"}, "context": chosen}
+            ended = await studio.run(thread, *turns, **resumed)
         told = dev.log
     # the workspace is the same, the shell is another one
     tools = [words for kind, words in said(ended) if kind == "tool"]

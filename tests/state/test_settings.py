@@ -156,7 +156,7 @@ def test_an_unknown_setting_is_named_with_what_may_have_been_meant(file: Path) -
     assert "`max_steps`?" in said
     file.write_text("[roles.plan]\nxyzzy = 3\n")
     said = _refusal({}, file)
-    assert "`roles.plan.xyzzy`, which is not a setting. Known are: api_key, " in said
+    assert "`roles.plan.xyzzy`, which" in said
     assert "max_steps" not in said
 
 

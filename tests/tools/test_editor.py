@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import stat
-import sys
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from manus.tools.locks import Resource
 from manus.tools.session import Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from manus.tools.workspace import Workspace
+from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
 
 
@@ -405,40 +406,32 @@ def test_as_many_undos_as_edits_lead_back(
     asyncio.run(walk())
 
 
-_EDITS_OF_ONE = """
-import asyncio, sys
-from pathlib import Path
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
-from tests.helpers.edits import done, editor_of
-
-async def main(root, name):
+def edit_all(root: Path, name: str, both: Barrier) -> None:
+    """Edit each line of a name, beside another process that does so with its own."""
     edit = editor_of(Session(Workspace(root)))
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for n in range(40):
-        await done(edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]"))
 
-asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
-"""
+    async def every() -> None:
+        for n in range(40):
+            await done(edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]"))
+
+    both.wait(60)
+    asyncio.run(every())
 
 
-async def test_two_processes_that_edit_one_file_lose_nothing(session: Session, root: Path) -> None:
-    (root / "f").write_text("".join(f"<{name} {n}>\n" for n in range(40) for name in "ab"))
-    pipe = asyncio.subprocess.PIPE
-    both = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _EDITS_OF_ONE, str(root), name, stdin=pipe, stdout=pipe
-        )
-        for name in "ab"
-    ]
-    for one in both:
-        assert one.stdout is not None
-        assert await one.stdout.readline() == b"ready\n"
-    await asyncio.gather(*(one.communicate(b"go\n") for one in both))
-    assert [one.returncode for one in both] == [0, 0]
+def test_two_processes_that_edit_one_file_lose_nothing(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    file = workspace.root / "f"
+    file.write_text("".join(f"<{name} {n}>\n" for n in range(40) for name in "ab"))
+    both = FORKS.Barrier(2)
+    pair = [FORKS.Process(target=edit_all, args=(workspace.root, name, both)) for name in "ab"]
+    for one in pair:
+        one.start()
+    for one in pair:
+        one.join(60)
+    assert [one.exitcode for one in pair] == [0, 0]
     expected = "".join(f"[{name} {n}]\n" for n in range(40) for name in "ab")
-    assert (root / "f").read_text() == expected
+    assert file.read_text() == expected
 
 
 def test_the_resources_of_a_call(session: Session) -> None:

@@ -8,11 +8,10 @@ import resource
 import pytest
 
 from manus.state.errors import StorageError
-from manus.tools.call import UNKNOWN_EFFECT
 from manus.tools.journal import Journal
 from manus.tools.result import Image, Observation
 from manus.tools.session import Session
-from tests.helpers.acting import Act, execute_alone, said_of
+from tests.helpers.acting import Act, execute_alone
 
 
 async def test_images_are_kept_beside_the_text(session: Session) -> None:
@@ -68,13 +67,6 @@ async def test_a_journal_changes_no_channel_that_the_tool_does_not(session: Sess
     entry = (await execute_alone(session, held)).message.model_dump()
     session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
     assert (await execute_alone(session, held)).update == {"n": 2}
-
-
-async def test_a_call_that_had_begun_is_not_executed_again(session: Session) -> None:
-    session.journal.begin("key", "act")
-    held = Act(session=session)
-    assert await said_of(session, held) == UNKNOWN_EFFECT
-    assert held.begun == []
 
 
 async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:

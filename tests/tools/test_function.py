@@ -95,7 +95,7 @@ async def test_arguments_that_do_not_fit_are_said_to_the_model() -> None:
     found = await observe_call(from_function(described), {"times": "many"})
     assert found.is_error
     assert "`word` is missing" in found.text
-    assert "`times` must be a whole number" in found.text
+    assert "`times` must be" in found.text
 
 
 _WRONG = {

@@ -59,14 +59,14 @@ def test_links_are_followed_before_the_check(workspace: Workspace, tmp_path: Pat
     (workspace.root / "out").symlink_to(tmp_path)
     (workspace.root / "real").mkdir()
     (workspace.root / "in").symlink_to("real")
-    with pytest.raises(ToolError, match=r"out/secret is outside the workspace"):
+    with pytest.raises(ToolError, match=r"out/secret is outside"):
         workspace.readable("out/secret")
     assert workspace.readable("in/file") == workspace.root / "real" / "file"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", "a\ud800b"])
 def test_what_cannot_be_a_path_is_refused(workspace: Workspace, name: str) -> None:
-    with pytest.raises(ToolError, match="give a path in the workspace"):
+    with pytest.raises(ToolError, match="give a path"):
         workspace.readable(name)
 
 
@@ -74,7 +74,7 @@ def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to(".manus")
     assert workspace.readable(".manus/observations/x") == workspace.private / "observations/x"
     for name in (".manus", ".manus/journal/x", "link/x", "a/../.manus/x"):
-        with pytest.raises(ToolError, match="belongs to the agent's own records"):
+        with pytest.raises(ToolError, match="own records"):
             workspace.writable(name)
     assert workspace.writable(".manusx") == workspace.root / ".manusx"
 
