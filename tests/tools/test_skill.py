@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def test_those_of_a_folder_count_once_it_is_trusted(project: Path, place: str) -
 
 
 def test_the_nearest_of_a_name_counts(project: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home" / "xdg_config_home" / "manus" / "skills"
+    home = Path(os.environ["XDG_CONFIG_HOME"]) / "manus" / "skills"
     write(home, "web-research", body="As the user likes it.")
     write(home, "mine")
     write(tmp_path / "elsewhere", "linked")
