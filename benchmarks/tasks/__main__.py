@@ -1,0 +1,129 @@
+"""`python -m benchmarks.tasks --model PROVIDER:NAME`: which of the tasks an agent solves."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
+
+_SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
+"""The sites of the tasks are on loopback."""
+
+
+@dataclass
+class Result:
+    """What came of a task. `failure` is what the check says; empty for a task that is solved."""
+
+    name: str
+    kind: str
+    failure: str
+    stop_reason: str
+    steps: int
+    tokens: int
+    cost: float | None
+    seconds: float
+
+
+def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> Result:
+    """Have the agent work on a task in a folder of its own, and check what it leaves."""
+    with begun(task, folder) as work:
+        began = time.monotonic()
+        outcome = _run(work, folder, options, seconds)
+        took, usage = time.monotonic() - began, outcome.get("usage", {})
+        return Result(
+            task.name,
+            task.kind,
+            work.failure(),
+            str(outcome.get("stop_reason")),
+            len(outcome.get("results", [])),
+            usage.get("input_tokens", 0) + usage.get("output_tokens", 0),
+            usage.get("cost"),
+            round(took, 1),
+        )
+
+
+def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> dict[str, Any]:
+    """The outcome as `manus run --json` prints it; with the reason where it printed none."""
+    (folder / "manus.toml").write_text(_SETTINGS)
+    (folder / "instruction.txt").write_text(work.instruction)
+    place = ["--workspace", str(work.workspace), "--budget", f"seconds={seconds}"]
+    command = [sys.executable, "-m", "manus", "run", "--json", "--quiet", *place, *options]
+    store = {"MANUS_TRUST": "1", "MANUS_CHECKPOINT": str(folder / "threads.sqlite")}
+    try:
+        done = subprocess.run(
+            [*command, "--", work.instruction],
+            cwd=folder,
+            env={**os.environ, **store},
+            timeout=seconds + 60,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {"stop_reason": "it did not end"}
+    except (IndexError, ValueError):
+        return {"stop_reason": (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]}
+    return outcome
+
+
+def table(results: Sequence[Result]) -> str:
+    """The results, one a line, and their sums by kind."""
+    lines = [f"{'task':<20} {'solved':<7} {'steps':>5} {'tokens':>9} {'cost':>8} {'seconds':>8}"]
+    for one in results:
+        why = f"  {one.stop_reason}: {one.failure}" if one.failure else ""
+        lines.append(_line(one.name, "no" if one.failure else "yes", [one]) + why[:120])
+    lines.append("")
+    kinds = list(dict.fromkeys(one.kind for one in results))
+    for kind in [*kinds, "all"]:
+        of_kind = [one for one in results if kind in (one.kind, "all")]
+        solved = sum(not one.failure for one in of_kind)
+        lines.append(_line(kind, f"{solved}/{len(of_kind)}", of_kind))
+    return "\n".join(lines)
+
+
+def _line(name: str, solved: str, results: Sequence[Result]) -> str:
+    costs = [one.cost for one in results if one.cost is not None]
+    cost = f"{sum(costs):.3f}" if costs else "-"
+    steps, tokens = sum(r.steps for r in results), sum(r.tokens for r in results)
+    seconds = sum(one.seconds for one in results)
+    return f"{name:<20} {solved:<7} {steps:>5} {tokens:>9,} {cost:>8} {seconds:>8.1f}"
+
+
+def main() -> None:
+    """Work on the tasks, one after the other."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
+    parser.add_argument("--model", help="PROVIDER:NAME; else as configured by MANUS_MODEL")
+    parser.add_argument("--profile", help="one for all tasks, in place of each task's own")
+    parser.add_argument("--only", metavar="NAMES", help="names or kinds, with commas between them")
+    parser.add_argument("--seconds", type=int, default=900, help="for each task (900)")
+    parser.add_argument("--out", type=Path, help="an empty folder for workspaces and threads")
+    given = parser.parse_args()
+    wanted = given.only.split(",") if given.only else None
+    tasks = [t for t in all_tasks() if wanted is None or {t.name, t.kind} & set(wanted)]
+    if not tasks:
+        parser.error("no task has such a name or kind")
+    out = (given.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
+    results = []
+    for task in tasks:
+        options = ["--profile", given.profile or task.profile, "--approve", "yolo"]
+        options += ["--model", given.model] if given.model else []
+        results.append(attempt(task, out / task.name, options, given.seconds))
+        print(f"{task.name}: {results[-1].failure or 'solved'}", file=sys.stderr)
+    (out / "results.json").write_text(json.dumps([asdict(one) for one in results], indent=1))
+    print(table(results))
+    print(f"\nWorkspaces, threads and results.json: {out}")
+
+
+if __name__ == "__main__":
+    main()

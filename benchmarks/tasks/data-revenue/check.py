@@ -1,0 +1,21 @@
+import csv
+import json
+import sys
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+sums = defaultdict(Fraction)
+lines = (Path(__file__).parent / "workspace" / "orders.csv").read_text().splitlines()
+for row in csv.DictReader(dict.fromkeys(lines)):
+    if row["status"].lower() == "paid" and row["amount"] and row["date"]:
+        rate = Fraction(9, 10) if row["currency"] == "USD" else 1
+        sums[row["date"][:7]] += Fraction(row["amount"]) * rate
+if not Path("revenue.json").is_file():
+    sys.exit("there is no revenue.json")
+found = json.loads(Path("revenue.json").read_text())
+if list(found) != sorted(sums):
+    sys.exit(f"the months are {list(found)}")
+for month, value in sums.items():
+    if abs(found[month] - value) > Fraction(51, 10000):
+        sys.exit(f"{month} is {found[month]}, not {float(value):.2f}")

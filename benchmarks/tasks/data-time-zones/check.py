@@ -1,0 +1,16 @@
+import sys
+from pathlib import Path
+
+wanted = [
+    "day,kind,count",
+    "2026-03-28,open,2",
+    "2026-03-29,close,1",
+    "2026-03-29,open,2",
+    "2026-03-30,open,1",
+    "2026-07-01,close,2",
+    "2026-07-02,close,1",
+]
+if not Path("days.csv").is_file():
+    sys.exit("there is no days.csv")
+if (found := Path("days.csv").read_text().splitlines()) != wanted:
+    sys.exit(f"days.csv says {found}")

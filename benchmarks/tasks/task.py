@@ -1,0 +1,104 @@
+"""A task: what is asked, the files it begins with, and a program that says whether it is solved.
+
+A folder each: `task.toml`, `workspace/`, `check.py`, and `site/` for one on the web. The check runs
+in the workspace as it was left, and ends with 0 or with a sentence that says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tasks.site import served
+
+FOLDER = Path(__file__).parent
+_PATIENCE = 60.0
+"""Seconds that a check, or a recorded solution, may take."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task. `solution` and the two in `wrong` are shell scripts, by which the check is proven."""
+
+    name: str
+    kind: str
+    profile: str
+    instruction: str
+    solution: str
+    wrong: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        return FOLDER / self.name
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A task that is being worked on."""
+
+    task: Task
+    workspace: Path
+    site: str
+
+    @property
+    def instruction(self) -> str:
+        return self.task.instruction.replace("{site}", self.site).strip()
+
+    def run(self, script: str) -> None:
+        """Carry out a recorded solution."""
+        subprocess.run(["bash", "-c", script], **self._options(), check=True)
+
+    def failure(self) -> str:
+        """Why the task is not solved; empty if it is."""
+        program = [sys.executable, "-B", "-E", "-S", str(self.task.folder / "check.py")]
+        try:
+            done = subprocess.run(program, **self._options())
+        except subprocess.TimeoutExpired:
+            return "the check did not end"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        return "" if done.returncode == 0 else (lines or ["the check failed"])[-1]
+
+    def _options(self) -> dict[str, Any]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {"PATH": path, "SITE": self.site, "POSTED": str(self._posted)}
+        environment |= {"HOME": str(self.workspace), "LC_ALL": "C.UTF-8"}
+        kept = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
+        return {**kept, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+
+    @property
+    def _posted(self) -> Path:
+        return self.workspace.with_name("posted.jsonl")
+
+
+@contextmanager
+def begun(task: Task, folder: Path) -> Iterator[Attempt]:
+    """The task's files in a folder of their own, and its site while the block lasts."""
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True)
+    given = task.folder / "workspace"
+    if given.is_dir():
+        shutil.copytree(given, workspace, dirs_exist_ok=True)
+    site = task.folder / "site"
+    if not site.is_dir():
+        yield Attempt(task, workspace, "")
+        return
+    with served(site, folder / "posted.jsonl") as address:
+        yield Attempt(task, workspace, address)
+
+
+def all_tasks() -> list[Task]:
+    """The tasks, by name."""
+    return [_read(file) for file in sorted(FOLDER.glob("*/task.toml"))]
+
+
+def _read(file: Path) -> Task:
+    given = tomllib.loads(file.read_text("utf-8"))
+    return Task(name=file.parent.name, **{**given, "wrong": tuple(given["wrong"])})

@@ -1,0 +1,7 @@
+import sys
+from pathlib import Path
+
+if not Path("answer.txt").is_file():
+    sys.exit("there is no answer.txt")
+if (said := Path("answer.txt").read_text().strip()) != "L-135":
+    sys.exit(f"the answer is {said}")
