@@ -163,6 +163,13 @@ async def start(
         ) from None
 
 
+def _not_started(program: str, error: OSError) -> ToolUnavailableError:
+    return ToolUnavailableError(
+        f"{program} cannot be started ({error.filename or program}: {error.strerror}); "
+        "check that it is installed and that the workspace is there."
+    )
+
+
 async def _whole(
     starting: asyncio.Future[asyncio.subprocess.Process],
 ) -> asyncio.subprocess.Process:
