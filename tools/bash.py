@@ -108,7 +108,7 @@ class Bash(AgentTool):
         mark = sandbox.mark
         outcome = await shell.run(text, wanted.timeout)
         said = _describe(outcome, self.session.workspace, wanted.timeout)
-        said += sandbox.remarks(mark)
+        said += sandbox.remarks(mark, outcome.output)
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
         return Observation(said, is_error=outcome.status != 0, source=COMMAND)
 

@@ -79,7 +79,7 @@ class PythonExecute(AgentTool):
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark)
+        said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark, finished.output)
         return Observation(said, is_error=finished.returncode != 0, source=COMMAND)
 
 

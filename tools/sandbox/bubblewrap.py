@@ -27,6 +27,8 @@ _FROM_ETC = (
     *("debian_version", "os-release", "lsb-release", "bash.bashrc", "profile", "inputrc"),
     *("gitconfig", "python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
 )
+EXAMPLES = (".example", ".sample", ".template")
+"""Endings of files that show what a file of secrets looks like."""
 _WALLS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
@@ -104,14 +106,16 @@ def interpreter() -> Iterator[Path]:
 
 
 def _kept(workspace: Path) -> list[str]:
-    """What in the workspace can be read only: our own files, a repository's hooks and settings.
+    """What in the workspace can be read only, of what is there when the program starts.
 
-    The folders are mounts of their own, so that they cannot be swapped by a rename. A FIFO there
-    can be written all the same.
+    These are our own files, a repository's hooks and settings, and files of secrets. The folders
+    are mounts of their own, so that they cannot be swapped by a rename. A FIFO there can be written
+    all the same.
     """
     found: list[str] = []
     git = workspace / ".git"
-    kept = [workspace / PRIVATE, git / "hooks", git / "config"]
+    kept = [workspace / PRIVATE, git / "hooks", git / "config", workspace / "manus.toml"]
+    kept += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
     if git.is_dir() and not git.is_symlink():
         found += ["--bind", str(git), str(git)]
     for path in kept:

@@ -34,6 +34,11 @@ _NAMED = 3
 """Hosts named at most of those that were not reached."""
 _FILTER = "9"
 _LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
+_SIGNS = ("Read-only file system", "Device or resource busy")
+_KEPT = (
+    "\n[read-only here: `.env` files, `manus.toml`, `.git/config`, `.git/hooks`, `.manus`; change "
+    "what has to be changed with `str_replace_editor`]"
+)
 _NO_WALL = (
     "Programs are not started without a sandbox, and none stands: {faults}. Install bubblewrap "
     "(`apt install bubblewrap`), or work in a container or virtual machine and set "
@@ -110,9 +115,10 @@ class Sandbox:
         """How many requests of the run have failed until now: a mark for `remarks`."""
         return self._proxy.count if self._proxy else 0
 
-    def remarks(self, mark: int) -> str:
+    def remarks(self, mark: int, printed: str) -> str:
         """Lines on what programs asked for since a mark in vain, and on why they were ended."""
-        return self.limits.take() + self._not_reached(mark)
+        kept = self.wall == "bubblewrap" and any(sign in printed for sign in _SIGNS)
+        return (_KEPT if kept else "") + self.limits.take() + self._not_reached(mark)
 
     def _not_reached(self, mark: int) -> str:
         if self._proxy is None:

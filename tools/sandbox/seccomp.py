@@ -40,6 +40,8 @@ _CLONE3 = 435
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _LIMITS = {"x86_64": 302, "aarch64": 261}
 """prlimit64."""
+_PRIORITY = {"x86_64": 141, "aarch64": 140}
+"""setpriority."""
 _NEW_NAMESPACE = 0x7E020000
 """Flags of clone that make one."""
 _X32 = 0x40000000
@@ -68,14 +70,19 @@ def program(*, only_tcp: bool = False) -> bytes:
         (_EQUAL, _CLONE3, "absent", ""),  # the C library takes clone then, which can be looked at
         *([(_EQUAL, _SOCKET[machine], "socket", "")] if only_tcp else []),
         (_EQUAL, _LIMITS[machine], "own", ""),
+        (_EQUAL, _PRIORITY[machine], "itself", ""),
         (_EQUAL, _CLONE[machine], "", "allow"),
         (_LOAD, _FIRST, "", ""),
         (_SET, _NEW_NAMESPACE, "refuse", "allow"),
     ]
-    labels = {"own": len(lines), "socket": len(lines) + 2}
+    labels = {"own": len(lines), "itself": len(lines) + 2, "socket": len(lines) + 6}
     lines += [
         (_LOAD, _FIRST, "", ""),
         (_EQUAL, 0, "allow", "refuse"),  # the limits of the process itself, not of another
+        (_LOAD, _FIRST, "", ""),
+        (_EQUAL, 0, "", "refuse"),  # the priority of a process, and of no other
+        (_LOAD, _SECOND, "", ""),
+        (_EQUAL, 0, "allow", "refuse"),
         (_LOAD, _FIRST, "", ""),
         (_EQUAL, _NETLINK, "allow", ""),
         (_EQUAL, _INET, "type", ""),

@@ -93,6 +93,9 @@ RECORDS = {
     "a moved folder": "mv .manus m; mkdir .manus; echo x > .manus/journal",
     "a removed folder": "rm -rf .manus",
     "a new record": "echo x > .manus/new",
+    "a file of secrets": "echo KEY=x >> .env; echo KEY=x > .env",
+    "another file of secrets": "echo x > n; mv -f n .env; rm -f .env; ln -sf n .env",
+    "our settings": "echo 'model = \"x\"' >> manus.toml; echo x > n; mv -f n manus.toml",
 }
 REPOSITORY = {
     "a hook": "echo 'id > pwned' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",

@@ -24,6 +24,7 @@ from manus.tools.sandbox.sandbox import Sandbox, open_sandbox
 from manus.tools.shell.process import end, start
 from manus.tools.web.egress import EgressRules
 from manus.tools.web.egress_proxy import EgressProxy
+from tests.helpers.processes import until
 from tests.safety.escape.attempts import ALL
 
 WALLS = ("bubblewrap", "landlock")
@@ -75,6 +76,8 @@ class Outside:
         found: dict[str, object] = {str(path): stamp(path) for path in files}
         records = self.workspace / ".manus"
         found |= {str(path): stamp(path) for path in (records, *records.rglob("*"))}
+        own = (self.workspace / name for name in (".env", "manus.toml"))
+        found |= {str(path): stamp(path) for path in own}
         git = self.workspace / ".git"
         found["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
         found["settings"] = (git / "config").read_text() if (git / "config").exists() else None
@@ -90,7 +93,7 @@ class Outside:
 def stamp(path: Path) -> object:
     try:
         now = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return None
     return now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns
 
@@ -122,6 +125,8 @@ def outside(tmp_path: Path) -> Iterator[Outside]:
     subprocess.run(["git", "init", "-q", workspace], check=True)
     (workspace / ".manus").mkdir()
     (workspace / ".manus" / "journal").write_text("an entry\n")
+    (workspace / ".env").write_text("KEY=1\n")
+    (workspace / "manus.toml").write_text("")
     token = f"token-{secrets.token_hex(8)}"
     (folder / "secret").write_text(token)
     servers = {
@@ -218,7 +223,7 @@ async def test_nothing_is_left_behind(outside: Outside) -> None:
     before = sleepers()
     async with opened("bubblewrap", outside.workspace) as sandbox:
         await said_by(sandbox, ALL["process: a daemon"], outside.workspace)
-    assert sleepers() <= before
+    await until(lambda: sleepers() <= before)
     assert str(outside.workspace) not in Path("/proc/mounts").read_text()
 
 

@@ -1,0 +1,98 @@
+"""What people do in a workspace works behind the wall: repositories, packages, compilers, pages."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from manus.state.files import write_atomically
+from manus.state.sandbox_settings import SandboxSettings
+from manus.state.settings import Settings
+from manus.tools.bash import Bash
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
+
+Shell = Callable[[str], Awaitable[str]]
+
+LINES = {
+    "git": "git init -q r && cd r && git config user.email a@b.example && "
+    "git config user.name A && echo a > f && git add f && git commit -qm First && "
+    "git log --format=%s && git status -s",
+    "gcc": "printf '#include <stdio.h>\\nint main(){puts(\"First\");}' > a.c && gcc a.c && ./a.out",
+    "node": "echo 'setTimeout(() => console.log(\"First\"), 1)' > a.js && node a.js",
+    "chromium": 'echo \'<p id=p></p><script>p.textContent="Fir" + "st"</script>\' > a.html && '
+    "chromium --headless --no-sandbox --disable-gpu --dump-dom a.html 2>/dev/null "
+    "| grep -o '<p.*First'",
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shell(root: Path) -> AsyncIterator[Shell]:
+    """A command that must succeed, and what it prints; all share a sandbox."""
+    (root / ".env").write_text("KEY=1\n")
+    workspace = Workspace(root)
+    workspace.prepare()
+    # a Python that is not the system's: what it starts has to be readable, too
+    settings = Settings(sandbox=SandboxSettings(read=(sys.base_prefix,)))
+    session = Session(workspace, settings=settings)
+    bash = Bash(session=session)
+
+    async def said(command: str) -> str:
+        return (await bash.observe(command=f"(cd {root} && {command})", timeout=100.0)).text
+
+    yield said
+    await session.close()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("program", LINES)
+async def test_a_program(shell: Shell, program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"no {program} here")
+    said = await shell(LINES[program])
+    assert said.count("First") == 1, said
+    assert "[exit code 0]" in said
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_package_in_an_environment(shell: Shell, root: Path) -> None:
+    with zipfile.ZipFile(root / "first-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("first.py", "print('First')\n")
+        about = "Metadata-Version: 2.1\nName: first\nVersion: 1\n"
+        wheel.writestr("first-1.dist-info/METADATA", about)
+        made_by = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel.writestr("first-1.dist-info/WHEEL", made_by)
+        wheel.writestr("first-1.dist-info/RECORD", "")
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    pip = f"{python} -m pip --python .venv/bin/python --disable-pip-version-check"
+    install = f"{pip} install -q --no-index --find-links . first"
+    said = await shell(
+        f"{python} -m venv --without-pip .venv && {install} && .venv/bin/python -m first"
+    )
+    assert said.splitlines()[-2:] == ["First", "[exit code 0]"], said
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
+    shell: Shell, root: Path
+) -> None:
+    if "bwrap" not in await shell("cat /proc/1/comm"):
+        pytest.skip("no bubblewrap here")
+    said = await shell("echo KEY=2 >> .env")
+    assert "str_replace_editor" in said.splitlines()[-1]
+    await shell("echo KEY=2 > .env.example")
+    assert (root / ".env").read_text() == "KEY=1\n"
+    write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, once a person has agreed
+    assert "KEY=3" in await shell("cat .env")
+    assert (root / ".env.example").read_text() == "KEY=2\n"
