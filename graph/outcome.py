@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,13 @@ def is_over(snapshot: StateSnapshot) -> bool:
 def is_of_model(interrupt: Interrupt) -> bool:
     """Whether a run waits for its model server, and for no answer."""
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
+
+
+def arguments_asked_about(interrupt: Interrupt) -> str:
+    """The arguments of a call that a person is asked to approve, as JSON; empty if it is none."""
+    value = interrupt.value
+    actions = value.get("action_requests") if isinstance(value, dict) else None
+    return json.dumps(actions[0]["args"], ensure_ascii=False) if actions else ""
 
 
 def question_of(interrupt: Interrupt) -> str:

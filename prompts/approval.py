@@ -19,7 +19,7 @@ def question(name: str, why: str, preview: str, rules: Sequence[str]) -> str:
     return (
         f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}\n"
         f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
-        "or in this folder), or `no: REASON`."
+        "or in this folder), `edit {…}` (with other arguments), or `no: REASON`."
     )
 
 
@@ -46,6 +46,11 @@ def refused(reason: str) -> str:
     """What the model is told of a call that the person has refused."""
     said = f": {reason}" if reason else ""
     return f"Not executed: the person said no{said}. Do not try the same in another way."
+
+
+def changed(args: str) -> str:
+    """What the model is told of a call that was made with other arguments."""
+    return f"[The person has changed the call; it was made with {args}]\n"
 
 
 def _plain(text: str) -> str:

@@ -13,14 +13,15 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 
+from manus.models.tool_calls import arguments_of
 from manus.prompts import approval as prompts
-from manus.state.approve_settings import is_covered, matches
+from manus.state.approve_settings import ApproveSettings, is_covered, matches
 from manus.state.approved import keep_rules
 from manus.tools.base import AgentTool
 from manus.tools.reach import HOST, Reach
@@ -30,13 +31,14 @@ log = logging.getLogger("manus")
 
 APPROVE = "approve"
 """The kind of its question."""
-Answer = Literal["once", "run", "always", "no"]
+Answer = Literal["once", "run", "always", "edit", "no"]
 
 _WORDS: dict[str, Answer] = {
     **dict.fromkeys(("yes", "y", "ok", "approve", "accept", "once"), "once"),
     **dict.fromkeys(("run", "yes for this run"), "run"),
     **dict.fromkeys(("always", "yes always", "always in this folder"), "always"),
 }
+_EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
 _NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
 
 
@@ -49,6 +51,10 @@ class Verdict:
     """About calls like it that the person has approved with it."""
     hosts: tuple[str, ...] = ()
     """Those that it may send to, with a yes to just that."""
+    args: dict[str, Any] | None = None
+    """What the person has made of its arguments."""
+    note: str = ""
+    """What the model is told of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,8 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
     subjects, why = await asyncio.to_thread(_about, call, session)
     hosts = await asyncio.to_thread(_hosts, call, session.reach)
     about = [(tool.name, subjects), (HOST, hosts)]
-    if denied := [r for r in settings.deny for n, s in about if any(matches(r, n, x) for x in s)]:
-        return Verdict(prompts.denied(denied[0]))
+    if denied := _denied(about, settings):
+        return denied
     known = (*settings.allow, *approved)
     reasons: list[str] = []
     rules: tuple[str, ...] = ()
@@ -91,19 +97,39 @@ async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdi
         return Verdict()
     preview = await asyncio.to_thread(_preview, tool, call.args)
     text = prompts.question(tool.name, " and ".join(reasons), preview, rules)
-    answer, reason = read_answer(interrupt(_question(tool.name, call.args, digest, text)))
+    answer, reason = read_answer(
+        interrupt(_question(tool.name, call.args, digest, text)), tool.name
+    )
     if answer == "no":
         return Verdict(prompts.refused(reason))
     if session.asked.get(call.key) not in (digest, ""):
         return Verdict(prompts.NOT_WHAT_WAS_ASKED)
+    if answer == "edit":
+        return await asyncio.to_thread(_changed, call, reason, session, tuple(new))
     if answer == "always":
         await asyncio.to_thread(_keep, rules, session)
     return Verdict(rules=() if answer == "once" else rules, hosts=tuple(new))
 
 
+def _denied(about: list[tuple[str, Sequence[str]]], settings: ApproveSettings) -> Verdict | None:
+    found = (r for r in settings.deny for n, s in about if any(matches(r, n, x) for x in s))
+    return next((Verdict(prompts.denied(rule)) for rule in found), None)
+
+
+def _changed(call: Asked, text: str, session: Session, hosts: tuple[str, ...]) -> Verdict:
+    """The call with the person's arguments; their rules hold for it all the same. Blocking."""
+    try:
+        args = arguments_of(text)
+    except ValueError as error:
+        return Verdict(prompts.refused(f"the changed arguments are no JSON: {error}"))
+    subjects, _ = _about(replace(call, args=args), session)
+    denied = _denied([(call.tool.name, subjects)], session.settings.approve)
+    return denied or Verdict(hosts=hosts, args=args, note=prompts.changed(_shown(args)))
+
+
 def _about(call: Asked, session: Session) -> tuple[list[str], str]:
     """What rules are matched with, and why a person is asked; empty if there is no need."""
-    mode = session.context.approve or session.settings.approve.mode
+    mode = session.approve_mode
     subjects, why = [""], ""
     if isinstance(call.tool, AgentTool):
         subjects = list(call.tool.subjects(call.args)) or [""]
@@ -153,21 +179,23 @@ def _digest(name: str, args: dict[str, Any], subjects: Sequence[str]) -> str:
 
 def _question(name: str, args: dict[str, Any], digest: str, text: str) -> dict[str, Any]:
     """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    allowed = ["approve", "edit", "reject"]
     return {
         "kind": APPROVE,
         "question": text,
         "call": digest,
         "action_requests": [{"name": name, "args": args, "description": text}],
-        "review_configs": [{"action_name": name, "allowed_decisions": ["approve", "reject"]}],
+        "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
     }
 
 
-def read_answer(answer: Any) -> tuple[Answer, str]:
-    """What a person has decided, and why not.
+def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
+    """What a person has decided, and why not, or the changed arguments as JSON.
 
-    In words: `yes`, `run`, `always`; anything else is a no, with these words as the reason. As data
-    `{"decisions": [{"type": "approve"}]}` or `{"type": "reject", "message": "…"}`, as LangChain's
-    middleware takes them; `"scope"` of an approval may be `run` or `always`.
+    In words: `yes`, `run`, `always`, `edit {…}`; anything else is a no, with these words as the
+    reason. As data `{"decisions": [{"type": "approve"}]}`, `{"type": "edit", "edited_action":
+    {"args": {…}}}` or `{"type": "reject", "message": "…"}`, as LangChain's middleware takes them;
+    `"scope"` of an approval may be `run` or `always`.
     """
     if isinstance(answer, Mapping):
         answer = answer.get("decisions") or answer
@@ -176,11 +204,16 @@ def read_answer(answer: Any) -> tuple[Answer, str]:
     if isinstance(answer, Mapping):
         kind = str(answer.get("type") or answer.get("action"))
         reason = str(answer.get("message") or answer.get("reason") or "")
+        edited = answer.get("edited_action") or {}
+        if kind == "edit" and edited.get("args") and edited.get("name", tool) == tool:
+            return "edit", json.dumps(edited["args"])
         if _WORDS.get(kind.lower()) != "once":
             return "no", reason
         answer = answer.get("scope") or "yes"
     if isinstance(answer, bool):
         answer = "yes" if answer else "no"
     said = str(answer).strip()
+    if changed := _EDIT.match(said):
+        return "edit", changed[1]
     decided = _WORDS.get(said.lower().rstrip(".!"))
     return (decided, "") if decided else ("no", _NO.sub("", said))

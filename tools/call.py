@@ -24,7 +24,7 @@ from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.text import sanitize
 from manus.state.watched import is_watched
-from manus.tools.approval import Asked, as_text, judge
+from manus.tools.approval import Asked, Verdict, as_text, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Journal
@@ -58,10 +58,12 @@ async def call_tool(
     key: str,
     max_observe: int,
     config: RunnableConfig | None = None,
+    decided: Verdict | None = None,
 ) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
 
-    One that has a result there is answered with it; one with a claim alone is not repeated.
+    One that has a result there is answered with it; one with a claim alone is not repeated. Where
+    it has been `decided` that it may be made, nobody is asked.
 
     Raises:
         GraphBubbleUp: a person is asked, by the tool or whether it may be called.
@@ -74,7 +76,8 @@ async def call_tool(
         return await _to_result(task, _refused(said), session, max_observe)
     args = tidy(tool.args_schema, task["args"])
     resources, read_only = _needs(tool, args)
-    _begin(task, session, in_run=config is not None)
+    free = config is None or session.approve_mode == "yolo"
+    session.reach.begin(task, session.settings, free=free)
     async with session.locks.hold(resources):
         entry = None if read_only else session.journal.look_up(key)
         if entry is not None:
@@ -82,48 +85,43 @@ async def call_tool(
                 return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update))
             return await _journalled(task, _failed(UNKNOWN_EFFECT), session, key, max_observe)
         call = Asked(tool, args, read_only, key, in_run=config is not None)
-        return await _carried_out(call, task, session, max_observe, config)
+        verdict = decided or await judge(call, task.get("approved", ()), session)
+        if verdict.args is None:
+            return await _carried_out(call, verdict, task, session, max_observe, config)
+    # what the person has made of it may use other things
+    return await call_tool(
+        {**task, "args": verdict.args},
+        session=session,
+        catalog=catalog,
+        key=key,
+        max_observe=max_observe,
+        config=config,
+        decided=replace(verdict, args=None),
+    )
 
 
 async def _carried_out(
     call: Asked,
+    verdict: Verdict,
     task: ToolTask,
     session: Session,
     max_observe: int,
     config: RunnableConfig | None,
 ) -> ToolResult:
     """The result of a call, if it may be made."""
-    verdict = await judge(call, task.get("approved", ()), session)
     if verdict.refusal:
         return await _to_result(task, _refused(verdict.refusal), session, max_observe)
     args = {**call.args, **task.get("injected", {})}
     if call.read_only:
         observation = await observe_call(call.tool, args, call_id=task["id"], config=config)
+        observation = replace(observation, text=verdict.note + observation.text)
         return await _to_result(task, observation, session, max_observe)
     session.reach.admit(verdict.hosts)
     observation = await _claimed(replace(call, args=args), task["id"], session.journal, config)
     session.reach.end(as_text(call.tool.name, call.args))
+    observation = replace(observation, text=verdict.note + observation.text)
     result = await _journalled(task, observation, session, call.key, max_observe)
     return replace(result, approved=verdict.rules)
-
-
-def _begin(task: ToolTask, session: Session, *, in_run: bool) -> None:
-    """Tell the session what holds for a call, as far as hosts are concerned."""
-    settings, reach = session.settings, session.reach
-    servers = [s for s in settings.mcp.values() if s.enabled and not s.trust]
-    mode = session.context.approve or settings.approve.mode
-    reach.begin(
-        # what a server says of its tools stands in each request
-        outside=bool(servers or task.get("outside") or reach.has_seen_page)
-        and in_run
-        and mode != "yolo",
-        named=(
-            *settings.egress.allow,
-            *(secret.host for secret in settings.secrets.values()),
-            *task.get("named", ()),
-        ),
-        rules=(*settings.approve.allow, *task.get("approved", ())),
-    )
 
 
 async def _claimed(

@@ -12,8 +12,10 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from manus.prompts import approval as prompts
+from manus.state.agent import ToolTask
 from manus.state.approve_settings import is_covered
 from manus.state.outside import addresses_in, as_seen
+from manus.state.settings import Settings
 from manus.tools.web.egress import Entry, is_loopback, literal_address, parse_entry
 
 HOST = "host"
@@ -38,12 +40,15 @@ class Reach:
         self._held: list[str] = []
         self._wanted: dict[str, tuple[str, ...]] = {}
 
-    def begin(self, *, outside: bool, named: Iterable[str], rules: Iterable[str]) -> None:
-        """Take over what holds for the calls to come."""
-        self.outside = outside
-        self.named = tuple(named)
+    def begin(self, task: ToolTask, settings: Settings, *, free: bool) -> None:
+        """Take over what holds for a call, and for those to come."""
+        # what a server says of its tools stands in each request
+        servers = any(s.enabled and not s.trust for s in settings.mcp.values())
+        self.outside = not free and (servers or self.has_seen_page or task.get("outside", False))
+        trusted = (*settings.egress.allow, *(s.host for s in settings.secrets.values()))
+        self.named = (*trusted, *task.get("named", ()))
         self._entries = [replace(parse_entry(name), port=None) for name in self.named]
-        self._rules = tuple(rules)
+        self._rules = (*settings.approve.allow, *task.get("approved", ()))
 
     def read(self, text: str, of: str = "") -> None:
         """Take note of the addresses in a text from outside: whoever wrote them knows them.

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
+from manus.state.approve_settings import ApproveMode
 from manus.state.context import Context
 from manus.state.profile import Profile
 from manus.state.settings import Settings
@@ -68,6 +69,11 @@ class Session:
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
         self._clock = time.monotonic()
+
+    @property
+    def approve_mode(self) -> ApproveMode:
+        """Which calls a person is asked about."""
+        return self.context.approve or self.settings.approve.mode
 
     async def obtain(self, name: str, make: Callable[[], Awaitable[T]]) -> T:
         """The live thing of that name, made when it is first asked for."""

@@ -39,3 +39,14 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
     assert "enough" in str(server.requests[-1].messages)
     assert (manus.workspace / "said").read_text() == "hi\n"
     assert manus("run", "--approve", "never", "say hi").code == 2
+
+
+def test_arguments_are_changed_at_the_terminal(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo one >> said"), text("Done."))
+    with manus.terminal("run", "--approve", "ask", "say hi") as terminal:
+        terminal.expect("later): ")
+        terminal.type("e\n")
+        terminal.expect("Arguments: ")
+        terminal.type('\x15{"command": "echo two >> said"}\n')
+        assert terminal.wait() == 0
+    assert (manus.workspace / "said").read_text() == "two\n"

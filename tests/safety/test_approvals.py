@@ -114,6 +114,10 @@ def test_protected_names(path: str, wanted: bool) -> None:
         ({"decisions": [{"type": "approve", "scope": "run"}]}, ("run", "")),
         ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
         ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
+        ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
+        ({"type": "edit", "edited_action": {"args": {"a": 1}}}, ("edit", '{"a": 1}')),
+        ('edit {"a": 1}', ("edit", '{"a": 1}')),
+        ("edit it yourself", ("no", "edit it yourself")),
         ({"decisions": [{"type": "approve"}, {"type": "approve"}]}, None),
     ],
 )
@@ -143,7 +147,7 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     [action] = question.value["action_requests"]
     assert (action["name"], action["args"]["path"]) == (EDITOR, ".env")
     [review] = question.value["review_configs"]
-    assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "reject"]}
+    assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "edit", "reject"]}
     assert editing.lines(".env") == ["KEY=0"]
     approved: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
     outcome = await editing.invoke(approved, text("Done."))
@@ -156,6 +160,27 @@ async def test_a_link_hides_no_protected_name(editing: ScriptedAgent) -> None:
     (editing.workspace / "notes").symlink_to(".env")
     waiting = await editing.run(call(EDITOR, command="create", path="notes", file_text="x"))
     assert waiting.stop_reason == "interrupted"
+
+
+async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> None:
+    args = {"command": "create", "path": ".envrc", "file_text": "B=2\n"}
+    await editing.run(ENV)
+    decided = {"type": "edit", "edited_action": {"name": EDITOR, "args": args}}
+    outcome = await editing.invoke(Command(resume={"decisions": [decided]}), text("Done."))
+    assert outcome.stop_reason == "answered"
+    assert (editing.lines(".env"), editing.lines(".envrc")) == ([], ["B=2"])
+    [said] = await editing.observations()
+    assert json.dumps(args) in said, "the model reads what was called"
+    assert_paired(await editing.messages())
+
+
+@pytest.mark.parametrize("changed", ['edit {"command": ', 'edit {"command": "view", "path": "x"}'])
+async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent, changed: str) -> None:
+    settings(editing, f'[approve]\ndeny = ["{EDITOR}(x)"]\n')
+    await editing.run(ENV)
+    await editing.invoke(Command(resume=changed), text("Well."))
+    [said] = await editing.observations()
+    assert "Not executed" in said
 
 
 async def test_a_no_is_what_the_model_reads(editing: ScriptedAgent) -> None:
