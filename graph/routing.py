@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
+from langchain_core.runnables.graph import Graph
+from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
 from manus.nodes.planning.scheduling import tasks_of
@@ -118,3 +120,17 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
     if can_revise(state):
         return "blocked"
     return "ready_steps" if ready_steps(plan) else "complete"
+
+
+def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> Graph:
+    """The drawing with all labels of conditional edges; LangGraph draws one per pair of nodes."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for source, branches in builder.branches.items():
+        for branch in branches.values():
+            for label, target in (branch.ends or {}).items():
+                labels.setdefault((source, target), []).append(str(label))
+    for index, edge in enumerate(drawing.edges):
+        if edge.conditional and (edge.source, edge.target) in labels:
+            data = ", ".join(labels[edge.source, edge.target])
+            drawing.edges[index] = edge._replace(data=data)
+    return drawing

@@ -15,12 +15,13 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START
-from langgraph.graph.state import CompiledStateGraph, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from manus.graph.given import check_served, to_context, to_input
 from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
+from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
@@ -285,20 +286,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             return await self.aget_state({"configurable": named})
         except ValueError:  # LangGraph's, where there is no checkpointer
             return None
-
-
-def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> Graph:
-    """The drawing with all labels of conditional edges; LangGraph draws one per pair of nodes."""
-    labels: dict[tuple[str, str], list[str]] = {}
-    for source, branches in builder.branches.items():
-        for branch in branches.values():
-            for label, target in (branch.ends or {}).items():
-                labels.setdefault((source, target), []).append(str(label))
-    for index, edge in enumerate(drawing.edges):
-        if edge.conditional and (edge.source, edge.target) in labels:
-            data = ", ".join(labels[edge.source, edge.target])
-            drawing.edges[index] = edge._replace(data=data)
-    return drawing
 
 
 def _key_of(config: RunnableConfig) -> tuple[str, bool]:

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
-from manus.models.errors import may_be_billed
+from manus.models.errors import NEVER_CONNECTED, Facts
 from manus.models.factory import build_model
 from manus.models.normalize import cache_tokens
 from manus.models.providers import DEFAULT_MODEL, address_of, learn_window, window_of
@@ -168,7 +168,7 @@ class ModelClient:
         try:
             message = await ask_endpoint(model, endpoint, question)
         except BaseException as error:
-            if may_be_billed(error):
+            if _may_be_billed(error):
                 book(self._used(role, endpoint, question, AIMessage("")))
             raise
         used = self._used(role, endpoint, question, message)
@@ -205,6 +205,19 @@ class ModelClient:
         if is_estimate:
             used["estimated"] = True
         return used
+
+
+def _may_be_billed(error: BaseException) -> bool:
+    """Whether a provider may bill a call that ended so, though no whole reply came of it.
+
+    Not one that it refused, or that never reached it. One that was cancelled, or of which nothing
+    more was heard after it had been sent, may have been worked on.
+    """
+    if not isinstance(error, Exception):
+        return True
+    of = Facts(error)
+    refused = of.status is not None or of.told or of.kinds & NEVER_CONNECTED
+    return of.is_of_transport and not refused
 
 
 def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell | None) -> None:

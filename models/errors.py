@@ -52,8 +52,8 @@ _PASSING = (408, 409, 425, 429)
 _TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
 _TRANSPORT |= {"openai", "urllib3"}
 """Packages whose exceptions are about the connection, where there is no status."""
-_NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
-_NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
+NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
+NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
 _NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
 _NO_KEY = {"CredentialRetrievalError", "NoAuthTokenError", "NoCredentialsError"}
 _NO_KEY |= {"PartialCredentialsError", "SSOTokenLoadError", "TokenRetrievalError"}
@@ -266,7 +266,7 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
     (lambda of: "SSLCertVerificationError" in of.kinds, R, "{where} is not trusted: its "
      "certificate was not accepted ({cause}). If it is the right server, set SSL_CERT_FILE to a "
      "file with the certificates that are to be trusted, its authority's among them."),
-    (lambda of: of.kinds & _NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
+    (lambda of: of.kinds & NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
      "MANUS_BASE_URL and the network."),
     (lambda of: "timeout" in str(of.kinds).lower(), U, "{where} said nothing for too long; set a "
      "longer MANUS_TIMEOUT if it is only slow."),
@@ -295,16 +295,3 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         because="" if words.startswith("Error code:") else f": {words.rstrip('.')}",
     )
     return ContextOverflowError(said, model) if kind is ContextOverflowError else kind(said)
-
-
-def may_be_billed(error: BaseException) -> bool:
-    """Whether a provider may bill a call that ended so, though no whole reply came of it.
-
-    Not one that it refused, or that never reached it. One that was cancelled, or of which nothing
-    more was heard after it had been sent, may have been worked on.
-    """
-    if not isinstance(error, Exception):
-        return True
-    of = Facts(error)
-    refused = of.status is not None or of.told or of.kinds & _NEVER_CONNECTED
-    return of.is_of_transport and not refused

@@ -18,6 +18,7 @@ from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import text_of
+from manus.state.usage import Spending
 from manus.tools.call import call_tool
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
@@ -27,36 +28,16 @@ from manus.tools.shell.output import listener
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message."""
-    running = running_of(config)
+    running, tell = running_of(config), runtime.stream_writer
     if running.catalog.find(task["name"]) is None:
         await _load_tools_again(running, task)
-    tell = runtime.stream_writer
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
     listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     began = time.monotonic()
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
-    try:
-        step = task.get("step", 0)
-        with metered(running, runtime, step) as lines:
-            for line in lines:  # of an attempt that a crash broke off
-                running.budget.record(line)
-            agent_at_work.set(
-                partial(run_delegated, task["id"], running, step, lines, config, tell)
-            )
-            outcome = await call_tool(
-                task,
-                session=running.session,
-                catalog=running.catalog,
-                key=key,
-                max_observe=running.max_observe,
-                config=config,
-            )
-    except GraphBubbleUp:
-        running.session.waiting = True
-        raise
-    message = outcome.message
-    seconds = time.monotonic() - began
+    outcome, spent = await _called(task, key, running, runtime, config)
+    message, seconds = outcome.message, time.monotonic() - began
     message.artifact = artifact_of(outcome, seconds)
     message.id = key  # the same when this task runs again, so that it replaces and never doubles
     tell(
@@ -69,12 +50,36 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=seconds,
         )
     )
-    spent = {"spent": lines} if lines else {}
     running.approved += outcome.approved
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
-    approved = {"approved": new} if new else {}
     given = {name: value for name, value in outcome.update.items() if name != "approved"}
-    return {**given, **spent, **approved, "messages": [message]}
+    more = {name: value for name, value in (("spent", spent), ("approved", new)) if value}
+    return {**given, **more, "messages": [message]}
+
+
+async def _called(
+    task: ToolTask, key: str, running: Running, runtime: Runtime[Context], config: RunnableConfig
+) -> tuple[ToolResult, list[Spending]]:
+    """What came of the call, and the model calls that its tool has made."""
+    step = task.get("step", 0)
+    try:
+        with metered(running, runtime, step) as lines:
+            for line in lines:  # of an attempt that a crash broke off
+                running.budget.record(line)
+            given = (task["id"], running, step, lines, config, runtime.stream_writer)
+            agent_at_work.set(partial(run_delegated, *given))
+            outcome = await call_tool(
+                task,
+                session=running.session,
+                catalog=running.catalog,
+                key=key,
+                max_observe=running.max_observe,
+                config=config,
+            )
+    except GraphBubbleUp:
+        running.session.waiting = True
+        raise
+    return outcome, lines
 
 
 def artifact_of(outcome: ToolResult, seconds: float) -> dict[str, Any]:
