@@ -49,10 +49,8 @@ def set_up_logging() -> None:
 
 def log_file() -> Path | None:
     """The log file, or None where none can be written."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, RotatingFileHandler):
-            return Path(handler.baseFilename)
-    return None
+    files = (h for h in logging.getLogger().handlers if isinstance(h, RotatingFileHandler))
+    return next((Path(handler.baseFilename) for handler in files), None)
 
 
 def _file_handler() -> RotatingFileHandler | None:
