@@ -21,6 +21,7 @@ MANUS = Profile(
         "str_replace_editor",
         "skill",
         "delegate",
+        "remember",
         "ask_human",
         "terminate",
         "mcp",

@@ -186,6 +186,9 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 waited=waited,
             )
             turn.running.agent_named = self.agent_named
+            served = "assistant_id" in config.get("configurable", {})  # it may have many users
+            if served or not turn.running.settings.memory:
+                turn.running.forget()
             yield turn.running
         finally:
             # until all is closed, the next run on the thread has to wait

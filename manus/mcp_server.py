@@ -41,7 +41,7 @@ from manus.tools.web.egress import is_loopback
 from manus.tools.workspace import Workspace
 
 TOKEN = "MANUS_MCP_TOKEN"
-_NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "terminate", "planning"})
+_NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "remember", "terminate", "planning"})
 """They only have a meaning within a run."""
 _GRACE = 3
 """Seconds for requests under way when the server is told to end."""

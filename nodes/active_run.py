@@ -35,6 +35,7 @@ from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.archive import Archive
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.journal import Journal
+from manus.tools.remember import REMEMBER
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -78,6 +79,11 @@ class Running:
         """Ask a model for a tool; what that uses is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
         return text_of(reply.message)
+
+    def forget(self) -> None:
+        """Keep nothing across threads, and know nothing of what was kept."""
+        self.settings = self.settings.model_copy(update={"memory": False})
+        self.catalog.remove(REMEMBER)
 
     @property
     def max_steps(self) -> int:

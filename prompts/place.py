@@ -45,6 +45,15 @@ def instructions(name: str, text: str, left_out: int) -> str:
     )
 
 
+def memory(text: str) -> str:
+    """What the user has asked to be kept."""
+    return (
+        f"What the user has asked you to remember, in earlier conversations:\n{text}"
+        if text
+        else ""
+    )
+
+
 def skills(known: Mapping[str, str]) -> str:
     """The skills by name, with their descriptions."""
     lines = [f"- {name}: {description}" for name, description in known.items()]

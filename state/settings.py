@@ -82,6 +82,8 @@ class Settings(ModelSettings):
     """What stands before an amount of money; prices and budgets are in it."""
     budget: Budget = Field(default_factory=lambda: Budget())
     """Limits of every run, where the run itself sets none."""
+    memory: bool = True
+    """Whether the agent is told what you have asked it to remember, and can keep more."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     """Agents of the user's own, by name."""

@@ -110,6 +110,7 @@ BUILT_IN = {
     "make_report": "manus.tools.make_report:MakeReport",
     "planning": "manus.tools.planning:Planning",
     "python_execute": "manus.tools.python_execute:PythonExecute",
+    "remember": "manus.tools.remember:Remember",
     "skill": "manus.tools.skill:ReadSkill",
     "str_replace_editor": "manus.tools.str_replace_editor:StrReplaceEditor",
     "terminate": "manus.tools.terminate:Terminate",

@@ -11,6 +11,7 @@ from manus.commands.doctor import doctor
 from manus.commands.graph import graph
 from manus.commands.import_config import import_config
 from manus.commands.mcp import mcp
+from manus.commands.memory import memory
 from manus.commands.profiles import profiles
 from manus.commands.report import report
 from manus.commands.run import flow, resume, run
@@ -53,6 +54,7 @@ for command in (
     profiles,
     graph,
     mcp,
+    memory,
     import_config,
     trust,
     setup,

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
+from manus.state.memory import read_memory
 from manus.state.settings import Settings
 from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files
 from manus.tools.beneath import open_file
@@ -23,7 +24,7 @@ log = logging.getLogger("manus")
 
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
-"""Characters of a project's instructions."""
+"""Characters of a project's instructions, and of what the user has asked to be kept."""
 _PROGRAMS = ("python3", "python", "uv", "git", "node", "make", "rg")
 _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
 """What git writes there, and nothing of another file that a link leads to."""
@@ -53,7 +54,13 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
     descriptions = {name: skill.description for name, skill in known.items()}
     if skills and skill_files(root) and not is_trusted(root, os.environ):
         _warn_of_untrusted(root)
-    told = [prompts.place(facts, listed, more), _instructions(root), prompts.skills(descriptions)]
+    kept = read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""
+    told = [
+        prompts.place(facts, listed, more),
+        _instructions(root),
+        prompts.skills(descriptions),
+        prompts.memory(kept),
+    ]
     return "\n\n".join(part for part in told if part)
 
 

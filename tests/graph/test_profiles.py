@@ -48,7 +48,15 @@ _CONTRACT = {
     "manus": (
         {
             *("python_execute", "bash", "browser_use", "web_search"),
-            *("str_replace_editor", "skill", "delegate", "ask_human", "terminate", "mcp"),
+            *(
+                "str_replace_editor",
+                "skill",
+                "delegate",
+                "remember",
+                "ask_human",
+                "terminate",
+                "mcp",
+            ),
         },
         60,
         10_000,
