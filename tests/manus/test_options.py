@@ -10,7 +10,7 @@ from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, calls, text
 
-SWE = ["bash", "str_replace_editor", "terminate"]
+SWE = ["bash", "str_replace_editor", "skill", "terminate"]
 WORK = calls(call("bash", command="echo 1"))
 
 
