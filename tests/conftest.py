@@ -1,7 +1,5 @@
 """What all tests share: the scripted model server, an agent on it, and nothing from outside."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

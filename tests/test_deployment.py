@@ -1,7 +1,5 @@
 """The image's and the compose file's definitions: fresh, well-formed, and as the page says."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

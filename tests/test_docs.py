@@ -1,7 +1,5 @@
 """The pages: the reference is what the code says, and every link leads somewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

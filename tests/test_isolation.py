@@ -1,7 +1,5 @@
 """Tests see nothing of the machine they run on, and reach nothing beyond it."""
 
-from __future__ import annotations
-
 import os
 import socket
 

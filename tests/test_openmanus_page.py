@@ -1,7 +1,5 @@
 """`docs/openmanus.md` names what there is: files, tools, settings, commands, profiles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tutorial is done as it is written, and what the other pages show is right."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`docs/profiles.md`: its files are written as they stand there, and used."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

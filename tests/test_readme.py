@@ -1,7 +1,5 @@
 """The README is run: its code, its commands, its settings; and the architecture is as drawn."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

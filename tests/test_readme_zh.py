@@ -1,7 +1,5 @@
 """The two READMEs are kept in step: what is not prose is the same in both, section by section."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`scripts/setup.sh`, with a `uv` that only notes what it was asked."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

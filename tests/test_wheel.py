@@ -1,7 +1,5 @@
 """The wheel, in an environment of its own beside a user's modules of the same names as ours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A browser for each worker, a context for each test, a web site for each test."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 

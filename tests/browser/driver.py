@@ -1,7 +1,5 @@
 """A browser as the model has it: calls, and the state that it is shown."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Web sites for the tests, served on loopback: one for each test, with the pages it wants."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Browsers that die or are killed, and what is left of them when we end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

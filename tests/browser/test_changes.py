@@ -1,7 +1,5 @@
 """What an action tells of what it has changed; batches; tabs; dialogs."""
 
-from __future__ import annotations
-
 import pytest
 
 from manus.tools.browser.navigate import complete_url

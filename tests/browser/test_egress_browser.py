@@ -1,7 +1,5 @@
 """Nothing inside is reached through the browser, whichever way a page tries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The forward proxy by itself: what goes through unchanged, and what does not."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """The egress rules as such: what may be reached and what is said of the rest."""
 
-from __future__ import annotations
-
 import ipaddress
 
 import pytest

@@ -1,7 +1,5 @@
 """Downloads, uploads, PDFs, pictures: files between pages and the workspace."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The digest of the page after an action, by which loop detection tells effect from none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Filling in and choosing, as a person would with mouse and keyboard."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.driver import Driver

@@ -1,14 +1,11 @@
 """Pages that never answer, never end, loop, crash or flood."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 
 import pytest
 import pytest_asyncio
 
-from manus.state.browser_settings import BrowserSettings
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -23,11 +20,18 @@ RESTLESS = """<button>Go</button><p id=p></p><script>
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def driver(new_driver: NewDriver) -> Driver:
-    return await new_driver(BrowserSettings(action_timeout=2.0))
+    return await new_driver()
+
+
+def patience(driver: Driver, seconds: float) -> None:
+    """How long an action may take from now on: little where it cannot end, else enough."""
+    settings = driver.browser.settings
+    driver.browser.settings = settings.model_copy(update={"action_timeout": seconds})
 
 
 async def answers(driver: Driver, site: Site) -> None:
     """The next action works."""
+    patience(driver, 60)
     site.pages["/fine"] = "<title>Fine</title>"
     async with asyncio.timeout(60):
         assert "Title: Fine" in await driver.open(f"{site.base}/fine")
@@ -36,8 +40,11 @@ async def answers(driver: Driver, site: Site) -> None:
 async def test_a_server_that_never_answers(driver: Driver, site: Site) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = "<a href=/never>Never</a>"
+    patience(driver, 2)
     assert "did not answer within" in await driver.fail("go_to_url", url=f"{site.base}/never")
+    patience(driver, 60)
     await driver.open(site.base)
+    patience(driver, 2)
     assert "did not answer within" in await driver.click('link "Never"')
     assert '"Never"' in driver.text
     await answers(driver, site)
@@ -45,6 +52,7 @@ async def test_a_server_that_never_answers(driver: Driver, site: Site) -> None:
 
 async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
     site.pages["/"] = Answer("<title>Drip</title><button>Early</button>" + " " * 2000, trickle=True)
+    patience(driver, 5)
     await driver.say("go_to_url", url=site.base)
     text = await driver.look()
     assert '"Early"' in text
@@ -55,6 +63,7 @@ async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
 async def test_a_script_that_never_ends(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<button onclick='for(;;);'>Loop</button>"
     await driver.open(site.base)
+    patience(driver, 2)
     assert "can be used again" in await driver.fail("click_element", index=1)
     assert '"Loop"' in await driver.look()
     await answers(driver, site)
@@ -64,6 +73,7 @@ async def test_a_script_that_never_ends(driver: Driver, site: Site) -> None:
 async def test_pages_that_are_busy_for_ever(driver: Driver, site: Site, page: str) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = page
+    patience(driver, 2)
     await driver.do("go_to_url", url=site.base)
     await driver.look()
     assert len((await driver.do("click_element", index=1)).text) < 500

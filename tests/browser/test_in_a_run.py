@@ -1,7 +1,5 @@
 """The page as a run of the agent sees it: in the next-step prompt, and only there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the model is shown of a page."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Clicking, hovering, scrolling."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.driver import Driver

@@ -1,7 +1,5 @@
 """Reading a page without a browser, and what is made of its text."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import tracemalloc

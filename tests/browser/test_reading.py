@@ -1,7 +1,5 @@
 """extract_content: the whole page, by pages, by goal, by a model."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import BaseMessage
 

@@ -1,7 +1,5 @@
 """web_search: engines in order, reasons, results, and the pages behind them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

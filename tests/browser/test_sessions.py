@@ -1,7 +1,5 @@
 """Browsers and sessions: apart from one another, kept, joined, asked, never blocking."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

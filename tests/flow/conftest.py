@@ -1,7 +1,5 @@
 """A flow on the scripted server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

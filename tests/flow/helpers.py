@@ -1,7 +1,5 @@
 """A flow on a scripted model server, as a test holds it in its hands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A person in the loop: the plan is approved, edited, rejected or left before anything is done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A step that cannot be done: never retried for ever, never marked completed, planned anew."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

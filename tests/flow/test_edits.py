@@ -1,7 +1,5 @@
 """The plan changed by a person between steps and in a fork; what does not fit is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A flow from request to summary."""
 
-from __future__ import annotations
-
 from manus.state.plan import as_text
 from tests.flow.helpers import (
     ScriptedFlow,

@@ -1,7 +1,5 @@
 """The routers of the flow, as tables, and its drawing."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run that has ended without success goes on where it stopped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langgraph.types import Command

@@ -1,7 +1,5 @@
 """Flows on a large scale: what they store, stream, and keep within the model's window."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

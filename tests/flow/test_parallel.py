@@ -1,7 +1,5 @@
 """Steps side by side: which ones, how long it takes, and where each conversation is kept."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The plan's text, and the questions one asks of a plan."""
 
-from __future__ import annotations
-
 import pytest
 
 from manus.state.plan import (

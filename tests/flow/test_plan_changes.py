@@ -1,7 +1,5 @@
 """Changes of a plan: what is kept, and what does not fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a planner may reply, and what becomes of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

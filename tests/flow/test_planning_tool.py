@@ -1,7 +1,5 @@
 """The `planning` tool: its seven commands, and where its plans live."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

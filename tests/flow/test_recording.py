@@ -1,7 +1,5 @@
 """The bundled recording: a flow without a model, as often as one likes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A flow killed at any point, and gone on with: nothing that was done is done again."""
 
-from __future__ import annotations
-
 import asyncio
 
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds

@@ -1,7 +1,5 @@
 """Which steps go to work together, and which files they changed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

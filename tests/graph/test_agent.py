@@ -1,7 +1,5 @@
 """The agent graph from end to end, on a scripted model server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Stepping through a run: breakpoints, edits between them, what stays open meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls that broke off: what a provider may bill is counted, as far as it is known."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

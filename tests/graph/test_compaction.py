@@ -1,7 +1,5 @@
 """Long runs stay inside the window, and nothing that was known is lost."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """What a run costs beside the model: storage that grows with the steps, no blocked event loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from blockbuster import blockbuster_ctx

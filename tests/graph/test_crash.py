@@ -3,8 +3,6 @@
 A child is killed; this process, which has seen nothing of its memory, goes on from the files.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

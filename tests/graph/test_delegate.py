@@ -1,7 +1,5 @@
 """A task given to another agent: a context of its own, one answer, the same budget and journal."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The drawing of the agent graph: a change of its shape is seen in review."""
 
-from __future__ import annotations
-
 from syrupy.assertion import SnapshotAssertion
 
 from manus.graph import build_agent

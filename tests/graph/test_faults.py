@@ -4,8 +4,6 @@ Those that are not here are what other tests are about: 1 and 4 test_agent, 2
 nodes/test_stuck_check, 6 nodes/test_request, 15 test_usage, 22 test_run_graph.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Questions to a person: the run waits, and goes on with the answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langgraph.types import Command

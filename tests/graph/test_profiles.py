@@ -1,7 +1,5 @@
 """Agent profiles: those that come with the project, and the user's own."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

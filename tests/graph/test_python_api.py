@@ -1,7 +1,5 @@
 """The graphs as LangGraph's users write them: sync and async, as nodes, left and gone on with."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Iterator

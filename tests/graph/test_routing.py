@@ -1,7 +1,5 @@
 """The routers of the agent graph, as tables."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 

@@ -1,7 +1,5 @@
 """Beginning and ending of runs: what is opened is closed, threads are apart, one run at a time."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path

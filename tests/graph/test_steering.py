@@ -1,7 +1,5 @@
 """A person writes into a thread in the midst of a step: it goes on, and nothing is done twice."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

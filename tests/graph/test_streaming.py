@@ -1,7 +1,5 @@
 """Tokens and tool-call arguments as they arrive in Python; what the agent asks itself is silent."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

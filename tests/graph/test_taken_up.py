@@ -1,7 +1,5 @@
 """A run that another worker of a server takes up: the same input and run id, given once more."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits of time: what counts is what a run has worked, over every pause."""
 
-from __future__ import annotations
-
 from langgraph.types import Command
 
 from manus.state.usage import Budget

@@ -1,7 +1,5 @@
 """What a run used, counted for every model call: by role, with money where it is known."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Who listens to a run is told of every call in it; who does not gets the same run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.callbacks import (

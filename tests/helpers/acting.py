@@ -1,7 +1,5 @@
 """A tool that does what its test says, and a call of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any, ClassVar

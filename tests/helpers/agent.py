@@ -1,7 +1,5 @@
 """An agent on a scripted model server, as a test holds it in its hands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 One process imports all there is to import and forks for each of them: a start takes milliseconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

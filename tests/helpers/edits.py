@@ -1,7 +1,5 @@
 """The editor as its tests call it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any

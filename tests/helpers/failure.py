@@ -1,7 +1,5 @@
 """What the real client of a model raises."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from langchain_core.messages import HumanMessage

@@ -1,7 +1,5 @@
 """Fixtures of an agent on the scripted server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

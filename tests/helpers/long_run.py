@@ -4,8 +4,6 @@ The model is scripted. What it is asked for when the history grows too long it a
 might: with the newest facts, and with some things that it made up.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import dataclass

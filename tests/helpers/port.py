@@ -1,7 +1,5 @@
 """A port for a server that must be told one."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

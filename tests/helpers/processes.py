@@ -1,7 +1,5 @@
 """What tests ask of processes that a tool has started."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server that answers with bytes as they are: for what no well-behaved HTTP server does."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

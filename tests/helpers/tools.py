@@ -1,7 +1,5 @@
 """Small real tools for tests: each does one thing to a file, or is a fault that tools have."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import struct

@@ -1,7 +1,5 @@
 """What a terminal shows of the bytes that it was sent: the sequences that the program uses."""
 
-from __future__ import annotations
-
 import re
 
 from rich.cells import cell_len

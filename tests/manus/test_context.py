@@ -1,7 +1,5 @@
 """What the program says and does about texts and threads that are too long for the model."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

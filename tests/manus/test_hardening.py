@@ -1,7 +1,5 @@
 """Other programs of the same user cannot read the command's memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

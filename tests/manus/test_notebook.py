@@ -1,7 +1,5 @@
 """What a notebook is shown: escaped, folded, with nothing in it that loads or runs."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from typing import Any

@@ -1,7 +1,5 @@
 """What `run` is told means the same to `flow` and to `resume`; so does `--budget`."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

@@ -1,7 +1,5 @@
 """What the program keeps for itself can be read by its user alone."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

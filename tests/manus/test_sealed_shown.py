@@ -1,7 +1,5 @@
 """What is signed or encrypted is nothing to look at, however large it is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

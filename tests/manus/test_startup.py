@@ -1,7 +1,5 @@
 """A deferred package: its modules without it, and itself at the first look at a name."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

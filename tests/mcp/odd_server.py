@@ -4,8 +4,6 @@
 prints. With TOKEN in the environment it wants that as a bearer token.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import socket

@@ -1,7 +1,5 @@
 """Tools of real servers: what comes back, what goes wrong, and what is left afterwards."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What comes back from a server: text, pictures, resources, errors, and requests of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from manus.tools.base import AgentTool

@@ -1,7 +1,5 @@
 """A run of the agent graph with tools of an MCP server."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """This program as an MCP server, with the protocol's own client."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

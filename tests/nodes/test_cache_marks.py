@@ -1,7 +1,5 @@
 """Where a provider keeps a request's beginning only if told to, it is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Each is what a server was seen to send (Ollama, vLLM, LM Studio, DeepSeek, Mistr
 real client reads it from the scripted server.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

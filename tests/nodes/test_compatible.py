@@ -1,7 +1,5 @@
 """Whole replies of compatible servers that are not as the protocol has them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a request holds of a history: truncation, compaction, notes that are checked."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What ends a run, as a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Endpoints that fail, and what is asked instead; replies that are none; what they cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The cases named after them follow the test suites of OpenHands' `StuckDetector` 
 `loopDetectionService`. Where ours judges otherwise, the case says why.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any

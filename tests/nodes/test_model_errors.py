@@ -1,7 +1,5 @@
 """What a failed model call means, as tables; the errors are those of the real client."""
 
-from __future__ import annotations
-
 import pytest
 
 from manus.models.errors import explain

@@ -1,7 +1,5 @@
 """From settings to a chat model."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where a run works, as its model is told: the same from the first request to the last."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models that cannot call tools are told of them in words, behind the same interface."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Every text for the model, whole, so that a change of one is seen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Recording a model's turns and playing them again: the same run, or a loud difference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

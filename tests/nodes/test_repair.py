@@ -1,7 +1,5 @@
 """Repair of tool calls: three things with one reading; what has two or was cut off is told."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

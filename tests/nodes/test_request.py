@@ -1,7 +1,5 @@
 """The composition of a request: system prompt, history, next-step prompt."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Models by role: each with its own name, parameters and fallbacks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is signed or encrypted goes back to the server that gave it, as it came."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

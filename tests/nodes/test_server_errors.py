@@ -3,8 +3,6 @@
 The bodies are as the products send them, or as users have reported them.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

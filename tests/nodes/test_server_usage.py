@@ -1,7 +1,5 @@
 """What servers say that a call used, whole and in a stream, over the real client."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

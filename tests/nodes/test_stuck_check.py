@@ -1,7 +1,5 @@
 """The measures against loops, one at a time, and what is counted at each step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parts of think: where a run begins, how a history is mended, how a reply is made ready."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Model servers behind TLS: whom a client trusts, and what is said if it does not."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The estimate of tokens, and its correction by the server's own figures."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 

@@ -1,7 +1,5 @@
 """How long a server asks to wait, as the real client gets it."""
 
-from __future__ import annotations
-
 import pytest
 
 from manus.models.retry import server_wait

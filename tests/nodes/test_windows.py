@@ -1,7 +1,5 @@
 """How large a context window is taken to be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from manus.models.factory import build_model

@@ -1,7 +1,5 @@
 """The wire form of messages: what LangChain's own client sends, where that is right."""
 
-from __future__ import annotations
-
 import gc
 import json
 from typing import Any

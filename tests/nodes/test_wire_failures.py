@@ -1,7 +1,5 @@
 """What no well-behaved server does on the wire: bytes that break off, redirects, closed doors."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Anthropic's Messages API."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Azure OpenAI: OpenAI's protocol below a deployment's path."""
 
-from __future__ import annotations
-
 import json
 import re
 

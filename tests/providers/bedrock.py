@@ -1,7 +1,5 @@
 """Bedrock's Converse API; its streams are AWS's binary event streams."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

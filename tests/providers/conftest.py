@@ -1,7 +1,5 @@
 """An agent whose model is a provider's real client before a scripted server of that provider."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

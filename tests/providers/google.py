@@ -1,7 +1,5 @@
 """Google's Gemini API over REST."""
 
-from __future__ import annotations
-
 from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 

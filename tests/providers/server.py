@@ -1,7 +1,5 @@
 """A provider's server on loopback that answers from a script, in the provider's own protocol."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import dataclass

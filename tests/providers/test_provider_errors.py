@@ -1,7 +1,5 @@
 """What providers' real clients raise becomes our sentence, with a second try where it may help."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

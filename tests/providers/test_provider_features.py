@@ -1,7 +1,5 @@
 """What single providers have: cache marks and what they cost, parameters for reasoning."""
 
-from __future__ import annotations
-
 import copy
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Providers' real clients against servers of their protocols on loopback; no model is behind."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Anthropic's, Google's and Bedrock's models thought goes back to them as it came."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a scripted provider may say, whatever its protocol."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An internet of its own: a proxy behind the run's own one, at which every host can be asked."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -4,8 +4,6 @@
 wherever a server can say something; a tool named `fail` always fails.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

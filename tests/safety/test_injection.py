@@ -4,8 +4,6 @@ The model is scripted: it carries out each order `obey-NAME-now` that stands any
 by every way out that it knows. So this shows the wall and the questions, and no model's judgement.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

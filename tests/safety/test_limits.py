@@ -1,7 +1,5 @@
 """Programs that take too much of the machine are ended, and the model is told why."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server that the agent starts is reached by its browser; nothing else on loopback is."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A server that is not what it was when it was first used is told of, and trusted by a person."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """A folder is swapped for a link outside, again and again, while the agent's files are opened."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

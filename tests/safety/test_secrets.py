@@ -1,7 +1,5 @@
 """Secrets that a model types by name, and never reads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

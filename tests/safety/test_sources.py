@@ -1,7 +1,5 @@
 """What comes from outside reaches the model in a frame that it can neither close nor hide in."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

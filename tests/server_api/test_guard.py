@@ -1,7 +1,5 @@
 """Who may ask the development server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

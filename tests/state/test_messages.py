@@ -1,7 +1,5 @@
 """The reducer of the history, as the delta channel needs it, and what one asks of a history."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from typing import Annotated, Any, TypedDict

@@ -1,7 +1,5 @@
 """Where a setting comes from, and what is said of one that does not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The archive finds what was taken out, in any language, by words or by number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

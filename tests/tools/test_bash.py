@@ -1,7 +1,5 @@
 """`bash`: the persistent shell, a real one."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from pathlib import Path

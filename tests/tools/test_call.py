@@ -1,7 +1,5 @@
 """One call of one tool: whatever the tool or the model does, there is an observation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A profile's tools: looked up, added, executed, described."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 from typing import Any

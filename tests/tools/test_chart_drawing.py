@@ -1,7 +1,5 @@
 """What is drawn of a table: rows counted, labels that fit, nothing hidden by something else."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

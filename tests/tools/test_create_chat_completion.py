@@ -1,7 +1,5 @@
 """An answer in the form that was asked for."""
 
-from __future__ import annotations
-
 import json
 from enum import Enum
 from typing import Any, Literal

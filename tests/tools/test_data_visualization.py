@@ -1,7 +1,5 @@
 """Charts from data files, as PNG and as a page that works offline."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json

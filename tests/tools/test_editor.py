@@ -1,7 +1,5 @@
 """The editor's changes: `create`, `str_replace`, `insert`, `undo_edit`, on real files."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import stat

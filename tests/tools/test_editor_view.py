@@ -1,7 +1,5 @@
 """The editor's `view`, of files, pictures and folders."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os

@@ -1,7 +1,5 @@
 """No program or browser that a run starts has a key of the user's in its environment."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

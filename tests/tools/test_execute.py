@@ -1,7 +1,5 @@
 """The one place that executes a tool call: there is a message, whatever happens."""
 
-from __future__ import annotations
-
 import json
 import resource
 

@@ -1,7 +1,5 @@
 """A function of the user's own as a tool: what the model is told of it, and what is refused."""
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Callable

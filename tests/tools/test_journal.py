@@ -1,7 +1,5 @@
 """What was begun and what came of it, through the death of the process."""
 
-from __future__ import annotations
-
 import os
 import resource
 import stat

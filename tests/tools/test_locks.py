@@ -1,7 +1,5 @@
 """Which calls run side by side."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Reports: Markdown as one HTML file with its pictures, which asks nobody for anything."""
 
-from __future__ import annotations
-
 import base64
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a process prints, as it is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Programs that a tool starts: their environment, and that nothing of them is left."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python_execute`: Python in a real process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Skills: found in four places, named in the system prompt, read when they are needed."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

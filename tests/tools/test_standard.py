@@ -1,7 +1,5 @@
 """LangChain's own tests of a tool, for each of ours."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """An observation too long for the model."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The one place that resolves a path."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

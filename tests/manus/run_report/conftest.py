@@ -1,7 +1,5 @@
 """A flow on the scripted server, and a browser to look at pages with."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any

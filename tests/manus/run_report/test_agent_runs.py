@@ -1,7 +1,5 @@
 """What is gathered of an agent's runs, from the checkpoints that real runs wrote."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

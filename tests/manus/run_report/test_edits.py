@@ -1,7 +1,5 @@
 """Diffs of the editor's calls, from their arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is gathered of a flow's runs: the plan over time, and each step's own run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from langgraph.types import Command

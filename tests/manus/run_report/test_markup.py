@@ -1,7 +1,5 @@
 """Nothing that a model, a tool or a page said becomes HTML; figures and times in words."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any

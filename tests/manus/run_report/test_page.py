@@ -1,7 +1,5 @@
 """The page in a real browser: it asks nobody for anything, and does what it offers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 

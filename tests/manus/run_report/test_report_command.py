@@ -1,7 +1,5 @@
 """`manus report`: the page of a thread, as the command writes it."""
 
-from __future__ import annotations
-
 import signal
 
 from tests.manus.program import Program, wait_for_file

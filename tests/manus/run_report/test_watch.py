@@ -1,7 +1,5 @@
 """`manus watch`: the page follows a run of another process, and nobody else can read it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

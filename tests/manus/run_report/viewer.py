@@ -1,8 +1,7 @@
 """A page in a real browser, and what it did."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from typing import Self
 
 from playwright.async_api import BrowserContext, Page
 
@@ -18,7 +17,7 @@ class Viewer:
     """What came on the console, and errors of its script."""
 
     @classmethod
-    async def open(cls, context: BrowserContext, address: str) -> Viewer:
+    async def open(cls, context: BrowserContext, address: str) -> Self:
         """Open an address."""
         viewer = cls(await context.new_page())
         viewer.page.on("request", lambda request: viewer._note(request.url, address))
