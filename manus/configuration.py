@@ -108,7 +108,9 @@ def read_context(args: RunOptions, **known: Any) -> Context:
     budget = dict(known.get("budget", {}))
     for limits in args.budget:
         budget |= limits
-    interactive = sys.stdin is not None and sys.stdin.isatty()
+    interactive = args.interactive
+    if interactive is None:
+        interactive = sys.stdin is not None and sys.stdin.isatty()
     return Context(**{**known, **given, "budget": budget, "interactive": interactive})
 
 

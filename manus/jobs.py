@@ -44,6 +44,8 @@ class Job:
     """The graph's input: a request, a command, or None to go on."""
     pending: Outcome | None = None
     """Where the run waits with questions that are to be asked first."""
+    at: str | None = None
+    """The checkpoint to go back to first, where that is not the newest."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     """When this process took it up: where that changes within a run, it was resumed."""
 
@@ -63,7 +65,11 @@ class Job:
             exclude_defaults=True,
         )
         return {
-            "configurable": {"thread_id": self.thread_id, HELD: True},
+            "configurable": {
+                "thread_id": self.thread_id,
+                HELD: True,
+                **({"checkpoint_id": self.at} if self.at else {}),
+            },
             "metadata": {
                 "graph": self.kind,
                 "profile": self.profile,

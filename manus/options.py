@@ -48,6 +48,8 @@ class RunOptions:
     chat: bool = False
     """Whether it is one of a conversation, which says itself where it works."""
     last: bool = False
+    interactive: bool | None = None
+    """Whether a person can be asked; None where a terminal says so."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
-from manus.run_report.page import page, policy
+from manus.run_report.page import asset, page, policy, style
 from manus.state.errors import UsageError
 from manus.threads import is_being_worked_on
 from manus.trace.checkpoint_history import fingerprint
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from manus.checkpoint import Store
 
 HOST = "127.0.0.1"
+_POLICY = policy(style(), asset("page.js"), is_live=True)
 _PAUSE = 0.5
 """Seconds between two looks at the store."""
 _SHARE = 4
@@ -126,9 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         if version:
             self.send_header("ETag", version)
         self.send_header("Cache-Control", "no-store")
-        self.send_header(
-            "Content-Security-Policy", f"{policy(is_live=True)}; frame-ancestors 'none'"
-        )
+        self.send_header("Content-Security-Policy", f"{_POLICY}; frame-ancestors 'none'")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")

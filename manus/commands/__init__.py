@@ -19,6 +19,7 @@ from manus.commands.setup import setup
 from manus.commands.show import show
 from manus.commands.threads import threads
 from manus.commands.trust import trust
+from manus.commands.ui import ui
 from manus.commands.watch import watch
 
 EXIT_CODES = (
@@ -51,6 +52,7 @@ for command in (
     show,
     report,
     watch,
+    ui,
     profiles,
     graph,
     mcp,

@@ -37,7 +37,7 @@ from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
 from manus.trace.model import Run, Stage, Tokens
 
-_FOLDER = Path(__file__).parent / "templates"
+FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
 """Characters of a text that stand in the page; of a longer one its beginning and its end."""
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
@@ -68,24 +68,29 @@ def page(thread_id: str, runs: Sequence[Run], *, place: str = "", is_live: bool 
         .get_template("page.html")
         .render(
             thread_id=thread_id,
-            runs=[RunReport(run, Clock(run), *files_of(run)) for run in runs],
+            runs=reports_of(runs),
             place=place,
             is_live=is_live,
             written=datetime.now(UTC),
             style=style(),
             script=asset("page.js"),
-            policy=policy(is_live=is_live),
+            policy=policy(style(), asset("page.js"), is_live=is_live),
         )
     )
 
 
-def policy(*, is_live: bool) -> str:
+def reports_of(runs: Sequence[Run]) -> list[RunReport]:
+    """The runs of a thread with their files. Blocking."""
+    return [RunReport(run, Clock(run), *files_of(run)) for run in runs]
+
+
+def policy(style: str, script: str, *, is_live: bool) -> str:
     """The content security policy: the page's own style and script, images in it, no address."""
     parts = [
         "default-src 'none'",
         "img-src data:",
-        f"style-src {_digest(style())}",
-        f"script-src {_digest(asset('page.js'))}",
+        f"style-src {_digest(style)}",
+        f"script-src {_digest(script)}",
         "base-uri 'none'",
         "form-action 'none'",
     ]
@@ -100,7 +105,7 @@ def _digest(code: str) -> str:
 @cache
 def asset(name: str) -> Markup:
     """A style sheet, or the script."""
-    return Markup((_FOLDER / name).read_text("utf-8"))
+    return Markup((FOLDER / name).read_text("utf-8"))
 
 
 def style() -> Markup:
@@ -112,7 +117,7 @@ def style() -> Markup:
 def environment() -> Environment:
     """The templates. All texts are escaped, without control characters and hidden marks."""
     made = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader(FOLDER),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -99,6 +99,7 @@ class AgentRuns:
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
         step.began, step.thought_at = superstep.began, superstep.ended
+        step.checkpoint = superstep.id
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 

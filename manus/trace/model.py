@@ -90,6 +90,8 @@ class Step:
     ended: datetime | None = None
     notices: list[Notice] = field(default_factory=list)
     """What was told before the next step."""
+    checkpoint: str = ""
+    """The one before it, from which the thread can be forked."""
 
     @property
     def has_error(self) -> bool:

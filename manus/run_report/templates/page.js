@@ -19,17 +19,31 @@
     const home = one.closest("[id]");
     return `${home.id} ${folds(home).indexOf(one)}`;
   };
+  // what is as it was stays: somebody may be at work in it
+  const put = (home, before, fresh) => {
+    const find = (parent, id) => [...parent?.children ?? []].find((one) => one.id === id);
+    for (const one of [...home.children]) if (!find(fresh, one.id)) one.remove();
+    for (const [place, one] of [...fresh.children].entries()) {
+      const here = find(home, one.id);
+      if (!here) home.insertBefore(one.cloneNode(true), home.children[place] ?? null);
+      else if (!find(before, one.id)?.isEqualNode(one)) here.replaceWith(one.cloneNode(true));
+    }
+  };
+  let known = null;
   let version = "";
   const ask = async () => {
     const reply = await fetch(location.pathname, { cache: "no-store", headers: { "If-None-Match": version } });
     if (reply.status === 304) return;
     if (!reply.ok) throw new Error(String(reply.status));
     const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
-    const isAtEnd = scrollY > 0 && innerHeight + scrollY > document.body.scrollHeight - 120;
+    const follows = scrollY > 0 || document.body.classList.contains("talking");
+    const isAtEnd = follows && innerHeight + scrollY > document.body.scrollHeight - 120;
     const open = new Map(folds().map((one) => [place(one), one.open]));
-    byId("main").replaceChildren(...fresh.getElementById("main").childNodes);
+    for (const id of ["main", "outline"]) put(byId(id), known?.getElementById(id), fresh.getElementById(id));
+    known = fresh;
     for (const one of folds()) one.open = open.get(place(one)) ?? one.open;
     version = reply.headers.get("ETag") || "";
+    document.dispatchEvent(new Event("patched"));
     if (isAtEnd) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
   };
   let missed = 0;

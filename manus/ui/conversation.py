@@ -1,0 +1,204 @@
+"""What a person does with a thread on the page: read it, say something, answer, stop, go back."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from manus.attachments import given_of
+from manus.checkpoint import Store
+from manus.configuration import check_model, check_workspace, read_context, workspace_of
+from manus.graph.outcome import is_of_model, outcome_of
+from manus.graphs import build
+from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job
+from manus.options import RunOptions
+from manus.run_report.page import page
+from manus.state.errors import ToolError, UsageError
+from manus.state.settings import Settings
+from manus.threads import Thread, config_of, is_being_worked_on, read_thread
+from manus.tools.editor.files import image_type, read_file, replace_file
+from manus.tools.sandbox.sandbox import wall_in_words
+from manus.tools.workspace import Workspace
+from manus.trace.checkpoint_history import fingerprint
+from manus.trace.reading import read_trace
+from manus.ui.page import Stand, thread_page
+from manus.ui.sessions import Sessions
+
+_LISTED = 40
+"""Threads in the list."""
+
+
+class Conversation:
+    """Threads of a store, as the page shows them and acts on them."""
+
+    def __init__(self, store: Store, settings: Settings, args: RunOptions) -> None:
+        self._store = store
+        self._settings = settings
+        self._args = replace(args, interactive=True)
+        self.sessions = Sessions(store)
+
+    async def version(self, thread: str) -> str:
+        """What differs where the page does."""
+        mark = await fingerprint(self._store.saver, thread)
+        known = [
+            mark,
+            self.sessions.is_at_work(thread),
+            self.sessions.waits(thread),
+            self.sessions.problems.get(thread),
+        ]
+        recent = await self._store.recent(_LISTED)
+        return hashlib.sha256(repr([known, recent]).encode()).hexdigest()[:24]
+
+    async def page(self, thread: str) -> tuple[str, str]:
+        """The page of a thread, and its content security policy."""
+        stand = await self._stand(thread)
+        is_running = stand.state in ("running", "elsewhere")
+        runs = await read_trace(self._store.saver, thread, is_running=is_running)
+        listed = [await read_thread(self._store, one) for one in await self._store.recent(_LISTED)]
+        threads = [one for one in listed if one is not None]
+        where = await asyncio.to_thread(self._where)
+        return await asyncio.to_thread(
+            thread_page, thread, runs, threads, stand, self._store.place, where
+        )
+
+    async def report(self, thread: str) -> str:
+        """The thread as `manus report` writes it."""
+        runs = await read_trace(self._store.saver, thread)
+        return await asyncio.to_thread(page, thread, runs, place=self._store.place)
+
+    async def file(self, thread: str, path: str) -> bytes:
+        """A file of a thread's workspace.
+
+        Raises:
+            UsageError: there is none that may be read.
+        """
+        known = await read_thread(self._store, thread)
+        if known is None or known.workspace is None:
+            raise UsageError("The thread has no workspace yet.")
+        workspace = Workspace(known.workspace)
+        try:
+            return await asyncio.to_thread(lambda: read_file(workspace.readable(path), path))
+        except (ToolError, OSError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from None
+
+    async def send(
+        self,
+        thread: str,
+        text: str,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        plans: bool = False,
+        at: str | None = None,
+    ) -> None:
+        """Say something: a request, or the answer to an open question.
+
+        `at` is the checkpoint to go back to before.
+
+        Raises:
+            ManusError: it cannot be worked on.
+        """
+        stand = await self._stand(thread)
+        if stand.questions and not at:
+            await self.answer(thread, {stand.questions[0].id: text})
+            return
+        known = await read_thread(self._store, thread)
+        kind = known.kind if known else "flow" if plans else "agent"
+        check_model(self._settings.for_role("main").at(self._args.model, None))
+        request, images = await self._with_files(known, text.strip(), files)
+        if not request:
+            raise UsageError("There is no request; say what is to be done.")
+        given = await asyncio.to_thread(given_of, request, images)
+        args = self._args if known is None else replace(self._args, profile=None)
+
+        async def prepare() -> Job:
+            job = await new_job(kind, thread, request, given, args, self._settings, self._store)
+            return replace(job, at=at)
+
+        await self.sessions.begin(thread, prepare)
+
+    async def answer(self, thread: str, answers: Mapping[str, str]) -> None:
+        """Answer questions by their ids.
+
+        Raises:
+            ManusError: they are not open, or the run cannot go on.
+        """
+        if not self.sessions.answer(thread, answers):
+            await self.resume(thread, tuple(f"{key}={said}" for key, said in answers.items()))
+
+    async def resume(self, thread: str, answers: tuple[str, ...] = ()) -> None:
+        """Go on with a run that was stopped.
+
+        Raises:
+            ManusError: the run cannot go on.
+        """
+        args = replace(self._args, profile=None, answer=answers)
+
+        async def prepare() -> Job | Nothing:
+            return await job_to_resume(thread, args, self._settings, self._store)
+
+        await self.sessions.begin(thread, prepare)
+
+    async def _with_files(
+        self, known: Thread | None, text: str, files: Sequence[tuple[str, bytes]]
+    ) -> tuple[str, list[Path]]:
+        """The request, with files put into the workspace and named; and the pictures of them."""
+        if not files:
+            return text, []
+        place = {"workspace": known.workspace} if known else {}
+        context = read_context(self._args, **place)
+        root = await asyncio.to_thread(check_workspace, self._settings, context)
+        kept = await asyncio.to_thread(_keep, Workspace(root), files)
+        names = ", ".join(path.name for path in kept)
+        pictures = [path for path, (_, data) in zip(kept, files, strict=True) if image_type(data)]
+        return f"{text}\n\nAttached, in the workspace: {names}".strip(), pictures
+
+    def _where(self) -> str:
+        """The workspace of a new thread, and the wall around it. Blocking."""
+        place = Path(workspace_of(self._settings, self._args.workspace)).expanduser()
+        return f"{place.resolve()} ({wall_in_words(self._settings.sandbox)})"
+
+    async def _stand(self, thread: str) -> Stand:
+        """Whether the thread is at work, waits, or could go on."""
+        if self.sessions.is_at_work(thread):
+            return Stand("running")
+        known = await read_thread(self._store, thread)
+        if known is None:
+            return Stand("new", problem=self.sessions.problems.get(thread, ""))
+        waits_here = self.sessions.waits(thread)
+        if not waits_here and await is_being_worked_on(self._store, thread):
+            return Stand("elsewhere")
+        graph: Any = build(known.kind, known.profile or self._settings.profile, self._store.saver)
+        outcome = outcome_of(await graph.aget_state(config_of(thread)))
+        asked = tuple(q for q in outcome.questions if not is_of_model(q))
+        may_go_on = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
+        return Stand(
+            "waiting" if asked else "early" if may_go_on else "ended",
+            asked,
+            self.sessions.problems.get(thread, ""),
+        )
+
+
+def _keep(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[Path]:
+    """Put files into the workspace, under a name that is free. Blocking.
+
+    Raises:
+        UsageError: one cannot be written.
+    """
+    kept = []
+    for given, data in files:
+        name = Path(Path(given).name or "file")
+        try:
+            path = workspace.writable(name.name)
+            number = 1
+            while path.exists():
+                number += 1
+                path = workspace.writable(f"{name.stem}-{number}{name.suffix}")
+            replace_file(path, data)
+        except (ToolError, OSError) as error:
+            raise UsageError(f"{name} cannot be put into the workspace: {error}") from None
+        kept.append(path)
+    return kept

@@ -1,0 +1,175 @@
+"""What the page asks of its server: on this machine alone, for those who know the address."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import mimetypes
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from manus.state.errors import ManusError, UsageError
+from manus.ui.conversation import Conversation
+
+HOST = "127.0.0.1"
+_MOST = 50 * 2**20
+"""Bytes of a request, files with it."""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Guard:
+    """Lets through what asks for this server by its own name, from its own page."""
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self._app = app
+        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on, or refuse it."""
+        if scope["type"] == "http":
+            request = Request(scope)
+            origin = request.headers.get("origin")
+            is_own = origin is None or origin.removeprefix("http://") in self._hosts
+            if request.headers.get("host") not in self._hosts or not is_own:
+                refused = Response("This address is not asked for by that name.\n", 403)
+                await refused(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def application(talk: Conversation, token: str, port: int) -> ASGIApp:
+    """The application; everything lies below the token, which nobody can guess."""
+    routes = [
+        Route("/", _to_new_thread),
+        Route("/t/{thread}/", _answered(talk, _page)),
+        Route("/t/{thread}/live", _answered(talk, _live)),
+        Route("/t/{thread}/report", _answered(talk, _report)),
+        Route("/t/{thread}/files/{path:path}", _answered(talk, _file)),
+        Route("/t/{thread}/{action}", _answered(talk, _act), methods=["POST"]),
+    ]
+    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), port)
+
+
+def _answered(
+    talk: Conversation, endpoint: Callable[[Conversation, Request], Awaitable[Response]]
+) -> Endpoint:
+    """The endpoint, with an error for the user told in its sentence."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            response = await endpoint(talk, request)
+        except ManusError as error:
+            response = JSONResponse({"detail": str(error)}, 409)
+        response.headers.update(_HEADERS)
+        return response
+
+    return answer
+
+
+async def _to_new_thread(request: Request) -> Response:
+    return RedirectResponse(f"{request.scope['root_path']}/t/{secrets.token_hex(5)}/")
+
+
+async def _page(talk: Conversation, request: Request) -> Response:
+    thread = request.path_params["thread"]
+    version = f'"{await talk.version(thread)}"'
+    if request.headers.get("if-none-match") == version:
+        return Response(status_code=304)
+    html, policy = await talk.page(thread)
+    headers = {"ETag": version, "Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+    return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")
+
+
+async def _live(talk: Conversation, request: Request) -> Response:
+    async def pieces() -> AsyncIterator[str]:
+        async for piece in talk.sessions.live(request.path_params["thread"]):
+            yield f"data: {json.dumps(piece)}\n\n"
+
+    return StreamingResponse(pieces(), media_type="text/event-stream")
+
+
+async def _report(talk: Conversation, request: Request) -> Response:
+    html = await talk.report(request.path_params["thread"])
+    return Response(html.encode("utf-8", "replace"), media_type="text/html")
+
+
+async def _file(talk: Conversation, request: Request) -> Response:
+    """A file of the workspace, to be kept: a page among them must not run here."""
+    path = request.path_params["path"]
+    data = await talk.file(request.path_params["thread"], path)
+    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    headers = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
+    return Response(data, headers=headers, media_type=kind)
+
+
+async def _act(talk: Conversation, request: Request) -> Response:
+    thread, action = request.path_params["thread"], request.path_params["action"]
+    if int(request.headers.get("content-length", _MOST + 1)) > _MOST:
+        raise UsageError(f"This is more than {_MOST // 2**20} MB at once; send less.")
+    try:
+        given: dict[str, Any] = json.loads(await request.body() or b"{}")
+        files = [(f["name"], base64.b64decode(f["data"])) for f in given.get("files", ())]
+    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
+        raise UsageError("This is not what the page sends; load it anew.") from None
+    if action == "send":
+        plans = bool(given.get("flow"))
+        await talk.send(thread, str(given["text"]), files, plans=plans, at=given.get("at"))
+    elif action == "answer":
+        await talk.answer(thread, {str(k): str(v) for k, v in given["answers"].items()})
+    elif action == "stop":
+        await talk.sessions.stop(thread)
+    elif action == "resume":
+        await talk.resume(thread)
+    else:
+        return Response(status_code=404)
+    return JSONResponse({})
+
+
+async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -> None:
+    """Serve until a signal ends it; `began` is told the address.
+
+    Raises:
+        UsageError: the port cannot be had.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        raise UsageError(
+            f"The port {port} cannot be used ({error.strerror}); choose another with --port, "
+            "or leave it out for any that is free."
+        ) from None
+    port, token = listener.getsockname()[1], secrets.token_urlsafe(16)
+    config = uvicorn.Config(
+        application(talk, token, port),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    began(f"http://{HOST}:{port}/{token}/")
+    try:
+        await uvicorn.Server(config).serve([listener])
+    finally:
+        await asyncio.shield(talk.sessions.close())

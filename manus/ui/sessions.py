@@ -1,0 +1,179 @@
+"""The runs that the page's server is at work on, one a thread, and what comes of them live."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.types import Command
+
+from manus.checkpoint import Store
+from manus.formatting import main_argument
+from manus.graph.outcome import outcome_of
+from manus.jobs import Job, Nothing
+from manus.state.errors import ManusError, UsageError
+from manus.state.thinking import thinking_in
+from manus.threads import config_of
+
+log = logging.getLogger("manus.ui")
+
+Piece = dict[str, Any]
+"""What is told live: a `kind` (`says`, `thinks`, `call`, `work`, `done`, `problem`), and `text`."""
+
+
+class Sessions:
+    """Runs as tasks of this process. A run that waits with a question waits here for the answer."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[str, asyncio.Future[Mapping[str, str]]] = {}
+        self._listeners: dict[str, set[asyncio.Queue[Piece]]] = {}
+        self.problems: dict[str, str] = {}
+        """Why the newest run of a thread broke off, where its state does not say so."""
+
+    def is_at_work(self, thread: str) -> bool:
+        """Whether a run is under way here, and does not wait for a person."""
+        return thread in self._tasks and thread not in self._asked
+
+    def waits(self, thread: str) -> bool:
+        """Whether a run waits here for an answer."""
+        return thread in self._asked
+
+    async def begin(self, thread: str, prepare: Callable[[], Awaitable[Job | Nothing]]) -> None:
+        """Prepare a job, and have a task work on it.
+
+        Raises:
+            ManusError: it cannot be prepared, or the thread is busy.
+        """
+        if thread in self._tasks:
+            raise UsageError("The thread is being worked on; stop it first.")
+        begun = asyncio.Event()
+        task = asyncio.create_task(self._work(thread, prepare, begun))
+        self._tasks[thread] = task
+        waiting = asyncio.create_task(begun.wait())
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if not begun.is_set():
+            await task
+
+    def answer(self, thread: str, answers: Mapping[str, str]) -> bool:
+        """Give a run that waits here its answers; False where none does."""
+        asked = self._asked.pop(thread, None)
+        if asked is None or asked.done():
+            return False
+        asked.set_result(answers)
+        return True
+
+    async def stop(self, thread: str) -> None:
+        """Stop the run of a thread cleanly; it can be gone on with."""
+        task = self._tasks.get(thread)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def close(self) -> None:
+        """Stop all."""
+        await asyncio.gather(*map(self.stop, list(self._tasks)))
+
+    async def live(self, thread: str) -> AsyncIterator[Piece]:
+        """What comes of a thread from now on; never ends."""
+        queue: asyncio.Queue[Piece] = asyncio.Queue()
+        self._listeners.setdefault(thread, set()).add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._listeners[thread].discard(queue)
+
+    async def _work(
+        self, thread: str, prepare: Callable[[], Awaitable[Job | Nothing]], begun: asyncio.Event
+    ) -> None:
+        self.problems.pop(thread, None)
+        try:
+            async with self._store.hold(thread):
+                job = await prepare()
+                begun.set()
+                if isinstance(job, Job):
+                    await self._run(job)
+        except asyncio.CancelledError:
+            log.info("thread %s: stopped", thread)
+        except Exception as error:
+            if not begun.is_set():
+                raise
+            if not isinstance(error, ManusError):
+                log.exception("thread %s", thread)
+            self.problems[thread] = str(error) or type(error).__name__
+        finally:
+            self._tasks.pop(thread, None)
+            self._asked.pop(thread, None)
+            self._tell(thread, {"kind": "done"})
+
+    async def _run(self, job: Job) -> None:
+        given = job.given
+        try:
+            while True:
+                await self._stream(job, given)
+                job = replace(job, at=None)
+                outcome = outcome_of(await job.graph.aget_state(config_of(job.thread_id)))
+                if not outcome.questions or outcome.waits_for_model:
+                    return
+                answered = asyncio.get_running_loop().create_future()
+                self._asked[job.thread_id] = answered
+                self._tell(job.thread_id, {"kind": "done"})
+                given = Command(resume=await answered)
+        finally:
+            await job.graph.close_waiting()
+
+    async def _stream(self, job: Job, given: Any) -> None:
+        stream = job.graph.astream(
+            given,
+            job.config(),
+            context=job.context,
+            stream_mode=["custom", "messages"],
+            subgraphs=True,
+            durability="sync",
+        )
+        async with contextlib.aclosing(stream) as parts:
+            async for _, mode, data in parts:
+                for piece in _of_message(*data) if mode == "messages" else _of_event(data):
+                    self._tell(job.thread_id, piece)
+
+    def _tell(self, thread: str, piece: Piece) -> None:
+        for queue in self._listeners.get(thread, ()):
+            queue.put_nowait(piece)
+
+
+def _of_message(message: Any, metadata: Mapping[str, Any]) -> Iterator[Piece]:
+    """What a piece of a model's message tells."""
+    node = metadata.get("langgraph_node")
+    if node not in ("think", "plan", "summarize") or message.type != "AIMessageChunk":
+        return
+    if thought := thinking_in(message):
+        yield {"kind": "thinks", "of": message.id, "text": thought}
+    if said := str(message.text):
+        yield {"kind": "says", "of": message.id, "text": said}
+    for call in message.tool_call_chunks:
+        of = f"{message.id} {call.get('index')}"
+        name, text = call.get("name") or "", call.get("args") or ""
+        yield {"kind": "call", "of": of, "name": name, "text": text}
+
+
+def _of_event(event: Any) -> Iterator[Piece]:
+    """What an event of `manus.state.events` tells."""
+    kind = event.get("type") if isinstance(event, dict) else None
+    if kind in ("plan_action", "delegate_action"):
+        yield from _of_event(event["event"])
+    elif kind == "call":
+        said = f"{event['name']} {main_argument(event['args'])}"
+        yield {"kind": "work", "of": event["id"], "name": said, "text": ""}
+    elif kind == "output":
+        yield {"kind": "work", "of": event["id"], "text": event["text"]}
+    elif kind in ("thought", "observation", "plan"):
+        yield {"kind": "done"}
+    elif kind == "retry":
+        yield {"kind": "problem", "text": event["reason"]}

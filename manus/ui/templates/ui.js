@@ -1,0 +1,183 @@
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const words = byId("words");
+  const told = byId("told");
+  let attached = [];
+  let at = null;
+
+  const post = async (action, given = {}) => {
+    told.textContent = "";
+    const reply = await fetch(action, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given),
+    }).catch(() => null);
+    if (reply?.ok) return true;
+    const said = await reply?.json().catch(() => null);
+    told.textContent = said?.detail ?? "The server does not answer; start `manus ui` again.";
+    return false;
+  };
+
+  // what can be done depends on where the thread stands
+  const show = () => {
+    const state = byId("asks").dataset.state;
+    byId("stop").hidden = !["running", "waiting"].includes(state);
+    byId("resume").hidden = state !== "early";
+    byId("plans").hidden = state !== "new";
+    byId("send").disabled = ["running", "elsewhere"].includes(state);
+    for (const step of document.querySelectorAll("article.step[data-checkpoint]")) {
+      if (step.querySelector(".fork")) continue;
+      const fork = document.createElement("button");
+      fork.type = "button";
+      fork.className = "fork";
+      fork.textContent = "Go back to before this";
+      step.querySelector("header").append(fork);
+    }
+    for (const path of document.querySelectorAll(".file .path:not([role])")) {
+      path.setAttribute("role", "link");
+      path.tabIndex = 0;
+    }
+  };
+
+  const goBack = (step) => {
+    at = step ? step.dataset.checkpoint : null;
+    byId("from").hidden = !at;
+    byId("from").firstElementChild.textContent = step
+      ? `What you say goes on from before step ${step.querySelector(".num").textContent}.` : "";
+    if (at) words.focus();
+  };
+
+  byId("main").addEventListener("click", (event) => {
+    const fork = event.target.closest(".fork");
+    if (fork) goBack(fork.closest("article"));
+    const path = event.target.closest(".path[role]");
+    if (path) {
+      event.preventDefault();
+      location.href = `files/${path.textContent.split("/").map(encodeURIComponent).join("/")}`;
+    }
+    const choice = event.target.closest(".ask button[value]");
+    if (choice) answer(choice.form, choice.value);
+  });
+  byId("main").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches(".path[role]")) event.target.click();
+  });
+  byId("from").querySelector("button").addEventListener("click", () => goBack(null));
+
+  const answer = async (form, said) => {
+    const field = form.querySelector("textarea");
+    const more = field.value.trim();
+    const text = said === "no" && more ? `no: ${more}` : said || more;
+    if (text && await post("answer", { answers: { [form.dataset.id]: text } })) field.value = "";
+  };
+  byId("main").addEventListener("submit", (event) => {
+    event.preventDefault();
+    answer(event.target, "");
+  });
+
+  // saying something
+  const read = (file) => new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done({ name: file.name, data: reader.result.split(",")[1] ?? "" });
+    reader.onerror = () => failed(reader.error);
+    reader.readAsDataURL(file);
+  });
+  const attach = async (files) => {
+    try {
+      attached.push(...await Promise.all([...files].map(read)));
+    } catch {
+      told.textContent = "A file cannot be read.";
+    }
+    list();
+  };
+  const list = () => {
+    byId("attached").replaceChildren(...attached.map((file, place) => {
+      const item = document.createElement("li");
+      const drop = document.createElement("button");
+      drop.type = "button";
+      drop.className = "way";
+      drop.textContent = "×";
+      drop.setAttribute("aria-label", `Leave ${file.name} out`);
+      drop.addEventListener("click", () => { attached.splice(place, 1); list(); });
+      item.append(file.name, " ", drop);
+      return item;
+    }));
+  };
+  const grow = () => { words.style.height = "auto"; words.style.height = `${words.scrollHeight + 2}px`; };
+  words.addEventListener("input", grow);
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      byId("say").requestSubmit();
+    }
+  });
+  words.addEventListener("paste", (event) => {
+    if (event.clipboardData.files.length) {
+      event.preventDefault();
+      attach(event.clipboardData.files);
+    }
+  });
+  byId("say").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const text = words.value.trim();
+    if ((!text && !attached.length) || byId("send").disabled) return;
+    byId("send").disabled = true;
+    const flow = byId("plans").querySelector("input").checked;
+    if (await post("send", { text, flow, files: attached, at })) {
+      words.value = "";
+      attached = [];
+      list();
+      grow();
+      goBack(null);
+      scrollTo({ top: document.body.scrollHeight });
+    }
+    byId("send").disabled = false;
+  });
+  byId("stop").addEventListener("click", () => post("stop"));
+  byId("resume").addEventListener("click", () => post("resume"));
+  byId("files").addEventListener("change", (event) => { attach(event.target.files); event.target.value = ""; });
+  document.querySelector("#acts [role=button]").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") byId("files").click();
+  });
+  addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) document.body.classList.remove("dropping");
+  });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("dropping");
+    attach(event.dataTransfer.files);
+  });
+  byId("list").addEventListener("click", () => {
+    const open = document.body.classList.toggle("showing-threads");
+    byId("list").setAttribute("aria-expanded", String(open));
+    if (open) byId("outline").scrollIntoView();
+  });
+
+  // what happens now, until the page has it
+  const now = byId("now");
+  const text = byId("text");
+  let of = "";
+  let isStale = true;
+  const doing = { says: "", thinks: "thinks", call: "calls", work: "runs", problem: "tries again" };
+  new EventSource("live").addEventListener("message", (event) => {
+    const piece = JSON.parse(event.data);
+    if (piece.kind === "done") {
+      isStale = true;
+      return;
+    }
+    if (isStale || piece.of !== of || piece.kind === "work") text.textContent = "";
+    if (isStale || piece.of !== of) byId("doing").textContent = "";
+    const name = piece.name ? ` ${piece.name}` : "";
+    if (name || !byId("doing").textContent) byId("doing").textContent = doing[piece.kind] + name;
+    [isStale, of] = [false, piece.of];
+    text.classList.toggle("printed", piece.kind === "work" || piece.kind === "call");
+    text.append(piece.text);
+    text.scrollTop = text.scrollHeight;
+    now.hidden = false;
+  });
+  document.addEventListener("patched", () => {
+    if (isStale) now.hidden = true;
+    show();
+  });
+  show();
+  scrollTo({ top: document.body.scrollHeight });
+})();

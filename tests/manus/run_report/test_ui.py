@@ -1,0 +1,124 @@
+"""`manus ui`: the page in which a person talks to the agent, in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import os
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import expect
+
+from tests.manus.program import Program
+from tests.manus.run_report.viewer import Viewer
+from tests.server import ScriptedServer, call, calls, text
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+View = Callable[..., Awaitable[Viewer]]
+
+
+async def test_a_conversation(manus: Program, server: ScriptedServer, view: View) -> None:
+    server.script(
+        calls(
+            call("str_replace_editor", command="create", path="tide.txt", file_text="high\n"),
+            text="I write it down.",
+        ),
+        calls(call("ask_human", inquire="Which tide?")),
+        text("The tide is **high**."),
+        text("Nothing more."),
+        text("Another way."),
+    )
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as server_process:
+        address = await asyncio.to_thread(server_process.line)
+        seen = await view(address)
+        page = seen.page
+        await page.get_by_label("Message").fill("What about the tide?")
+        await page.locator("#files").set_input_files(
+            {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
+        )
+        await expect(page.locator("#attached li")).to_have_count(1)
+        await page.get_by_label("Message").press("Enter")
+        # a question, and its answer
+        ask = page.locator(".ask")
+        await expect(ask).to_contain_text("Which tide?")
+        assert (manus.workspace / "sea.csv").read_text() == "a,b\n1,2\n"
+        await ask.get_by_label("Your answer").fill("the next one")
+        await ask.get_by_role("button", name="Answer").click()
+        await expect(page.locator("#r1-answer strong")).to_have_text("high")
+        await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
+        assert "sea.csv" in str(server.requests[0].body["messages"])
+        assert "the next one" in str(server.requests[-1].body["messages"])
+        # a file that was made, to be kept
+        async with page.expect_download() as download:
+            await page.locator(".path", has_text="tide.txt").click()
+        assert (await (await download.value).path()).read_text() == "high\n"
+        # on the same thread
+        await page.get_by_label("Message").fill("And then?")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("#r2-answer")).to_contain_text("Nothing more.")
+        await expect(page.locator(".here")).to_contain_text("What about the tide?")
+        # from an earlier step on
+        await page.reload()
+        await page.locator("#r1-sum").click()
+        await page.locator("#r1-s2 .fork").click()
+        await page.get_by_label("Message").fill("Otherwise")
+        await page.get_by_label("Message").press("Enter")
+        await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
+        said = str(server.requests[-1].body["messages"])
+        assert "I write it down." in said
+        assert "And then?" not in said
+        assert seen.complaints == []
+
+
+async def test_approve_stop_and_go_on_after_a_kill(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    os.mkfifo(manus.workspace / "go")
+    server.script(
+        calls(call("str_replace_editor", command="create", path=".env", file_text="A=1\n")),
+        calls(call("bash", command="echo begun; read x < go")),
+        text("Gone on."),
+    )
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
+        seen = await view(await asyncio.to_thread(first.line))
+        page = seen.page
+        await page.get_by_label("Message").fill("Do it")
+        await page.get_by_label("Message").press("Enter")
+        await page.get_by_role("button", name="Yes", exact=True).click()
+        await expect(page.locator("#text")).to_contain_text("begun")
+        assert (manus.workspace / ".env").read_text() == "A=1\n"
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        thread = urlsplit(page.url).path.split("/")[-2]
+        first.kill()
+        await asyncio.to_thread(first.end)
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
+        address = await asyncio.to_thread(second.line)
+        page = (await view(f"{address}t/{thread}/")).page
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
+
+
+async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
+    with manus.start("ui", "--no-open") as process:
+        address = urlsplit(await asyncio.to_thread(process.line))
+
+        def ask(path: str, method: str = "GET", **headers: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
+            with contextlib.closing(connection):
+                body = '{"text": "hello"}' if method == "POST" else None
+                connection.request(method, path, body, {"Host": address.netloc, **headers})
+                return connection.getresponse().status
+
+        send = f"{address.path}t/abc/send"
+        assert await asyncio.to_thread(ask, address.path) == 307
+        for path in ("/", "/wrong/", "/wrong/t/abc/"):
+            assert await asyncio.to_thread(ask, path) == 404
+        for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
+            assert await asyncio.to_thread(ask, address.path, Host=host) == 403
+        assert await asyncio.to_thread(ask, send, "POST", Origin="http://evil.example") == 403
+        assert server.requests == []
