@@ -19,8 +19,7 @@ from manus.commands.setup import setup
 from manus.commands.show import show
 from manus.commands.threads import threads
 from manus.commands.trust import trust
-from manus.commands.ui import ui
-from manus.commands.watch import watch
+from manus.commands.ui import ui, watch
 
 EXIT_CODES = (
     "Exit codes: 0 finished with success, 1 not, 2 wrong usage or configuration, 130 after Ctrl-C."

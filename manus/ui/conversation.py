@@ -16,7 +16,7 @@ from manus.graph.outcome import is_of_model, outcome_of
 from manus.graphs import build
 from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job
 from manus.options import RunOptions
-from manus.run_report.page import page
+from manus.run_report.page import asset, page, policy, style
 from manus.state.errors import ToolError, UsageError
 from manus.state.settings import Settings
 from manus.threads import Thread, config_of, is_being_worked_on, read_thread
@@ -40,18 +40,19 @@ class Conversation:
         self._settings = settings
         self._args = replace(args, interactive=True)
         self.sessions = Sessions(store)
+        self._elsewhere: set[str] = set()
+        """Threads that another process was at work on when they were looked at last."""
 
     async def version(self, thread: str) -> str:
         """What differs where the page does."""
         mark = await fingerprint(self._store.saver, thread)
-        known = [
-            mark,
-            self.sessions.is_at_work(thread),
-            self.sessions.waits(thread),
-            self.sessions.problems.get(thread),
-        ]
+        runs = self.sessions
+        live = runs.is_at_work(thread), runs.waits(thread), runs.problems.get(thread)
         recent = await self._store.recent(_LISTED)
-        return hashlib.sha256(repr([known, recent]).encode()).hexdigest()[:24]
+        if thread in self._elsewhere:  # its end, if it is killed, leaves nothing in the store
+            await self._stand(thread)
+        known = mark, live, recent, thread in self._elsewhere
+        return hashlib.sha256(repr(known).encode()).hexdigest()[:24]
 
     async def page(self, thread: str) -> tuple[str, str]:
         """The page of a thread, and its content security policy."""
@@ -65,10 +66,12 @@ class Conversation:
             thread_page, thread, runs, threads, stand, self._store.place, where
         )
 
-    async def report(self, thread: str) -> str:
-        """The thread as `manus report` writes it."""
-        runs = await read_trace(self._store.saver, thread)
-        return await asyncio.to_thread(page, thread, runs, place=self._store.place)
+    async def report(self, thread: str) -> tuple[str, str]:
+        """The thread as `manus report` writes it, following it; and its policy."""
+        is_running = (await self._stand(thread)).state in ("running", "elsewhere")
+        runs = await read_trace(self._store.saver, thread, is_running=is_running)
+        html = await asyncio.to_thread(page, thread, runs, place=self._store.place, is_live=True)
+        return html, policy(style(), asset("page.js"), is_live=True)
 
     async def file(self, thread: str, path: str) -> bytes:
         """A file of a thread's workspace.
@@ -170,7 +173,9 @@ class Conversation:
             return Stand("new", problem=self.sessions.problems.get(thread, ""))
         waits_here = self.sessions.waits(thread)
         if not waits_here and await is_being_worked_on(self._store, thread):
+            self._elsewhere.add(thread)
             return Stand("elsewhere")
+        self._elsewhere.discard(thread)
         graph: Any = build(known.kind, known.profile or self._settings.profile, self._store.saver)
         outcome = outcome_of(await graph.aget_state(config_of(thread)))
         asked = tuple(q for q in outcome.questions if not is_of_model(q))

@@ -10,6 +10,7 @@ import mimetypes
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -58,9 +59,9 @@ def application(talk: Conversation, token: str, port: int) -> ASGIApp:
     """The application; everything lies below the token, which nobody can guess."""
     routes = [
         Route("/", _to_new_thread),
-        Route("/t/{thread}/", _answered(talk, _page)),
+        Route("/t/{thread}/", _answered(talk, partial(_page, Conversation.page))),
         Route("/t/{thread}/live", _answered(talk, _live)),
-        Route("/t/{thread}/report", _answered(talk, _report)),
+        Route("/t/{thread}/report", _answered(talk, partial(_page, Conversation.report))),
         Route("/t/{thread}/files/{path:path}", _answered(talk, _file)),
         Route("/t/{thread}/{action}", _answered(talk, _act), methods=["POST"]),
     ]
@@ -87,12 +88,17 @@ async def _to_new_thread(request: Request) -> Response:
     return RedirectResponse(f"{request.scope['root_path']}/t/{secrets.token_hex(5)}/")
 
 
-async def _page(talk: Conversation, request: Request) -> Response:
+async def _page(
+    made: Callable[[Conversation, str], Awaitable[tuple[str, str]]],
+    talk: Conversation,
+    request: Request,
+) -> Response:
+    """A page, or that nothing is new on it."""
     thread = request.path_params["thread"]
     version = f'"{await talk.version(thread)}"'
     if request.headers.get("if-none-match") == version:
         return Response(status_code=304)
-    html, policy = await talk.page(thread)
+    html, policy = await made(talk, thread)
     headers = {"ETag": version, "Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
     return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")
 
@@ -103,11 +109,6 @@ async def _live(talk: Conversation, request: Request) -> Response:
             yield f"data: {json.dumps(piece)}\n\n"
 
     return StreamingResponse(pieces(), media_type="text/event-stream")
-
-
-async def _report(talk: Conversation, request: Request) -> Response:
-    html = await talk.report(request.path_params["thread"])
-    return Response(html.encode("utf-8", "replace"), media_type="text/html")
 
 
 async def _file(talk: Conversation, request: Request) -> Response:

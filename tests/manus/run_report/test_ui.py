@@ -89,7 +89,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
         await page.get_by_label("Message").fill("Do it")
         await page.get_by_label("Message").press("Enter")
         await page.get_by_role("button", name="Yes", exact=True).click()
-        await expect(page.locator("#text")).to_contain_text("begun")
+        await expect(page.locator("#text")).to_have_text("begun")
         assert (manus.workspace / ".env").read_text() == "A=1\n"
         await page.get_by_role("button", name="Stop").click()
         await expect(page.get_by_role("button", name="Go on")).to_be_visible()
@@ -106,6 +106,8 @@ async def test_approve_stop_and_go_on_after_a_kill(
 async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
     with manus.start("ui", "--no-open") as process:
         address = urlsplit(await asyncio.to_thread(process.line))
+        assert address.hostname == "127.0.0.1"
+        assert len(address.path) > 20
 
         def ask(path: str, method: str = "GET", **headers: str) -> int:
             connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)

@@ -1,19 +1,14 @@
-"""`manus watch`: the page follows a run of another process, and nobody else can read it."""
+"""`manus watch`: the page follows a run of another process."""
 
 import asyncio
-import contextlib
-import http.client
 import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import expect
 
-from manus.state.errors import UsageError
-from manus.watch import PageServer
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import ScriptedServer, call, calls, text
@@ -59,31 +54,8 @@ async def test_it_follows_a_run_of_another_process(
         await expect(page.locator("#live")).to_have_text("no longer live")
 
 
-async def test_nobody_else_can_read_it() -> None:
-    server = PageServer()
-    server.show("<!doctype html>")
-    address = urlsplit(server.url)
-    assert address.hostname == "127.0.0.1"
-    assert len(address.path) > 20
-
-    def ask(path: str, host: str = address.netloc, method: str = "GET") -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
-        with contextlib.closing(connection):
-            connection.request(method, path, headers={"Host": host})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-
-    with server.running():
-        assert ask(address.path) == (200, "<!doctype html>")
-        for path in ("/", "/wrong/", f"{address.path}../", f"{address.path}secret"):
-            assert ask(path)[0] == 404
-        for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
-            assert ask(address.path, host)[0] == 403
-        assert ask(address.path, method="POST")[0] == 501
-
-
-async def test_a_port_that_is_taken() -> None:
+async def test_a_port_that_is_taken(manus: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=str(port)):
-            PageServer(port)
+        port = str(taken.getsockname()[1])
+        done = await asyncio.to_thread(manus, "watch", "t", "--port", port)
+    assert (done.code, port in done.err, "Traceback" in done.err) == (2, True, False)
