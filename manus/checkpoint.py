@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from langgraph.checkpoint.base import id as checkpoint_ids
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.state.errors import SettingsError, StorageError
@@ -61,6 +62,21 @@ class CompactSerializer(JsonPlusSerializer):
                 f"What is stored of the thread cannot be read ({said}): it is damaged, or another "
                 "version of the program wrote it; use that version, or restore it from a backup."
             ) from error
+
+
+def make_ids_later_than(checkpoint_id: str | None) -> None:
+    """Let each checkpoint that LangGraph makes from now on come after this one.
+
+    Its ids are times, and the newest checkpoint of a thread is the one with the greatest id. After
+    one that was written by a clock ahead of ours, all that we write would come before it.
+    """
+    try:
+        time = checkpoint_ids.UUID(checkpoint_id or "").time
+    except ValueError:  # not one of LangGraph's ids
+        return
+    clock: Any = checkpoint_ids
+    if (clock._last_v6_timestamp or 0) < time:
+        clock._last_v6_timestamp = time
 
 
 class Store(Protocol):

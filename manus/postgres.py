@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 from langchain_core.runnables import RunnableConfig
@@ -14,9 +14,10 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    CheckpointTuple,
 )
 
-from manus.checkpoint import CompactSerializer
+from manus.checkpoint import CompactSerializer, make_ids_later_than
 from manus.state.errors import SettingsError, StorageError
 from manus.thread_lock import ATTEMPTS, PAUSE, busy
 
@@ -63,6 +64,18 @@ class PostgresStore(AsyncPostgresSaver):
         """The database, without its password."""
         return _place_of(self._url)
 
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base; what is written next comes after the newest of the thread."""
+        named = config["configurable"]
+        newest = (
+            "SELECT MAX(checkpoint_id) AS newest FROM checkpoints "
+            "WHERE thread_id = %s AND checkpoint_ns = %s"
+        )
+        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
+        for row in await self._rows(newest, values):
+            make_ids_later_than(row["newest"])
+        return await super().aget_tuple(config)
+
     async def aput(
         self,
         config: RunnableConfig,
@@ -81,9 +94,11 @@ class PostgresStore(AsyncPostgresSaver):
             "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
             "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s"
         )
+        return [str(row["thread_id"]) for row in await self._rows(newest, (limit,))]
+
+    async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
         async with self._pool.connection() as connection:
-            rows = await (await connection.execute(newest, (limit,))).fetchall()
-        return [str(row["thread_id"]) for row in rows]
+            return await (await connection.execute(query, values)).fetchall()
 
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:

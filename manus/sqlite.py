@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from manus.checkpoint import CompactSerializer
+from manus.checkpoint import CompactSerializer, make_ids_later_than
 from manus.state.errors import StorageError
 from manus.thread_lock import hold_file
 
@@ -58,6 +58,7 @@ _WRITES = """
 """
 
 
+_NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
 _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
     GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT ?
@@ -91,6 +92,7 @@ class SqliteStore(SqliteSaver):
         connection.execute("PRAGMA page_size=8192")  # of a new file: less of it stays unused
         super().__init__(connection, serde=CompactSerializer())
         self.thread = ThreadPoolExecutor(1, "manus-store")
+        self._inode = path.stat().st_ino
         with self.cursor(transaction=False) as cursor:
             # With its write-ahead log a commit survives the death of the process without waiting
             # for the disk, which is what the journal of tool calls promises too; FULL would wait.
@@ -128,12 +130,34 @@ class SqliteStore(SqliteSaver):
             if not transaction:
                 yield cursor
                 return
+            self._check_file()
             try:
                 yield cursor
                 self.conn.commit()
             except BaseException:
                 self.conn.rollback()
                 raise
+
+    def _check_file(self) -> None:
+        """SQLite goes on writing to a file that nobody will find again."""
+        try:
+            is_there = self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise StorageError(
+                f"The store of threads {self.path} was removed or replaced while it was in use; "
+                "what the run did since is not stored. Put it back, or begin anew."
+            )
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base; what is written next comes after the newest of the thread."""
+        named = config["configurable"]
+        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
+        with self.cursor(transaction=False) as cursor:
+            [newest] = cursor.execute(_NEWEST, values).fetchone()
+        make_ids_later_than(newest)
+        return super().get_tuple(config)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """As the base, without its random part: nothing reads it, and it cannot be compressed."""
@@ -150,7 +174,7 @@ class SqliteStore(SqliteSaver):
         return [*self.list(config, **chosen)]
 
     _all = _in_its_thread(_list_all)
-    aget_tuple = _in_its_thread(SqliteSaver.get_tuple)
+    aget_tuple = _in_its_thread(get_tuple)
     aput = _in_its_thread(SqliteSaver.put)
     aput_writes = _in_its_thread(SqliteSaver.put_writes)
     adelete_thread = _in_its_thread(SqliteSaver.delete_thread)

@@ -9,6 +9,7 @@ import ormsgpack
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base.id import UUID, uuid6
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Send
 
@@ -163,3 +164,30 @@ async def test_messages_and_plain_data_come_back_as_they_were() -> None:
 def test_what_is_damaged_is_a_sentence(kind: str) -> None:
     with pytest.raises(StorageError, match=r"it is damaged"):
         CompactSerializer().loads_typed((kind, b"\xc1\xc1"))
+
+
+async def test_after_a_checkpoint_of_a_clock_that_is_ahead(tmp_path: Path) -> None:
+    """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
+    async with open_store(_settings(tmp_path / "t.sqlite")) as store:
+        first = await store.saver.aput(config, empty_checkpoint(), {"source": "input"}, {})
+        planted: Any = {**empty_checkpoint(), "id": str(ahead)}
+        await store.saver.aput(config, planted, {"source": "loop"}, {})
+        for read in (config, first):
+            before = await store.saver.aget_tuple(config)
+            assert await store.saver.aget_tuple(read) is not None
+            written = await store.saver.aput(config, empty_checkpoint(), {"source": "loop"}, {})
+            newest = await store.saver.aget_tuple(config)
+            assert newest is not None
+            assert newest.config == written
+            assert before != newest
+
+
+async def test_a_file_that_is_removed_while_it_is_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "t")
+        path.unlink()
+        with pytest.raises(StorageError, match="removed or replaced"):
+            await _put(store.saver, "t")
