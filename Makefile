@@ -49,9 +49,10 @@ format: ## format, and repair what the linter can repair
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: ## what a step costs, against a plain loop: make bench ARGS="..."
+bench: ## what a step costs, against a plain loop, and the sandbox: make bench ARGS="..."
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.step_cost $(ARGS)
+	$(BIN)/python -m benchmarks.sandbox
 
 # Without reloading: it would begin anew whenever a run writes a Python file into ./workspace.
 dev: ## the LangGraph server on this machine, for Studio: make dev ARGS="--port 2025"

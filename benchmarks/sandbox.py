@@ -1,0 +1,77 @@
+"""What the sandbox costs beside programs without one: milliseconds, the median of some runs.
+
+python -m benchmarks.sandbox [--repeat 7]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal
+
+from manus.state.errors import ToolUnavailableError
+from manus.state.sandbox_settings import SandboxSettings
+from manus.state.settings import Settings
+from manus.tools.bash import Bash
+from manus.tools.python_execute import PythonExecute
+from manus.tools.sandbox.sandbox import try_wall
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
+
+Kind = Literal["none", "landlock", "bubblewrap"]
+
+KINDS: tuple[Kind, ...] = ("none", "landlock", "bubblewrap")
+ROWS = ("first command of the shell, once a run", "a later command", "`python_execute`")
+
+
+async def run(kind: Kind, folder: Path) -> list[float]:
+    """What the three of a run take."""
+    workspace = Workspace(folder)
+    workspace.prepare()
+    session = Session(workspace, settings=Settings(sandbox=SandboxSettings(kind=kind)))
+    bash, python = Bash(session=session), PythonExecute(session=session)
+    try:
+        first = await timed(lambda: bash.observe(command="true", timeout=60.0))
+        later = await timed(lambda: bash.observe(command="true", timeout=60.0))
+        return [first, later, await timed(lambda: python.observe(code="1", timeout=60.0))]
+    finally:
+        await session.close()
+
+
+async def timed(call: Callable[[], Awaitable[object]]) -> float:
+    """Milliseconds of a call."""
+    begin = time.perf_counter()
+    await call()
+    return (time.perf_counter() - begin) * 1000
+
+
+async def measure(kind: Kind, repeat: int) -> list[float] | None:
+    """The medians of a kind of sandbox; None if it does not stand on this machine."""
+    try:
+        try_wall(SandboxSettings(kind=kind))
+    except ToolUnavailableError:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [await run(kind, Path(folder)) for _ in range(repeat + 1)][1:]  # the first is cold
+    return [statistics.median(column) for column in zip(*runs, strict=True)]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=7, help="runs of each kind (default 7)")
+    repeat = parser.parse_args().repeat
+    found = {kind: asyncio.run(measure(kind, repeat)) for kind in KINDS}
+    print(f"{'milliseconds':40}" + "".join(f"{kind:>12}" for kind in KINDS))
+    for row, name in enumerate(ROWS):
+        cells = (f"{column[row]:>12.1f}" if column else f"{'–':>12}" for column in found.values())
+        print(f"{name:40}" + "".join(cells))
+
+
+if __name__ == "__main__":
+    main()
