@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import errno
 import json
 import os
@@ -19,11 +20,13 @@ from typing_extensions import override
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.beneath import look_at, open_file
+from manus.tools.beneath import look_at, open_file, write_private
+from manus.tools.chart.script import lacks_script
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
-from manus.tools.shell.process import exit_state, run
+from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
+from manus.tools.shell.process import Finished, exit_state, run
 from manus.tools.workspace import Workspace
 
 MAX_BYTES = 200 * 2**20
@@ -67,12 +70,11 @@ class DataVisualization(AgentTool):
             raise ToolError(f"A chart of the type `{wanted.chart.type}` needs {needed}: a column.")
         workspace = self.session.workspace
         job = await asyncio.to_thread(_job, wanted, workspace)
-        finished = await run(
-            [sys.executable, "-P", "-m", "manus.tools.chart.worker", json.dumps(job)],
-            workspace=workspace,
-            seconds=_SECONDS,
-            extra={"PYTHONPATH": str(_CODE)},
-        )
+        sandbox = await sandbox_of(self.session)
+        if await asyncio.to_thread(lacks_script, job["cache"]):
+            await _work({"cache": job["cache"]}, workspace, None)  # nothing of the model's is in it
+        mark = sandbox.mark
+        finished = await _work(job, workspace, sandbox)
         if finished.returncode is None:
             raise ToolError(
                 f"The chart was not done after {_SECONDS:g} s; use fewer rows or columns."
@@ -80,8 +82,22 @@ class DataVisualization(AgentTool):
         last = finished.output.strip().rpartition("\n")[2]
         if finished.returncode != 0:
             state = exit_state(finished.returncode)
-            raise ToolError(f"The chart could not be drawn ({state}): {last[:300]}")
-        return await asyncio.to_thread(_said, wanted, job, json.loads(last))
+            said = f"The chart could not be drawn ({state}): {last[:300]}"
+            raise ToolError(said + sandbox.remarks(mark, last))
+        return await asyncio.to_thread(_said, wanted, job, json.loads(last), workspace)
+
+
+async def _work(job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None) -> Finished:
+    package = _CODE / "manus"
+    rooms = {path.resolve() for path in package.iterdir() if path.is_symlink()}  # of a checkout
+    return await run(
+        [sys.executable, "-P", "-m", "manus.tools.chart.worker", json.dumps(job)],
+        workspace=workspace,
+        seconds=_SECONDS,
+        extra={"PYTHONPATH": str(_CODE)},
+        sandbox=sandbox,
+        read=(package, *rooms, Path(job["cache"])),
+    )
 
 
 def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
@@ -102,8 +118,20 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
         "picture": str(picture),
         "output": workspace.show(picture),
         "cache": user_cache_dir("manus"),
-        "colors": str(workspace.private / "colors.json"),
+        "colors": _colors(workspace),
     }
+
+
+def _colors(workspace: Workspace) -> dict[str, int]:
+    """Which colour a name has in the charts of a workspace; none before the first."""
+    with contextlib.suppress(OSError, ValueError), open_file(_color_file(workspace)) as kept:
+        found: dict[str, int] = json.load(kept)
+        return found
+    return {}
+
+
+def _color_file(workspace: Workspace) -> Path:
+    return workspace.records / "colors.json"
 
 
 def _check(data: Path, shown: str) -> None:
@@ -120,7 +148,7 @@ def _check(data: Path, shown: str) -> None:
 
 
 def _said(
-    wanted: DataVisualizationArgs, job: dict[str, Any], result: dict[str, Any]
+    wanted: DataVisualizationArgs, job: dict[str, Any], result: dict[str, Any], workspace: Workspace
 ) -> Observation:
     """What the model is told of a result. Blocking."""
     if "missing" in result:
@@ -129,6 +157,8 @@ def _said(
         )
     if "error" in result:
         raise ToolError(result["error"])
+    with contextlib.suppress(OSError):  # the next chart chooses colours anew
+        write_private(_color_file(workspace), json.dumps(result["colors"]).encode())
     shown = job["output"]
     lines = [
         f"A {wanted.chart.type} chart of {result['rows']:,} rows: {shown}, and "

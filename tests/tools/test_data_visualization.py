@@ -16,6 +16,7 @@ from playwright.async_api import async_playwright
 
 from manus.tools.catalog import build_catalog
 from manus.tools.result import Observation
+from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.session import Session
 
 ROWS = [
@@ -171,3 +172,17 @@ async def test_without_the_packages_it_is_said_how_to_get_them(
     assert f"({package})" in made.text
     assert "make setup EXTRAS=data" in made.text
     assert "manus[" not in made.text  # on the package index that name is somebody else's
+
+
+async def test_it_is_drawn_in_the_sandbox(
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (await sandbox_of(session)).wall != "bubblewrap":
+        pytest.skip("no bubblewrap here")
+    python = root / ".manus/python"
+    python.write_text(f'#!/bin/sh\ncat /proc/1/comm > seen\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
+    assert not made.is_error, made.text
+    assert (root / "seen").read_text() == "bwrap\n"

@@ -1,23 +1,22 @@
 """The process that makes a chart: `python -P -m manus.tools.chart.worker JOB`, the job in JSON.
 
 A process of its own, since reading and drawing take seconds of one core and whatever memory the
-file asks for. It writes the PNG and the page, and prints a line of JSON: how many `rows` there are
-and `notes`, or an `error`, or the package that is `missing`.
+file asks for. It writes the PNG and the page, and prints a line of JSON: how many `rows` there are,
+`notes` and `colors`, or an `error`, or the package that is `missing`. A job without data only makes
+the program that pages draw with.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
 from manus.state.errors import ToolError
-from manus.state.files import write_atomically
+from manus.tools.chart.script import script
 from manus.tools.editor.files import replace_file
 
 
@@ -38,13 +37,12 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
     from manus.tools.chart.spec import Chart
     from manus.tools.chart.table import read_table
 
+    if "data" not in job:
+        script(Path(job["cache"]))
+        return {}
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
-    kept = Path(job["colors"])
-    colors: dict[str, int] = {}
-    with contextlib.suppress(OSError, ValueError):  # the first chart
-        colors = json.loads(kept.read_bytes())
+    colors: dict[str, int] = job["colors"]
     spec, notes = specify(Chart.model_validate(job["chart"]), frame, colors)
-    write_atomically(kept, json.dumps(colors).encode())
     picture = Path(job["picture"])
     drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     try:
@@ -52,29 +50,15 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
         replace_file(picture.with_suffix(".html"), _page(spec, Path(job["cache"])).encode())
     except OSError as error:
         raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
-    return {"rows": len(frame), "notes": notes}
+    return {"rows": len(frame), "notes": notes, "colors": colors}
 
 
 def _page(spec: dict[str, Any], cache: Path) -> str:
     """The chart as one HTML page that asks for nothing from anywhere."""
     templates = Environment(loader=PackageLoader("manus.tools.chart", ""), autoescape=True)
-    bundle = _script(cache).replace("</script", "<\\/script")
+    bundle = script(cache).replace("</script", "<\\/script")
     title = spec.get("title") or "Chart"
     return templates.get_template("page.html.j2").render(title=title, spec=spec, bundle=bundle)
-
-
-def _script(cache: Path) -> str:
-    """The program that draws a page. Putting it together takes seconds, so it is kept."""
-    import vl_convert
-
-    kept = cache / f"vega-{version('vl-convert-python')}.js"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return kept.read_text("utf-8")
-    bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its types want a snippet
-    with contextlib.suppress(OSError):  # a cache that cannot be written is none
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(kept, bundle.encode())
-    return bundle
 
 
 if __name__ == "__main__":

@@ -83,15 +83,19 @@ class Sandbox:
         """Where the proxy serves those inside."""
 
     def confine(
-        self, argv: Sequence[str], environment: Mapping[str, str], directory: Path
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        more: Sequence[Path] = (),
     ) -> Confined:
-        """How a program is started behind the wall. Blocking: it looks at folders."""
+        """How a program that may read `more` starts behind the wall. Blocking."""
         if self._home is None:
             return Confined(tuple(argv), environment)
         home = self._home.path
         known = {**environment, **self._own_variables(home)}
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
-        read = [Path(path).expanduser() for path in (*self._settings.read, *certificates)]
+        read = [Path(p).expanduser() for p in (*self._settings.read, *certificates)] + [*more]
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None

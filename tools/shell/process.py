@@ -134,16 +134,17 @@ async def start(
     descriptors: Sequence[int] = (),
     extra: Mapping[str, str] | None = None,
     sandbox: Sandbox | None = None,
+    read: Sequence[Path] = (),
 ) -> asyncio.subprocess.Process:
     """Start a program in a session of its own; stdout and stderr go to `output`, in order.
 
     `extra` goes on top of what `scrubbed` leaves. `descriptors` keep their numbers in it. Without
-    a sandbox it is a program of ours.
+    a sandbox it is a program of ours; in one it may also `read` these files and folders.
 
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
-    started = await asyncio.to_thread(_confined, argv, extra or {}, directory, sandbox)
+    started = await asyncio.to_thread(_confined, argv, extra or {}, directory, sandbox, read)
     starting = asyncio.create_subprocess_exec(
         *started.argv,
         cwd=directory,
@@ -157,10 +158,7 @@ async def start(
     try:
         return await _whole(asyncio.ensure_future(starting))
     except OSError as error:
-        raise ToolUnavailableError(
-            f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
-            "check that it is installed and that the workspace is there."
-        ) from None
+        raise _not_started(argv[0], error) from None
 
 
 def _not_started(program: str, error: OSError) -> ToolUnavailableError:
@@ -183,13 +181,17 @@ async def _whole(
 
 
 def _confined(
-    argv: Sequence[str], extra: Mapping[str, str], directory: Path, sandbox: Sandbox | None
+    argv: Sequence[str],
+    extra: Mapping[str, str],
+    directory: Path,
+    sandbox: Sandbox | None,
+    read: Sequence[Path],
 ) -> Confined:
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
     environment = scrubbed(os.environ) | own
     if sandbox is None or shutil.which(argv[0]) is None:
         return Confined(tuple(argv), environment)
-    return sandbox.confine(argv, environment, directory)
+    return sandbox.confine(argv, environment, directory, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,7 @@ async def run(
     seconds: float,
     extra: Mapping[str, str] | None = None,
     sandbox: Sandbox | None = None,
+    read: Sequence[Path] = (),
 ) -> Finished:
     """Run a program in the workspace to its end, or to the end of its time.
 
@@ -223,7 +226,12 @@ async def run(
     try:
         try:
             process = await start(
-                argv, directory=workspace.root, output=writing, extra=extra, sandbox=sandbox
+                argv,
+                directory=workspace.root,
+                output=writing,
+                extra=extra,
+                sandbox=sandbox,
+                read=read,
             )
         finally:
             os.close(writing)
