@@ -22,7 +22,10 @@ _SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
 
 @dataclass
 class Result:
-    """What came of a task. `failure` is what the check says; empty for a task that is solved."""
+    """What came of a task. `failure` is what the check says; empty for a task that is solved.
+
+    `steps` are those of all its agents.
+    """
 
     name: str
     kind: str
@@ -45,7 +48,7 @@ def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> R
             task.kind,
             work.failure(),
             str(outcome.get("stop_reason")),
-            len(outcome.get("results", [])),
+            usage.get("roles", {}).get("main", {}).get("model_calls", 0),
             usage.get("input_tokens", 0) + usage.get("output_tokens", 0),
             usage.get("cost"),
             round(took, 1),
