@@ -84,6 +84,8 @@ STEPS = {
                     "y": ["city", "cargo", "mountain"],
                     "title": "Rentals by month",
                     "y_title": "rentals",
+                    "width": 440,
+                    "height": 240,
                 },
             ),
             text="One line for each bike shows the seasons best.",
