@@ -125,7 +125,10 @@ def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) 
     (manus.home / "notes.txt").write_text("a note")
     (manus.home / "plan.png").write_bytes(base64.b64decode(RED_DOT))
     for command in _commands_of_the_readme():
+        if command == "ui":
+            continue  # it serves until it is stopped
         done = manus(*shlex.split(command))
-        # a thread that has ended has no question: an answer to it is wrong usage
-        assert done.code == (2 if "--answer" in command else 0), (command, done)
+        # without a terminal there are no answers; a thread that has ended has no question
+        refused = command == "setup" or "--answer" in command
+        assert done.code == (2 if refused else 0), (command, done)
         assert "Traceback" not in done.err
