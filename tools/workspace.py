@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +20,10 @@ from manus.tools.locks import WORKSPACE
 
 PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"
+_WHOSE = "workspace"
+"""Names, in a folder of records, the workspace that they are of; written at each run."""
+_KEPT = 90 * 86_400
+"""Seconds that the records of a workspace are kept which is not there any more."""
 
 
 class Workspace:
@@ -41,7 +48,7 @@ class Workspace:
         """Make the directory. Blocking.
 
         Raises:
-            UsageError: it cannot be made or written to.
+            UsageError: it, or the folder of its records, cannot be made or written to.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -53,6 +60,15 @@ class Workspace:
             raise UsageError(_unusable(self.root, error.strerror)) from None
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise UsageError(_unusable(self.root, os.strerror(errno.EACCES)))
+        try:
+            if not self.records.exists():
+                _forget_gone(self.records.parent)
+            write_private(self.records / _WHOSE, os.fsencode(self.root))
+        except OSError as error:
+            raise UsageError(
+                f"What a run has done cannot be kept in {self.records} ({error.strerror}); "
+                "set XDG_STATE_HOME to a folder that you can write to."
+            ) from None
 
     def readable(self, path: str) -> Path:
         """The real path that a name of the model's means. Blocking (follows links).
@@ -123,6 +139,15 @@ class Workspace:
     def show(self, path: Path) -> str:
         """A path as the model sees it: relative to the root, so that it is the same everywhere."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+
+def _forget_gone(folder: Path) -> None:
+    """Remove the records of workspaces that have not been there, nor used, for a long time."""
+    for whose in folder.glob(f"*/{_WHOSE}"):
+        with contextlib.suppress(OSError):
+            is_old = whose.stat().st_mtime < time.time() - _KEPT
+            if is_old and not os.path.lexists(whose.read_bytes()):
+                shutil.rmtree(whose.parent)
 
 
 def _unusable(root: Path, why: str | None) -> str:
