@@ -56,6 +56,8 @@ class StepTask(TypedDict):
     """Whether no other step is at work at the same time."""
     asked: NotRequired[str]
     """The user's request alone."""
+    approved: NotRequired[list[str]]
+    """Rules about calls that a person has approved in an earlier step."""
     outside: NotRequired[bool]
     """Whether an earlier step has read text from outside."""
     spent: RoleUsage

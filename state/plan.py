@@ -40,6 +40,8 @@ class StepResult(TypedDict):
     """Why its executor ended; empty where it was broken off."""
     outside: NotRequired[bool]
     """Whether its executor has read text from outside."""
+    approved: NotRequired[list[str]]
+    """Rules about calls that a person has approved for the run until then."""
 
 
 class Step(TypedDict):

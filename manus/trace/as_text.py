@@ -50,6 +50,9 @@ def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]
                 yield from (f"    {line}".rstrip() for line in inner)
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
+        for told in step.notices:
+            if told.kind == "question":
+                yield from _indented("  asked", clean(told.text).strip())
 
 
 def _paragraph(word: str, text: str) -> Iterator[str]:

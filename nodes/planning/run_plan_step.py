@@ -45,6 +45,8 @@ async def run_plan_step(
     def tell(event: dict[str, Any]) -> None:
         emit(PlanActionEvent(type="plan_action", step=task["step"], event=event))
 
+    known = running.approved  # another process may have been told of an approval
+    known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
     name = str(task["step"])
     inner = await run_inside(running, executor, _request(task), config, name, tell)
     files = await asyncio.to_thread(_files, task, running, inner.values)
@@ -67,6 +69,7 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
             usage=spent,
             stop_reason=str(inner.values.get("stop_reason") or ""),
             outside=inner.has_read_outside,
+            approved=list(inner.values.get("approved") or []),
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )

@@ -38,6 +38,9 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
     assert manus("resume", "t", "--answer", "no: enough").out == "Well.\n"
     assert "enough" in str(server.requests[-1].messages)
     assert (manus.workspace / "said").read_text() == "hi\n"
+    shown = manus("show", "t").out
+    assert shown.count("asked: May it call `bash`") == 2
+    assert "enough" in shown
     assert manus("run", "--approve", "never", "say hi").code == 2
 
 

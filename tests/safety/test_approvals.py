@@ -369,3 +369,19 @@ async def test_for_the_whole_flow(agent: ScriptedAgent) -> None:
     assert outcome.stop_reason == "completed"
     assert flow.lines("a") == ["1", "1"]
     await flow.graph.close_waiting()
+
+
+async def test_for_the_whole_flow_in_another_process(agent: ScriptedAgent) -> None:
+    flow = ScriptedFlow(agent.server, agent.workspace, agent.saver)
+    write = call("append", path="a", line="1")
+    flow.plans(makes("Write", "Then write"))
+    flow.step("Write", write, call("ask_human", inquire="Go on?"), succeeds())
+    flow.step("Then write", write, succeeds())
+    flow.sums_up(text("All is done."))
+    await flow.run(approve="ask")
+    waiting = await flow.invoke(Command(resume="run"), approve="ask")
+    assert waiting.output == "Go on?"
+    await flow.graph.close_waiting()
+    outcome = await flow.invoke(Command(resume="yes"), approve="ask")
+    assert outcome.stop_reason == "completed", outcome.output
+    assert flow.lines("a") == ["1", "1"]
