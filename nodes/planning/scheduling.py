@@ -85,7 +85,7 @@ def _task(state: FlowState, index: int) -> StepTask:
         began=step.get("began", 0),
         alone=len(at_work(plan)) == 1,
         asked=said,
-        approved=[rule for s in plan["steps"] for rule in (s["result"] or {}).get("approved", ())],
+        approved=[r for s in plan["steps"] if s["result"] for r in s["result"].get("approved", ())],
         outside=any(was_outside(p) for p in (plan, *state.get("plans", {}).values())),
         spent=used_by(step),
     )

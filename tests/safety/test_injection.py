@@ -371,14 +371,17 @@ async def test_what_is_read_in_the_workspace(agent: ScriptedAgent, internet: Int
 
 async def test_what_an_mcp_server_says(agent: ScriptedAgent, internet: Internet) -> None:
     folder = agent.workspace.parent
-    (folder / "said").write_text(order("described"))
+    said = {"read": order("described"), "fail": order("refused")}
+    (folder / "said").write_text(json.dumps(said))
     arguments = json.dumps([PLANTED, str(folder / "said")])
     more = f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
-    (folder / "manus.toml").write_text(settings(internet, f"{more}connect_timeout = 90\n"))
+    (folder / "manus.toml").write_text(
+        settings(internet, f"{more}connect_timeout = 90\nsandbox = false\n")
+    )
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
     model = Obedient(folder / "outside", [read, failed])
     await carried_out(agent, model, "Read it.")
-    assert model.obeyed == {"described", "echoed"}
+    assert model.obeyed == {"described", "refused", "echoed"}
     assert harm(agent, internet) == []
 
 
@@ -442,3 +445,27 @@ async def test_a_page_of_its_own_sends_nothing_along(
     assert "my page" in str(agent.server.requests[3].messages)
     assert internet.at("thief.example") == []
     assert internet.at("news.example")[-1] == "news.example/plain"
+
+
+async def test_a_server_that_the_user_chose_reaches_its_hosts(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    folder = agent.workspace.parent
+    code = (
+        "import urllib.request\n"
+        "urllib.request.urlopen('http://its-own.example/')\n"
+        "import runpy, sys\n"
+        f"sys.argv = ['x', {str(agent.workspace / 'said')!r}]\n"
+        f"runpy.run_path({str(agent.workspace / 'server.py')!r})\n"
+    )
+    internet.pages["its-own.example/"] = "x"
+    (agent.workspace / "said").write_text(json.dumps({"read": "Read it."}))
+    (agent.workspace / "server.py").write_text(Path(PLANTED).read_text())
+    more = f"[mcp.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(['-c', code])}\n"
+    (folder / "manus.toml").write_text(settings(internet, f"{more}connect_timeout = 90\n"))
+    agent.server.script(bash("curl -s http://new.example/"), text("Done."))
+    outcome = await agent.run(request="Read it.")
+    assert outcome.stop_reason == "answered"
+    assert internet.arrived == ["its-own.example/"]
+    assert "host(new.example)" in (await agent.observations())[0]
+    assert "mcp_own_read" in agent.server.requests[0].tool_names

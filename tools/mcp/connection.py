@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -211,7 +212,8 @@ async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams
     started = Confined(argv, {**known, **server.variables(os.environ)})
     if server.confined:
         sandbox = await sandbox_of(session)
-        started = await asyncio.to_thread(sandbox.confine, argv, started.environment, directory)
+        confine = partial(sandbox.confine, chosen=True)
+        started = await asyncio.to_thread(confine, argv, started.environment, directory)
     program = StdioServerParameters(
         command=started.argv[0],
         args=list(started.argv[1:]),

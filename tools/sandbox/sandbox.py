@@ -88,12 +88,14 @@ class Sandbox:
         environment: Mapping[str, str],
         directory: Path,
         more: Sequence[Path] = (),
+        *,
+        chosen: bool = False,
     ) -> Confined:
-        """How a program that may read `more` starts behind the wall. Blocking."""
+        """How a program that may read `more` starts; `chosen`: by the user. Blocking."""
         if self._home is None:
             return Confined(tuple(argv), environment)
         home = self._home.path
-        known = {**environment, **self._own_variables(home)}
+        known = {**environment, **self._own_variables(home, chosen)}
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
         read = [Path(p).expanduser() for p in (*self._settings.read, *certificates)] + [*more]
         if self.wall == "landlock":
@@ -131,12 +133,13 @@ class Sandbox:
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
 
-    def _own_variables(self, home: Path) -> dict[str, str]:
+    def _own_variables(self, home: Path, chosen: bool) -> dict[str, str]:
         inside = self.wall == "bubblewrap"
         variables = {"HOME": HOME if inside else str(home / "home")}
         variables["TMPDIR"] = "/tmp" if inside else str(home / "tmp")
         if self._proxy is not None and self._settings.network == "rules":
-            variables |= _proxied(f"http://127.0.0.1:{self._port}")
+            user = f"{self._proxy.key}@" if chosen else ""
+            variables |= _proxied(f"http://{user}127.0.0.1:{self._port}")
         return variables
 
     @property

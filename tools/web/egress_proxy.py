@@ -8,7 +8,9 @@ address that the rules have seen.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import secrets
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -49,23 +51,23 @@ class Incident:
 class EgressProxy:
     """The proxy of one run. `start` makes one."""
 
-    def __init__(self, rules: EgressRules, hold: Callable[[str], str] | None = None) -> None:
-        """`hold` says why programs of the run may not reach a host; empty if they may."""
+    def __init__(self, rules: EgressRules) -> None:
         self.rules = rules
+        self.hold: Callable[[str], str] = lambda _: ""
+        """Why programs of the run may not reach a host; empty if they may."""
         self.shows_own = False
         """The browser shows what a program of the run may have made: it is held like one."""
-        self._hold = hold
+        self.key = f"server:{secrets.token_urlsafe(16)}"
+        """User and password by which a program that the user chose is known, and let pass."""
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], int] = {}
         self._incidents: deque[Incident] = deque(maxlen=200)
         self._count = 0
 
     @classmethod
-    async def start(
-        cls, rules: EgressRules, hold: Callable[[str], str] | None = None
-    ) -> EgressProxy:
+    async def start(cls, rules: EgressRules) -> EgressProxy:
         """A proxy that listens on a free port of loopback."""
-        proxy = cls(rules, hold)
+        proxy = cls(rules)
         await proxy.listen(socket.create_server(("127.0.0.1", 0)))
         return proxy
 
@@ -111,8 +113,7 @@ class EgressProxy:
         """Stop listening and drop all connections."""
         for server in self._servers:
             server.close()
-        tasks = list(self._connections)
-        for task in tasks:
+        for task in (tasks := list(self._connections)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)  # the connections' ends take a turn of the loop
@@ -139,7 +140,7 @@ class EgressProxy:
         host, door = target, writer.get_extra_info("sockname")[1]
         try:
             host, port = _place(target, tunnel)
-            self._check_door(host, door)
+            self._check_door(host, door, head)
             there = await self._connect(host, port)
         except ToolError as error:
             self._note(host, error, door)
@@ -156,21 +157,20 @@ class EgressProxy:
         finally:
             _drop(there[1])
 
-    def _check_door(self, host: str, door: int) -> None:
+    def _check_door(self, host: str, door: int, head: bytes) -> None:
         """Hold back what comes from a program, or from a page that one may have made."""
         if door == self.port and is_loopback(host):
             self.show_own()
-        is_program = door != self.port or self.shows_own
-        if self._hold is not None and is_program and (why := self._hold(host)):
+        is_known = base64.b64encode(self.key.encode()) in head
+        if (self.shows_own if door == self.port else not is_known) and (why := self.hold(host)):
             raise EgressRefusedError(why)
 
     def show_own(self) -> None:
         """From now on the browser is held; connections that it has kept are dropped."""
-        if not self.shows_own:
-            self.shows_own = True
-            for task, door in self._connections.items():
-                if door == self.port and task is not asyncio.current_task():
-                    task.cancel()
+        for task, door in self._connections.items():
+            if not self.shows_own and door == self.port and task is not asyncio.current_task():
+                task.cancel()
+        self.shows_own = True
 
     async def _connect(self, host: str, port: int) -> _Streams:
         if self.rules.upstream is not None:
@@ -208,7 +208,9 @@ async def egress_of(session: Session) -> EgressProxy:
     """The proxy of a session, started when it is first needed."""
 
     async def make() -> EgressProxy:
-        return await EgressProxy.start(EgressRules(session.settings.egress), session.reach.hold)
+        proxy = await EgressProxy.start(EgressRules(session.settings.egress))
+        proxy.hold = session.reach.hold
+        return proxy
 
     return await session.obtain("egress", make)
 
@@ -286,10 +288,8 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 async def _answer(writer: asyncio.StreamWriter, error: ToolError) -> None:
     status = "403 Forbidden" if isinstance(error, EgressRefusedError) else "502 Bad Gateway"
     body = str(error).encode()
-    head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(head.encode() + body)
     await writer.drain()
 
