@@ -261,3 +261,23 @@ def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer)
     assert (words["text"], picture["type"]) == ("look", "image_url")
     for wrong in (("-f", "dot.png"), ("--image", "notes.txt"), ("-f", "none"), ("-f", ".")):
         assert manus("run", *wrong, "look").code == 2
+
+
+def test_what_another_agent_does_is_seen_inside_its_call(
+    manus: Program, server: ScriptedServer
+) -> None:
+    inner = server.when(
+        lambda request: "Count the files." in str(request.messages[1]["content"]),
+        call("bash", command="echo seven"),
+        text("Seven files."),
+    )
+    server.script(call("delegate", task="Count the files.", profile="swe"), text("Seven."))
+    result = manus("run", "--json", "How many files are there?")
+    assert result.json["output"] == "Seven."
+    assert (result.json["usage"]["model_calls"], result.json["usage"]["tool_calls"]) == (4, 2)
+    assert not inner.left
+    lines = [line.split() for line in result.err.splitlines()]
+    assert ["call", "delegate:", "Count", "the", "files."] in lines
+    assert ["swe:", "bash:", "echo", "seven"] in lines
+    shown = manus("show", "-c").out
+    assert shown.index("call  bash: echo seven") < shown.index("result: Seven files.")
