@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -197,3 +198,28 @@ async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgen
     outcome = await agent.invoke(None, max_steps=50)
     assert outcome.stop_reason == "stuck"
     assert len(agent.server.requests) > asked + 2, "it is found anew, not at once"
+
+
+def _open_to(server: ScriptedServer) -> int:
+    connections = psutil.Process().net_connections("tcp")
+    return sum(bool(one.raddr) and one.raddr.port == server.port for one in connections)
+
+
+def test_a_loop_that_ends_leaves_no_connection_open(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANUS_MODEL", "scripted")
+    monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
+    open_in_run: list[int] = []
+
+    async def run(request: str) -> str:
+        context = {"workspace": str(tmp_path)}
+        reached = await build_agent().ainvoke({"request": request}, context=context)
+        open_in_run.append(_open_to(server))
+        return str(reached["output"])
+
+    for request in ("One.", "Two.", "Three."):
+        server.script(text(request))
+        assert asyncio.run(run(request)) == request
+        assert _open_to(server) == 0
+    assert open_in_run == [1, 1, 1]

@@ -71,3 +71,20 @@ for _ in range(2500):
     logs = list(tmp_path.rglob("manus.log*"))
     assert len(logs) == 2
     assert open_to_others(logs[0].parent) == []
+
+
+_PR_GET_DUMPABLE = 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_the_command_hides_its_memory() -> None:
+    code = f"""
+import ctypes
+from manus.cli import main
+before = ctypes.CDLL(None).prctl({_PR_GET_DUMPABLE}, 0, 0, 0, 0)
+main(["graph"])
+print()
+print(before, ctypes.CDLL(None).prctl({_PR_GET_DUMPABLE}, 0, 0, 0, 0))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1 0"

@@ -1,14 +1,20 @@
 """The estimate of tokens, and its correction by the server's own figures."""
 
+from pathlib import Path
+
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from manus.models.factory import build_model
+from manus.models.providers import learn_window, window_of
 from manus.models.tokens import (
     estimate_message,
     estimate_request,
     estimate_text,
     estimate_tools,
 )
+from manus.state.errors import ContextOverflowError
+from manus.state.model_settings import ModelSettings
 from tests.helpers.tools import RED_DOT
 
 
@@ -37,3 +43,16 @@ def test_other_scripts_have_more_tokens_than_as_many_english_letters(word: str) 
         call = {"id": "1", "name": "bash", "args": {"command": text}}
         for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
             assert estimate_message(message) == pytest.approx(estimate_text(text), rel=0.1, abs=40)
+
+
+GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
+
+
+async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
+    model = await build_model(GPT, Path())
+    assert window_of(GPT, model) == 272_000
+    assert window_of(GPT) == 272_000, "before there is a client, too"
+    learn_window(GPT, ContextOverflowError("maximum context length is 9000 tokens"), 10_000)
+    assert window_of(GPT.model_copy(), model) == 9_000, "whichever run asks"
+    assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
+    assert window_of(ModelSettings(model="someone/unknown")) == 128_000

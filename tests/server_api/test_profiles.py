@@ -73,3 +73,22 @@ async def test_ten_runs_at_once(studio: Studio) -> None:
         assert said(values)[2][1] == f"met {own}\n[exit code 0]"
     kept = [await studio.values(thread) for thread in threads]
     assert [values["messages"] for values in kept] == [values["messages"] for values in ended]
+
+
+async def test_a_run_of_it(studio: Studio) -> None:
+    turns = call("lookup", word="thread"), text("A conversation.")
+    ended = await studio.run(None, *turns, graph="glossary")
+    assert (ended["status"], ended["output"]) == ("finished", "A conversation.")
+    assert said(ended)[2] == ("tool", "a conversation of one or more runs")
+    sent = studio.server.requests[-1].body
+    assert sent["messages"][0]["content"].startswith("You explain words. Work in ")
+    [lookup, _] = sent["tools"]
+    assert lookup["function"] == {
+        "name": "lookup",
+        "description": "Look a word up in the team's glossary.",
+        "parameters": {
+            "type": "object",
+            "properties": {"word": {"type": "string", "description": "The word, in the singular."}},
+            "required": ["word"],
+        },
+    }
