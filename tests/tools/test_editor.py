@@ -86,6 +86,17 @@ async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Pat
 TWICE = "def a(v):\n    check(v)\n    return one(v)\n\ndef b(v):\n    check(v)\n    return two(v)\n"
 
 
+async def test_a_line_that_is_there_many_times_does_not_say_where(edit: Edit, root: Path) -> None:
+    """The longest line of the text stands in forty functions."""
+    same = "    raise NotImplementedError('the caller has to see to it that this is given')"
+    parts = (f"def part_{n}(x):\n    y = {n}\n{same}\n" for n in range(40))
+    (root / "f").write_text("".join(parts))
+    said = await refused(
+        edit("str_replace", "f", old_str=f"def part_33(x):\n    y =  33;\n{same}", new_str="")
+    )
+    assert "   100\tdef part_33(x):" in said
+
+
 async def test_the_nearest_place_is_the_best_match_of_the_whole_text(
     edit: Edit, root: Path
 ) -> None:
