@@ -92,6 +92,13 @@ class Catalog:
             return Observation(self.unknown(name), is_error=True)
         return await observe_call(tool, args or {}, config=config)
 
+    async def execute_all(
+        self, args: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> list[Observation]:
+        """Execute every tool, one after the other in order; `args` by the tools' names."""
+        given = {name.lower(): values for name, values in (args or {}).items()}
+        return [await self.execute(name, given.get(name.lower())) for name in self.names()]
+
     def __iter__(self) -> Iterator[BaseTool]:
         return iter(self._tools.values())
 

@@ -1,11 +1,12 @@
 """A profile's tools: looked up, added, executed, described."""
 
+import asyncio
 import importlib
 import logging
 from typing import Any
 
 import pytest
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 
 from manus.state.errors import SettingsError
 from manus.tools.ask_human import AskHuman
@@ -53,6 +54,27 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     catalog = Catalog([add, greet])
     assert "`greet`? The tools are: add, greet." in catalog.unknown("Gret")
     assert len(catalog.unknown("x" * 10_000_000)) < 200
+
+
+async def test_all_are_executed_in_order() -> None:
+    order: list[str] = []
+
+    def recording(name: str) -> BaseTool:
+        async def run() -> str:
+            """Record that it ran."""
+            await asyncio.sleep(0)
+            order.append(name)
+            return name
+
+        return tool(name)(run)
+
+    catalog = Catalog([recording("b"), recording("a"), add])
+    observations = await catalog.execute_all({"ADD": {"a": 1, "b": 1}})
+    assert [o.text for o in observations] == ["b", "a", "2"]
+    assert order == ["b", "a"]
+    assert [o.is_error for o in await catalog.execute_all()] == [False, False, True]
+    unknown = await catalog.execute("sum")
+    assert (unknown.is_error, unknown.text) == (True, catalog.unknown("sum"))
 
 
 def test_a_profile_names_tools_or_brings_its_own(session: Session) -> None:
