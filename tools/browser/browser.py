@@ -74,7 +74,8 @@ class Browser:
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
-        self._spawn(tab.cdp())  # a page that hangs later could not be attached to any more
+        # attached now: a page that hangs later could not be any more
+        self._spawn(self.downloads.watch(tab))
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)

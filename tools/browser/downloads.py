@@ -9,13 +9,14 @@ import re
 import shutil
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Download
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import open_at
-from manus.tools.browser.tab import Log
+from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
 _FOLDER = "downloads"
@@ -33,47 +34,79 @@ def safe_name(suggested: str) -> str:
 
 
 class Downloads:
-    """The downloads of one browser."""
+    """The downloads of one browser, each given up as soon as it is too large."""
 
     def __init__(self, workspace: Workspace, limit_megabytes: int, log: Log) -> None:
         self._workspace = workspace
         self._limit = limit_megabytes * 2**20
         self._log = log
-        self._under_way: list[Download] = []
+        self._under_way: dict[Download, asyncio.Timeout] = {}
+        self._too_large: set[str] = set()
+        """Addresses."""
 
     @property
     def are_under_way(self) -> bool:
         """Whether there is one that has not come to its end."""
         return bool(self._under_way)
 
+    async def watch(self, tab: Tab) -> None:
+        """See how large the downloads of a page get while they come."""
+        cdp = await tab.cdp()
+        if cdp is None:
+            return
+        urls: dict[str, str] = {}
+
+        def progress(event: dict[str, Any]) -> None:
+            if max(event["receivedBytes"], event["totalBytes"]) > self._limit:
+                self._give_up(urls.pop(event["guid"], ""))
+
+        cdp.on("Page.downloadWillBegin", lambda event: urls.update({event["guid"]: event["url"]}))
+        cdp.on("Page.downloadProgress", progress)
+        with contextlib.suppress(PlaywrightError):
+            await cdp.send("Page.enable")
+
+    def _give_up(self, url: str) -> None:
+        self._too_large.add(url)
+        for download, clock in self._under_way.items():
+            if download.url == url and not clock.expired():
+                clock.reschedule(0)
+
     async def keep(self, download: Download) -> None:
         """Wait for a download and move it into the workspace; what came of it goes to the log."""
         name = safe_name(download.suggested_filename)
-        self._under_way.append(download)
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_SECONDS) as clock:
+                self._under_way[download] = clock
+                if download.url in self._too_large:
+                    clock.reschedule(0)
                 problem = await download.failure()
             said = f"The download of {name} failed: {problem}."
             if not problem:
                 said = await asyncio.to_thread(self._move, Path(await download.path()), name)
-            self._log.add("download", said)
         except TimeoutError:
-            self._log.add("download", f"The download of {name} took over {_SECONDS:g} s.")
+            said = f"The download of {name} took over {_SECONDS:g} s."
+            if download.url in self._too_large:
+                said = self._refusal(name)
         except (ToolError, OSError) as error:
-            self._log.add("download", f"The download of {name} could not be kept: {error}")
+            said = f"The download of {name} could not be kept: {error}"
         except PlaywrightError:
-            self._log.add("download", f"The download of {name} was cut off.")
+            said = f"The download of {name} was cut off."
         finally:
-            self._under_way.remove(download)
+            del self._under_way[download]
+            self._too_large.discard(download.url)
             with contextlib.suppress(PlaywrightError):
                 await download.cancel()
                 await download.delete()
+        self._log.add("download", said)
+
+    def _refusal(self, name: str) -> str:
+        most = f"{self._limit // 2**20} MB of `browser.max_download_megabytes`"
+        return f"The download of {name} was given up: it is larger than the {most}."
 
     def _move(self, source: Path, name: str) -> str:
         size = source.stat().st_size
         if size > self._limit:
-            most = f"{self._limit // 2**20} MB of `browser.max_download_megabytes`"
-            return f"The download of {name} was given up: it is larger than the {most}."
+            return self._refusal(name)
         stem, suffix, count = Path(name).stem, Path(name).suffix, 1
         while True:
             number = f" ({count})" if count > 1 else ""
