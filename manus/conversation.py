@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manus import startup
 from manus.attachments import mentioned
@@ -22,8 +23,15 @@ from manus.options import NEWEST, RunOptions
 from manus.questions import request_session
 from manus.screen import DONE, Screen
 from manus.state.errors import UsageError
+from manus.threads import asks_person
 from manus.tools.sandbox.sandbox import wall_in_words
 
+if TYPE_CHECKING:
+    from manus.checkpoint import Store
+    from manus.threads import Thread
+    from manus.trace.model import Run
+
+T = TypeVar("T")
 _COMMANDS = {
     "new": "begin a new thread",
     "threads": "list threads",
@@ -45,6 +53,7 @@ _BESIDES = {
 }
 _ON_THREAD = ("show", "report")
 """Commands of the program that take the thread."""
+_ATTACHED = re.compile(r"\n\n<(?:file|earlier|undone)\b")
 _ENDED_BY = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
@@ -57,6 +66,8 @@ class Conversation:
         self._thread = secrets.token_hex(5)
         self._happened: list[str] = []
         """What the agent does not know yet: told along with the next request."""
+        self._before_plan = ""
+        """The thread to come back to when a plan has been worked on."""
         self._workspace = ""
 
     def talk(self, meant: str | None = None) -> int:
@@ -134,20 +145,31 @@ class Conversation:
 
     def _request(self, said: str) -> None:
         """Work on what was typed; where the thread waits with a question, it is the answer."""
-        files, images = mentioned(said, self._workspace)
-        known = self._known()
-        if known is not None and known.status == "waiting":
+        if self._stored(lambda store: asks_person(store, self._thread)):
             self._run(go_on, replace(self._args, answer=(said,)), self._thread)
             return
-        args = replace(self._args, thread=self._thread, files=files, images=images)
-        request = "\n\n".join([said, *self._happened])
-        self._run(begin, known.kind if known else "agent", args, request, read_settings())
+        self._come_back()
+        known = self._known()
+        self._begin(known.kind if known else "agent", said, self._args)
+
+    def _begin(self, kind: str, said: str, args: RunOptions) -> None:
+        files, images = mentioned(said, self._workspace)
+        args = replace(args, thread=self._thread, files=files, images=images)
+        self._run(begin, kind, args, "\n\n".join([said, *self._happened]), read_settings())
         self._happened.clear()
 
     def _run(self, work: Callable[..., int], *given: Any) -> None:
         code = work(*given)
         if code in _ENDED_BY:  # the terminal has gone, or the machine is shut down
             sys.exit(code)
+        if code == 0:
+            self._come_back()
+
+    def _come_back(self) -> None:
+        """Leave the thread of a plan, and remember what came of it."""
+        if self._before_plan:
+            self._happened = [_told(run) for run in self._runs()[-1:]]
+            self._thread, self._before_plan = self._before_plan, ""
 
     def _call(self, name: str, *words: str) -> None:
         """A command of the program, on this thread if it takes one."""
@@ -157,22 +179,22 @@ class Conversation:
             words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
         program.main([name, *words], "manus", standalone_mode=False)
 
-    def _known(self) -> Any:
+    def _known(self) -> Thread | None:
         """This thread, as it is stored; None before its first request."""
         from manus.threads import read_thread
 
         return self._stored(lambda store: read_thread(store, self._thread))
 
-    def _runs(self) -> list[Any]:
+    def _runs(self) -> list[Run]:
         """What was done on this thread."""
         from manus.trace.reading import read_trace
 
-        return list(self._stored(lambda store: read_trace(store.saver, self._thread)).runs)
+        return self._stored(lambda store: read_trace(store.saver, self._thread))
 
-    def _stored(self, read: Callable[[Any], Any]) -> Any:
+    def _stored(self, read: Callable[[Store], Awaitable[T]]) -> T:
         from manus.checkpoint import open_store
 
-        async def found() -> Any:
+        async def found() -> T:
             async with open_store(read_settings()) as store:
                 return await read(store)
 
@@ -184,7 +206,7 @@ class Conversation:
             self._screen.line(f"  {name:<11} {text}")
 
     def _on_new(self, _: str) -> None:
-        self._thread = secrets.token_hex(5)
+        self._thread, self._before_plan = secrets.token_hex(5), ""
         self._happened.clear()
         self._screen.paragraph("What you say next begins a new thread.", "dim")
 
@@ -224,27 +246,21 @@ class Conversation:
         from manus.threads import find_thread
 
         self._thread = self._stored(lambda store: find_thread(store, meant))
+        self._before_plan = ""
         self._happened.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
             print_answer(run.output)
 
     def _on_plan(self, request: str) -> None:
-        """A flow on a thread of its own; each is told what came of the other."""
+        """A flow on a thread of its own, which is told what was said; and the other way round."""
         if not request:
             raise UsageError("Say what is to be planned: /plan REQUEST.")
-        before = [_told(run) for run in self._runs()] if self._known() else []
-        here, self._thread = self._thread, secrets.token_hex(5)
-        files, images = mentioned(request, self._workspace)
-        args = replace(
-            self._args, thread=self._thread, files=files, images=images, approve_plan=True
-        )
-        said = "\n\n".join([request, *before, *self._happened])
-        try:
-            self._run(begin, "flow", args, said, read_settings())
-            self._happened += [_told(run) for run in self._runs()[-1:]]
-        finally:
-            self._thread = here
+        self._come_back()
+        if self._known() is not None:
+            self._happened[:0] = map(_told, self._runs())
+        self._before_plan, self._thread = self._thread, secrets.token_hex(5)
+        self._begin("flow", request, replace(self._args, approve_plan=True))
 
     def _on_cost(self, _: str) -> None:
         from manus.formatting import count, in_words
@@ -269,5 +285,6 @@ class Conversation:
             self._screen.paragraph("The editor has changed nothing that could be undone.")
 
 
-def _told(run: Any) -> str:
-    return f"<earlier>\nThe user asked: {run.request}\nYou answered: {run.output}\n</earlier>"
+def _told(run: Run) -> str:
+    asked, *_ = _ATTACHED.split(run.request)
+    return f"<earlier>\nThe user asked: {asked}\nYou answered: {run.output}\n</earlier>"

@@ -150,6 +150,8 @@ def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
         ask(terminal, "where is the sea?", "The sea is near.")
         terminal.type("/plan go there\r")
         terminal.expect("later): ")
+        terminal.type("\x04")
+        terminal.expect("is the answer")
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
     assert "The sea is near." in said_by_user(server, 1)[-1]
