@@ -38,7 +38,8 @@ USE = """\
 Use a real browser. Only its present page is shown, before each step: write what is worth keeping \
 (prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
 Actions and what they need:
-- go_to_url(url), also file:///… in the workspace; go_back; refresh; wait(seconds)
+- go_to_url(url), also file:///… in the workspace; once a page was read, an address of your own \
+making waits for the user, while links and search results are free; go_back; refresh; wait(seconds)
 - click_element(index); hover(index); click_at(x, y) for places without a number, in pixels of \
 the view
 - input_text(index, text): replaces what the field holds; dates as YYYY-MM-DD, colours as #rrggbb
