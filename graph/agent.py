@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from manus.graph.profiles import profile_named
@@ -18,6 +20,7 @@ from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
 from manus.state.agent import AgentOutput, AgentStart, AgentState
 from manus.state.context import Context
+from manus.state.model_settings import split_spec
 from manus.state.profile import Profile
 
 _AFTER_THINK: dict[Hashable, str] = {
@@ -38,28 +41,39 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
 
 
 def build_agent(
-    profile: str | Profile = "manus",
+    profile: str | Profile | BaseChatModel = "manus",
     *,
-    model: str | None = None,
+    model: str | BaseChatModel | None = None,
     tools: Sequence[Any] | None = None,
     system_prompt: str | None = None,
+    context_schema: type[Any] = Context,
     checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
 ) -> RunGraph:
     """The compiled agent graph of a profile.
 
-    `model` (`PROVIDER:NAME`), `tools` and `system_prompt` stand in place of the profile's, as in
-    LangChain's `create_agent`; a run's context may name another model. With a checkpointer and a
-    `thread_id` in the configuration, runs are persisted and can be resumed; without one a run lives
-    as long as its process.
+    `model` (`PROVIDER:NAME` or a chat model), `tools` and `system_prompt` stand in place of the
+    profile's, as in LangChain's `create_agent`; a model may be given first, as there. A run's
+    context may name another model. Of a context with a schema of the caller's own, the fields that
+    `Context` has too count for the run, and its tools are given all of it. With a checkpointer and
+    a `thread_id` in the configuration, runs are persisted and can be resumed; without one a run
+    lives as long as its process.
 
     Raises:
         SettingsError: there is no profile of that name, or a `$` in the prompt stands for nothing.
     """
-    chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+    if not isinstance(profile, Profile) and is_model(profile):
+        profile, model = "manus", profile
+    chosen = profile if isinstance(profile, Profile) else profile_named(str(profile))
     given: dict[str, Any] = {"model": model, "tools": tools, "system_prompt": system_prompt}
+    if tools is not None and "terminate" not in tools:
+        given["next_step_prompt"] = ""  # the profile's speaks of its own tools
     chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
     builder = StateGraph(
-        AgentState, context_schema=Context, input_schema=AgentStart, output_schema=AgentOutput
+        AgentState,
+        context_schema=context_schema,
+        input_schema=AgentStart,
+        output_schema=AgentOutput,
     )
     # LangGraph gives a node state, runtime and configuration; its types know only two of the three
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
@@ -72,8 +86,13 @@ def build_agent(
     builder.add_edge("act", "stuck_check")
     after_check = Router(route_after_stuck_check, "route_after_stuck_check")
     builder.add_conditional_edges("stuck_check", after_check, _AFTER_STUCK_CHECK)
-    compiled = builder.compile(checkpointer=checkpointer, name=chosen.name)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name=chosen.name)
     return RunGraph.of(compiled, chosen)
+
+
+def is_model(given: str | BaseChatModel) -> bool:
+    """Whether it is a model, or names one: `PROVIDER:NAME`."""
+    return not isinstance(given, str) or split_spec(given)[1] != given
 
 
 agent = build_agent()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel.protocol import PregelProtocol
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, StateSnapshot
 from typing_extensions import override
 
@@ -104,12 +107,17 @@ class FlowGraph(RunGraph):
 
 
 def build_flow(
-    executors: Sequence[str | Profile] = ("manus",), *, checkpointer: Checkpointer = None
+    executors: Sequence[str | Profile | RunGraph] = ("manus",),
+    *,
+    model: str | BaseChatModel | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
 ) -> RunGraph:
     """The compiled flow graph: it plans, and has each step carried out by one of the executors.
 
     A step names its executor in brackets, `[browser] …`; without one, or with an unknown one, it is
-    the first.
+    the first. An executor is a profile, or what `build_agent` has made of one. `model` plans, and
+    works where an executor has none of its own.
 
     Raises:
         SettingsError: there is no profile of that name.
@@ -137,17 +145,18 @@ def build_flow(
     after_step = Router(route_after_execute_step, "route_after_execute_step")
     builder.add_conditional_edges(_NODE, after_step, _AFTER_EXECUTE_STEP)
     builder.add_edge("summarize", END)
-    compiled = builder.compile(checkpointer=checkpointer, name="flow")
-    flow_graph = FlowGraph.of(compiled, FLOW)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
+    flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
     flow_graph.executors = graphs
     for graph in graphs.values():
         graph.runs = flow_graph.runs
     return flow_graph
 
 
-def _by_name(executors: Sequence[str | Profile]) -> dict[str, Profile]:
+def _by_name(executors: Sequence[str | Profile | RunGraph]) -> dict[str, Profile]:
     profiles: dict[str, Profile] = {}
     for given in executors:
+        given = given.profile if isinstance(given, RunGraph) else given
         profile = given if isinstance(given, Profile) else profile_named(given)
         if profile.name.lower() in map(str.lower, profiles):
             raise UsageError(f"Two executors are named `{profile.name}`; each needs its own name.")

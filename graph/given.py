@@ -64,12 +64,9 @@ def _asks_for_something(message: AnyMessage) -> bool:
 def to_context(given: Any) -> Context:
     """The run's context from what the caller chose; an empty text counts as not given.
 
-    Where nothing was given, inside another graph: what its context says of the same fields.
-
     Raises:
         UsageError: a choice is unknown or does not fit.
     """
-    given = _inherited() if given is None else given
     if isinstance(given, Context):
         return given
     try:
@@ -91,13 +88,17 @@ def _chosen(given: Any) -> Any:
     return {name: _chosen(value) for name, value in given.items() if value != ""}
 
 
-def _inherited() -> Any:
-    """The context of the graph that a run is a node of, as far as ours knows its fields."""
+def outer_context() -> Any:
+    """The context of the graph that a run is a node of."""
     try:
         runtime: Any = get_runtime()
     except (RuntimeError, KeyError):  # outside of any graph
         return None
-    context = getattr(runtime, "context", None)
+    return getattr(runtime, "context", None)
+
+
+def known_fields(context: Any) -> Any:
+    """Of a context of another kind: the fields that ours has too."""
     if context is None or isinstance(context, Context):
         return context
     known = context if isinstance(context, Mapping) else vars(context)

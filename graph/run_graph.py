@@ -18,7 +18,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
-from manus.graph.given import check_served, to_context, to_input
+from manus.graph.given import check_served, known_fields, outer_context, to_context, to_input
 from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.routing import with_all_labels
@@ -131,13 +131,16 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     async def _stream(
         self, turn: Turn, given: Any, config: RunnableConfig | None, context: Any, options: Any
     ) -> AsyncGenerator[Any]:
-        given, chosen = to_input(given), to_context(context)
+        given = to_input(given)
+        found = outer_context() if context is None else context
+        is_ours = context is not None and self.builder.context_schema is Context
+        chosen = to_context(found if is_ours else known_fields(found))
+        if is_ours or found is None:
+            context = chosen  # else the tools are given the caller's own
         limit = (config or {}).get("recursion_limit")
         config = ensure_config(config)
         if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
             await asyncio.to_thread(check_served, chosen)
-        if self.profile.model and not chosen.model:
-            chosen = chosen.model_copy(update={"model": self.profile.model})
         async with self._opened(turn, config, chosen) as running:
             configurable = {**config.get("configurable", {}), KEY: Alive(running)}
             supersteps = max(_SUPERSTEPS, 3 * running.max_steps + 10) if limit is None else limit
@@ -153,7 +156,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
                 options = {**options, "durability": "sync"}
-            stream = cast(Any, super().astream(given, inner, context=chosen, **options))
+            stream = cast(Any, super().astream(given, inner, context=context, **options))
             async with aclosing(stream) as parts:
                 async for part in parts:
                     turn.is_idle = True

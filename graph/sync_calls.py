@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from manus.models.endpoint_call import IS_SYNC
+
 _T = TypeVar("_T")
 _END = object()
 
@@ -90,7 +92,12 @@ class SyncCalls:
         if home is not None and home is not here and home.is_running():
             return asyncio.run_coroutine_threadsafe(make(), home).result()
         if here is None:
-            return asyncio.run(make())
+            return asyncio.run(_in_sync(make))
         with ThreadPoolExecutor(1) as pool:
             context = contextvars.copy_context()
-            return pool.submit(context.run, asyncio.run, make()).result()
+            return pool.submit(context.run, asyncio.run, _in_sync(make)).result()
+
+
+async def _in_sync(make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    IS_SYNC.set(True)
+    return await make()

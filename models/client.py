@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.errors import NEVER_CONNECTED, Facts
-from manus.models.factory import build_model
+from manus.models.factory import build_model, endpoint_of
 from manus.models.normalize import cache_tokens
 from manus.models.providers import DEFAULT_MODEL, address_of, learn_window, window_of
 from manus.models.recording import Recorder
@@ -61,6 +61,8 @@ class ModelClient:
     calibration: dict[str, Calibration] = field(default_factory=dict)
     """What estimates of tokens are multiplied by, by model."""
     built: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
+    given: BaseChatModel | None = None
+    """A chat model that the caller has made."""
 
     def endpoint(self, role: str) -> ModelSettings:
         """The endpoint of a role that is asked first."""
@@ -155,6 +157,8 @@ class ModelClient:
         return again
 
     async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
+        if self.given is not None and endpoint == endpoint_of(self.given, endpoint):
+            return self.given
         if endpoint not in self.built:
             self.built[endpoint] = await build_model(endpoint, self.workspace)
         return self.built[endpoint]
@@ -166,7 +170,8 @@ class ModelClient:
         self.budget.check()
         began = time.monotonic()
         try:
-            message = await ask_endpoint(model, endpoint, question)
+            is_given = model is self.given
+            message = await ask_endpoint(model, endpoint, question, is_given=is_given)
         except BaseException as error:
             if _may_be_billed(error):
                 book(self._used(role, endpoint, question, AIMessage("")))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -14,7 +16,7 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.models.prompted import in_words, prompted, with_prompted_calls
-from manus.models.providers import EXTRAS, Extra, habits_of
+from manus.models.providers import EXTRAS, OTHER, Extra, habits_of
 from manus.models.reasoning import (
     drop_sealed,
     has_thoughts,
@@ -27,7 +29,7 @@ from manus.models.replies import reason_of
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, Back
 from manus.state.messages import calls_of, has_calls, is_ephemeral
-from manus.state.model_settings import ModelSettings, provider_of
+from manus.state.model_settings import ModelSettings
 from manus.state.text import sanitize_all
 
 _MARKED = ("text", "image", "image_url")
@@ -46,11 +48,15 @@ class Question:
     """Whether the reply is kept from those who watch the tokens."""
 
 
+IS_SYNC = ContextVar("manus_is_sync", default=False)
+"""Whether a run is in a loop of its own, which ends with the call that began it."""
+
+
 async def ask_endpoint(
-    model: BaseChatModel, endpoint: ModelSettings, question: Question
+    model: BaseChatModel, endpoint: ModelSettings, question: Question, *, is_given: bool = False
 ) -> AIMessage:
     """The reply of an endpoint, with its calls read and repaired."""
-    tools, extra = question.tools, EXTRAS.get(provider_of(endpoint.model))
+    tools, extra = question.tools, extra_of(model)
     is_prompted = endpoint.tool_calling == "prompted"
     request, is_quiet = question.request, question.quiet
     if is_prompted:
@@ -72,7 +78,12 @@ async def ask_endpoint(
             # a copy: packages take schemas apart in place, and these are every later request's
             options_of_tools = {"tool_choice": "any"} if choice else {}
             asked = model.bind_tools(copy.deepcopy(offered), **options_of_tools)
-    reply: AIMessage = await asked.ainvoke(list(request), **options)
+    reply: AIMessage
+    if is_given and IS_SYNC.get():
+        # the caller's client outlives this loop, and would keep connections of it
+        reply = await asyncio.to_thread(asked.invoke, list(request), **options)
+    else:
+        reply = await asked.ainvoke(list(request), **options)
     if extra is not None:
         _from_extra(reply)
     if tools and is_prompted:
@@ -81,6 +92,14 @@ async def ask_endpoint(
     else:
         reply = with_cut_off_calls(without_thought(reply), as_it_came=extra is None)
     return _storable(with_origin(with_repairs(reply, tools or ()), endpoint))
+
+
+def extra_of(model: BaseChatModel) -> Extra | None:
+    """What the package of a chat model wants; None for the classes of our own."""
+    module = type(model).__module__
+    if module.startswith("manus."):
+        return None
+    return next((e for e in EXTRAS.values() if module.startswith(e.module)), OTHER)
 
 
 @lru_cache(64)

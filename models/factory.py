@@ -22,10 +22,9 @@ from manus.models.providers import (
     NOT_CONFIGURED,
     REPLAY,
     is_configured,
-    split_spec,
 )
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings, split_spec
 from manus.state.text import one_line
 
 _CONNECT_TIMEOUT = 15.0
@@ -56,6 +55,20 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
         built = await asyncio.to_thread(_build, settings, *split_spec(spec))
         known.setdefault(settings, built)  # another run may have built it meanwhile, and use it
     return known[settings]
+
+
+def name_of(model: str | BaseChatModel) -> str:
+    """What a model is called: the name itself, or that of a chat model that the caller has made."""
+    if isinstance(model, str):
+        return model
+    named = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return str(named or type(model).__name__)
+
+
+def endpoint_of(model: BaseChatModel, settings: ModelSettings) -> ModelSettings:
+    """The endpoint that stands for a chat model that the caller has made."""
+    values = {"model": name_of(model), "base_url": getattr(model, "openai_api_base", None)}
+    return settings.model_copy(update={"api_key": None, "fallback": (), **values})
 
 
 async def _models_of_loop() -> Models:

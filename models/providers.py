@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from manus.state.errors import ContextOverflowError
-from manus.state.model_settings import PROVIDERS, ModelSettings
+from manus.state.model_settings import ModelSettings, split_spec
 
 DEFAULT_MODEL = "gpt-5"
 """Where a key is set and no model is named."""
@@ -79,14 +79,8 @@ EXTRAS = {
         ),
     ),
 }
-
-
-def split_spec(spec: str) -> tuple[str, str]:
-    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
-    provider, colon, name = spec.partition(":")
-    if colon and provider.lower() in PROVIDERS and name:
-        return provider.lower(), name
-    return "openai", spec
+OTHER = Extra("", "", "", {})
+"""A chat model of any other package, as a caller has made it."""
 
 
 def is_configured(settings: ModelSettings) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
@@ -22,6 +23,7 @@ from langgraph.types import Interrupt
 
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
+from manus.models.factory import endpoint_of, name_of
 from manus.models.recording import Recorder
 from manus.models.replies import counting
 from manus.state.approved import known_rules
@@ -61,6 +63,8 @@ class Running:
     """Rules about calls that a person has approved, in this folder or for this run."""
     agent_named: Callable[[str], Any] | None = None
     """The graph of an agent that may be given a task; blocking."""
+    model: str | BaseChatModel | None = None
+    """The profile's, or that of the run around this one; the context may name another."""
     slots: asyncio.Semaphore = field(init=False)
     """One for each agent that may be at work on a task of this one at a time."""
     client: ModelClient = field(init=False)
@@ -72,6 +76,8 @@ class Running:
         root = self.session.workspace.root
         price_of = self.settings.price_of
         self.client = ModelClient(self.model_settings, price_of, root, self.budget, self.recorder)
+        if isinstance(self.model, BaseChatModel):
+            self.client.given = self.model
         self.session.complete = self._complete
         self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
 
@@ -100,7 +106,11 @@ class Running:
         if role not in self._chosen:
             chosen = self.settings.for_role(role)
             if role not in self.settings.roles:
-                chosen = chosen.at(self.context.model, self.context.base_url)
+                named = self.context.model or self.model
+                if named is None or isinstance(named, str):
+                    chosen = chosen.at(named, self.context.base_url)
+                else:
+                    chosen = endpoint_of(named, chosen)
             self._chosen[role] = chosen
         return self._chosen[role]
 
@@ -217,7 +227,9 @@ def _build(
     name: str,
 ) -> Running:
     settings = parent.settings if parent is not None else load_settings(os.environ)
-    check_prices(settings, context, profile.role)
+    model = profile.model or (parent.model if parent is not None else None)
+    named = context.model or (name_of(model) if model else None)
+    check_prices(settings, context.model_copy(update={"model": named}), profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
     session = _kept(waited, profile, workspace)
     if session is None:
@@ -233,7 +245,9 @@ def _build(
         budget = RunBudget(context.budget.over(settings.budget))
     else:
         budget = RunBudget(context.budget, parent.budget, name)
-    made = Running(profile, context, settings, session, catalog, recorder, budget=budget)
+    made = Running(
+        profile, context, settings, session, catalog, recorder, budget=budget, model=model
+    )
     if parent is None:
         made.approved = waited.approved if waited is not None else known_rules(workspace.root)
     else:

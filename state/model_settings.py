@@ -8,13 +8,21 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 PROVIDERS = ("openai", "azure", "anthropic", "google", "bedrock")
 """What may stand before the colon of a model; a name with another prefix is OpenAI's."""
+ALIASES = {"azure_openai": "azure", "google_genai": "google", "bedrock_converse": "bedrock"}
+"""The same in LangChain's `init_chat_model`."""
 ENDPOINT = ("base_url", "api_key", "api_version")
 
 
 def provider_of(model: str | None) -> str:
     """The provider that a model's name means; `openai` where it names none."""
-    prefix, colon, name = (model or "").partition(":")
-    return prefix.lower() if colon and name and prefix.lower() in PROVIDERS else "openai"
+    return split_spec(model or "")[0]
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
+    prefix, colon, name = spec.partition(":")
+    provider = ALIASES.get(prefix.lower(), prefix.lower())
+    return (provider, name) if colon and name and provider in PROVIDERS else ("openai", spec)
 
 
 class ModelSettings(BaseModel):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from manus.prompts.render import render
 from manus.state.errors import SettingsError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,8 @@ class Profile:
 
     `tools` names tools of the catalogue or holds LangChain tools of the user's own.
     `special_tools` names those whose call may end the run, in any letter case. `max_steps` counts
-    think-and-act rounds; `max_observe` is in characters. `model` is asked unless the run's context
-    names another one.
+    think-and-act rounds; `max_observe` is in characters. `model`, a name or a chat model of
+    LangChain's, is asked unless the run's context names another one.
     """
 
     name: str
@@ -30,7 +33,7 @@ class Profile:
     max_observe: int = 10_000
     special_tools: tuple[str, ...] = ("terminate",)
     role: str = "main"
-    model: str | None = None
+    model: str | BaseChatModel | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -29,11 +29,11 @@ from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.state.model_settings import (
     ENDPOINT,
-    PROVIDERS,
     ContextSettings,
     ModelSettings,
     Price,
     provider_of,
+    split_spec,
 )
 from manus.state.profile import ProfileSettings
 from manus.state.sandbox_settings import SandboxSettings
@@ -111,8 +111,7 @@ class Settings(ModelSettings):
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model: of its name, or of the longest beginning of it in the table."""
-        prefix, _, name = model.partition(":")
-        bare = name if prefix.lower() in PROVIDERS else model
+        bare = split_spec(model)[1]
         fitting = [name for name in self.prices if bare.startswith(name) or model == name]
         return self.prices[max(fitting, key=len)] if fitting else None
 

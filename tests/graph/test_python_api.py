@@ -9,9 +9,15 @@ from typing import Any
 
 import psutil
 import pytest
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from langgraph.config import get_store
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolRuntime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
+from pydantic import SecretStr
 
 from manus import build_agent, build_flow
 from manus.graph.reopen import reopen
@@ -138,6 +144,112 @@ class TestAsANode:
         server.script(text("Done."))
         found = await graph.ainvoke(Command(resume="yes"), T, context=chosen)
         assert found["messages"][-1].text == "Done."
+
+
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return f"sunny in {city}"
+
+
+@tool
+def who(runtime: ToolRuntime[Any]) -> str:
+    """Who asks."""
+    return str(runtime.context.colour)
+
+
+@tool
+def remember(text: str) -> str:
+    """Remember a text."""
+    get_store().put(("notes",), "newest", {"text": text})
+    return "kept"
+
+
+@pytest.fixture
+def model(server: ScriptedServer) -> ChatOpenAI:
+    """A chat model as a caller makes it, with its key."""
+    return ChatOpenAI(model="scripted", api_key=SecretStr("theirs"), base_url=server.base_url)
+
+
+class TestAsCreateAgent:
+    """What is written for LangChain's `create_agent` works."""
+
+    @pytest.fixture(autouse=True)
+    def in_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In a folder of their own, where nothing is configured."""
+        monkeypatch.chdir(tmp_path)
+
+    def test_a_chat_model_and_functions(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+        server.script(call("weather", city="Rome"), text("Sunny."))
+        agent = build_agent(model, tools=[weather], system_prompt="You know the weather.")
+        found = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
+        assert [m.type for m in found["messages"]] == ["human", "ai", "tool", "ai"]
+        assert found["messages"][-1].content == "Sunny."
+        asked = server.requests[-1]
+        assert asked.headers["authorization"] == "Bearer theirs"
+        assert asked.body["messages"][0]["content"] == "You know the weather."
+        assert "terminate" not in asked.text  # it is not among the tools
+
+    def test_a_chat_model_serves_many_calls(
+        self, server: ScriptedServer, model: ChatOpenAI
+    ) -> None:
+        """Each call without `await` has a loop of its own."""
+        server.always(text("Hi."))
+        agent = build_agent(model, tools=[])
+        said = [agent.invoke({"messages": "Hi."})["output"] for _ in range(3)]
+        parts: list[Any] = list(agent.stream({"messages": "Hi."}, stream_mode="messages"))
+        assert [*said, "".join(m.text for m, _ in parts)] == ["Hi."] * 4
+
+    def test_a_name_may_come_first(self, server: ScriptedServer, context: Any) -> None:
+        server.always(text("Hi."))
+        del context["model"]
+        agent = build_agent("azure_openai:scripted", tools=[weather])
+        assert agent.profile.model == "azure_openai:scripted"
+        found = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
+        assert (found["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
+
+    def test_a_store(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+        store = InMemoryStore()
+        server.script(call("remember", text="blue"), text("Done."))
+        build_agent(model, tools=[remember], store=store).invoke(REQUEST)
+        kept = store.get(("notes",), "newest")
+        assert kept is not None
+        assert kept.value == {"text": "blue"}
+
+    def test_a_context_of_the_callers_own(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+        """Its tools are given all of it; the fields that ours has too count for the run."""
+        server.always(call("who"))
+        agent = build_agent(model, tools=[who], context_schema=ParentContext)
+        theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
+        for given in (theirs, vars(theirs)):
+            found = agent.invoke(REQUEST, context=given)
+            assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
+
+    async def test_the_context_of_the_graph_around_it(
+        self, server: ScriptedServer, model: ChatOpenAI
+    ) -> None:
+        server.script(call("who"))
+        builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
+        builder.add_node("agent", build_agent(model, tools=[who]))
+        builder.add_edge(START, "agent")
+        theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
+        given: Any = {"messages": [("user", "Do it.")]}
+        stream = builder.compile().astream(given, context=theirs, subgraphs=True)
+        nodes = [(len(space), *part) async for space, part in stream]
+        assert nodes == [(1, "think"), (1, "act"), (1, "stuck_check"), (0, "agent")]
+
+    def test_a_flow_and_its_executor_with_models_of_their_own(
+        self, server: ScriptedServer, model: ChatOpenAI
+    ) -> None:
+        server.when(is_planner, makes("alpha"))
+        server.when(is_summary, text("All."))
+        with ScriptedServer() as other:
+            other.when(is_step("alpha"), succeeds())
+            worker = build_agent(
+                ChatOpenAI(model="other", api_key=SecretStr("k"), base_url=other.base_url),
+                tools=["terminate"],
+            )
+            found = build_flow([worker], model=model).invoke({"messages": "Do it."})
+            assert (found["output"], len(other.requests)) == ("All.", 1)
 
 
 class TestStreams:

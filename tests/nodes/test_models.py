@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from manus.models.factory import build_model
 from manus.models.openai_chat import FastChatOpenAI
-from manus.models.providers import address_of, is_configured, split_spec
+from manus.models.providers import address_of, is_configured
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings
+from manus.state.model_settings import ModelSettings, split_spec
 from tests.helpers.agent import ScriptedAgent
 from tests.server import text
 
@@ -37,6 +37,7 @@ async def build(**settings: Any) -> Any:
         ("qwen/qwen3-32b", ("openai", "qwen/qwen3-32b")),
         ("anthropic:", ("openai", "anthropic:")),
         (":x", ("openai", ":x")),
+        ("google_genai:gemini-2.5-pro", ("google", "gemini-2.5-pro")),
     ],
 )
 def test_the_name_of_a_model(spec: str, parts: tuple[str, str]) -> None:
