@@ -17,7 +17,6 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
-from pydantic import SecretStr
 
 from manus import build_agent, build_flow
 from manus.graph.reopen import reopen
@@ -164,10 +163,15 @@ def remember(text: str) -> str:
     return "kept"
 
 
+def chat_model(name: str, server: ScriptedServer) -> ChatOpenAI:
+    values: dict[str, Any] = {"model": name, "api_key": "theirs", "base_url": server.base_url}
+    return ChatOpenAI(**values)
+
+
 @pytest.fixture
 def model(server: ScriptedServer) -> ChatOpenAI:
     """A chat model as a caller makes it, with its key."""
-    return ChatOpenAI(model="scripted", api_key=SecretStr("theirs"), base_url=server.base_url)
+    return chat_model("scripted", server)
 
 
 class TestAsCreateAgent:
@@ -244,10 +248,7 @@ class TestAsCreateAgent:
         server.when(is_summary, text("All."))
         with ScriptedServer() as other:
             other.when(is_step("alpha"), succeeds())
-            worker = build_agent(
-                ChatOpenAI(model="other", api_key=SecretStr("k"), base_url=other.base_url),
-                tools=["terminate"],
-            )
+            worker = build_agent(chat_model("other", other), tools=["terminate"])
             found = build_flow([worker], model=model).invoke({"messages": "Do it."})
             assert (found["output"], len(other.requests)) == ("All.", 1)
 
