@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from manus.prompts import agent as prompts
 from manus.state.messages import MALFORMED_AT
 from manus.state.usage import Budget
-from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
+from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.server import ABSENT, call, calls, fail, text, tokens
 
 DONE = call("terminate", status="success", answer="Done.")
@@ -309,6 +309,13 @@ class TestSecondRun:
         roles = [m["role"] for m in agent.server.requests[-1].messages]
         assert roles == ["system", "user", "assistant", "tool", "assistant", "user", "user"]
 
+    async def test_it_has_steps_of_its_own(self, agent: ScriptedAgent) -> None:
+        for number in range(2):
+            outcome = await agent.run(
+                call("poll"), text("Done."), request=f"{number}?", max_steps=2
+            )
+            assert outcome.stop_reason == "answered"
+
     async def test_circles_do_not_reach_into_it(self, agent: ScriptedAgent) -> None:
         read = call("read", path="missing")
         await agent.run(read, read, text("No."))
@@ -336,6 +343,14 @@ class TestEvents:
             "thought",
             ("finished", "answered"),
         ]
+
+    async def test_the_state_holds_the_last_status(self, agent: ScriptedAgent) -> None:
+        agent.server.script(call("poll"), text("Done."))
+        stream = agent.graph.astream(
+            {"request": "Do it."}, thread_config("t"), context=agent.context(), stream_mode="values"
+        )
+        seen = [values["status"] async for values in stream]
+        assert seen == ["running", "executing", "executing", "thinking", "thinking", "finished"]
 
     async def test_they_say_what_happened(self, agent: ScriptedAgent) -> None:
         events = await agent.events(
