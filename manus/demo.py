@@ -67,7 +67,7 @@ def play(name: str) -> int:
     _leave_settings(folder)
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
-    args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder), chat=True)
+    args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
     code = begin(demo.kind, args, demo.request, read_settings())
     words = ["report", thread, "-o", str(folder / "report.html")]
     program.main([*words, *["--open"] * has_desktop()], "manus", standalone_mode=False)
