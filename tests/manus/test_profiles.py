@@ -34,7 +34,7 @@ def test_they_are_listed(bare: Program) -> None:
     names = [line.split()[0] for line in result.out.splitlines() if line[:1] != " "]
     assert names == ["manus", "browser", "swe", "data_analysis", "planner"]
     assert "swe (60 steps)\n  A software engineer: " in result.out
-    assert "\n  tools: bash, str_replace_editor, terminate\n" in result.out
+    assert "\n  tools: bash, str_replace_editor, skill, terminate\n" in result.out
     assert max(map(len, result.out.splitlines())) <= 80
 
 

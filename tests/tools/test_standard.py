@@ -22,14 +22,18 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "browser_use": {"action": "open_tab", "url": "about:blank"},
     "create_chat_completion": {"response": "Forty-two."},
     "data_visualization": {"data": "sales.csv", "chart": {"type": "bar", "x": "place", "y": "n"}},
+    "delegate": {"task": "Count the rows."},
     "make_report": {"markdown": "# Sales"},
     "planning": {"command": "create", "title": "Trip", "steps": ["Pack", "Go"]},
     "python_execute": {"code": "print(6 * 7)"},
+    "remember": {"fact": "The user likes otters."},
+    "skill": {"name": "web-research"},
     "str_replace_editor": {"command": "view", "path": "sales.csv"},
     "terminate": {"status": "success"},
     "web_search": {"query": "otters"},
 }
-ALONE = sorted(set(EXAMPLES) - {"ask_human", "browser_use", "data_visualization", "make_report"})
+SLOW = {"browser_use", "data_visualization", "make_report"}
+ALONE = sorted(set(EXAMPLES) - {"ask_human", "delegate"} - SLOW)
 """Those that can be called outside a graph, and in less than a second."""
 
 
