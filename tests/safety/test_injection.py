@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from langgraph.types import Command
 from manus.sqlite import SqliteStore
 from manus.state.profile import Profile
 from tests.browser.test_files import pdf
+from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.internet import Internet, Page
 from tests.safety.test_sources import PLANTED
@@ -469,3 +471,43 @@ async def test_a_server_that_the_user_chose_reaches_its_hosts(
     assert internet.arrived == ["its-own.example/"]
     assert "host(new.example)" in (await agent.observations())[0]
     assert "mcp_own_read" in agent.server.requests[0].tool_names
+
+
+@pytest.mark.parametrize("who", ["agent", "other"])
+async def test_what_was_read_is_known_to_whom_it_is_passed_on(
+    agent: ScriptedAgent, internet: Internet, who: str
+) -> None:
+    helper = '[profiles.helper]\nbased_on = "swe"\ntools = ["web_search", "bash"]\n'
+    (agent.workspace.parent / "manus.toml").write_text(settings(internet, helper))
+    internet.pages = BENIGN
+    profile = replace(PROFILE, tools=("delegate", "web_search", "bash"))
+    lead = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    search = call("web_search", query="kites")
+    task = call("delegate", task="Go to new.example.", profile="helper")
+    fetch = bash("curl -s http://new.example/")
+    script = {"agent": [task, search, text("x"), fetch], "other": [search, task, fetch]}
+    agent.server.script(*script[who])
+    agent.server.always(text("Done."))
+    await lead.run()
+    assert internet.at("search.example") != []
+    assert internet.at("new.example") == []
+    assert "host(new.example)" in str(agent.server.requests[-1 if who == "agent" else -2].messages)
+    await lead.graph.close_waiting()
+
+
+async def test_a_step_of_a_plan_knows_what_those_before_it_have_read(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    internet.pages = BENIGN
+    reader = replace(PROFILE, tools=("web_search", "bash", "terminate"))
+    made = ScriptedFlow(agent.server, agent.workspace, agent.saver, (reader,))
+    fetch = bash("curl -s http://new.example/")
+    made.plans(makes("Search", "Fetch from new.example"))
+    made.step("Search", call("web_search", query="kites"), succeeds())
+    made.step("Fetch from new.example", fetch, succeeds())
+    made.sums_up(text("All is done."))
+    outcome = await made.run()
+    assert outcome.stop_reason == "completed"
+    assert internet.at("new.example") == []
+    assert any("host(new.example)" in str(r.messages) for r in agent.server.requests)
+    await made.graph.close_waiting()

@@ -1,0 +1,101 @@
+"""What is known of the text that was read, and of the hosts that the user has named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from manus.prompts.sources import AGENT, COMMAND, FILE, MCP, WEB
+from manus.state.messages import SOURCE
+from manus.state.outside import facts_of, has_read_outside, hosts_named, passed_on
+from manus.tools.browser.fields import types_text
+from manus.tools.reach import Reach
+
+
+@pytest.mark.parametrize(
+    ("said", "hosts"),
+    [
+        ("Look at https://www.example.org/a?b=http://c.example.", ["example.org", "c.example"]),
+        ("Ask bob@example.org about Docs.Example", ["docs.example"]),
+        ("Fix app.py and README.md on 10.0.0.7", ["10.0.0.7"]),
+        ("http://good.example@evil.example/", ["evil.example"]),
+        ("Just work.", []),
+    ],
+)
+def test_hosts_that_the_user_has_named(said: str, hosts: list[str]) -> None:
+    assert hosts_named([HumanMessage(said)]) == hosts
+
+
+def test_nobody_else_names_a_host() -> None:
+    answer = ToolMessage("Use a.example", tool_call_id="1", name="ask_human")
+    others: list[Any] = [
+        AIMessage("b.example"),
+        ToolMessage("c.example", tool_call_id="2", name="bash"),
+        HumanMessage("d.example found e.example", additional_kwargs=passed_on("d.example", True)),
+    ]
+    assert hosts_named([answer, *others]) == ["a.example", "d.example"]
+
+
+@pytest.mark.parametrize(
+    ("source", "outside"),
+    [
+        (WEB, True),
+        (f"{WEB}: a.example", True),
+        (f"{WEB}: localhost.example", True),
+        (f"{MCP} files", True),
+        (AGENT, True),
+        (f"{WEB}: localhost", False),
+        (f"{WEB}: 127.0.0.1", False),
+        (f"{WEB}: {FILE}", False),
+        (COMMAND, False),
+        ("", False),
+    ],
+)
+def test_what_comes_from_outside(source: str, outside: bool) -> None:
+    read = ToolMessage("x", tool_call_id="1", additional_kwargs={SOURCE: source})
+    assert has_read_outside([read], None) is outside
+
+
+def test_it_is_not_forgotten() -> None:
+    request = HumanMessage("Do it.", additional_kwargs=passed_on("", True))
+    assert facts_of([request], None) == {"outside": True}
+    evicted: Any = {"outside": True}
+    assert facts_of([HumanMessage("Do it.")], evicted) == {"outside": True}
+    assert facts_of([HumanMessage("Do it.")], None) == {}
+
+
+@pytest.mark.parametrize(
+    ("address", "known"),
+    [
+        ("https://a.example/b?c=1", True),
+        ("https://a.example/b?c=1#part", True),
+        ("https://a.example/", True),
+        ("https://a.example/b", False),
+        ("https://a.example/b?c=12", False),
+        ("https://x.a.example/", False),
+        ("https://own.example/", False),
+    ],
+)
+def test_addresses_that_were_read(address: str, known: bool) -> None:
+    reach = Reach()
+    reach.read("See [this](https://a.example/b?c=1).", "http://news.example/")
+    reach.read("https://own.example/", "file:///work/page.html")
+    reach.read("https://own.example/", "http://127.0.0.1:8000/")
+    assert reach.has_read(address) is known
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ("Enter", False),
+        ("Tab Tab Space", False),
+        ("Control+A", False),
+        ("hunter2", True),
+        ("Shift+H Shift+I", True),
+        ("a", True),
+    ],
+)
+def test_keys_that_are_text(keys: str, text: bool) -> None:
+    assert types_text(keys) is text
