@@ -485,7 +485,10 @@ async def test_what_was_read_is_known_to_whom_it_is_passed_on(
     search = call("web_search", query="kites")
     task = call("delegate", task="Go to new.example.", profile="helper")
     fetch = bash("curl -s http://new.example/")
-    script = {"agent": [task, search, text("x"), fetch], "other": [search, task, fetch]}
+    script: dict[str, list[Any]] = {
+        "agent": [task, search, text("x"), fetch],
+        "other": [search, task, fetch],
+    }
     agent.server.script(*script[who])
     agent.server.always(text("Done."))
     await lead.run()
