@@ -166,6 +166,10 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "a wait between": ([bash("sleep 5", "", seconds=5), bash("curl", "no")] * 3, "polling"),
     "a slow poll that changes": ([bash("p", f"{n} %", seconds=5) for n in range(20)], None),
     "a quick one is no waiting": ([bash("curl", "refused", seconds=0.2)] * 3, "call"),
+    "a step that begins with something new": (
+        [LS, step(("bash", {"command": "new"}, "new"), *[("bash", {"command": "ls"}, "a b")] * 2)],
+        None,
+    ),
     "OpenHands: alternating, broken by a new one": (
         [bash("ls"), bash("cat f"), bash("ls"), bash("cat f"), bash("new"), bash("ls")],
         None,
@@ -248,6 +252,19 @@ REFUSALS = ["hint", "refuse", "refuse"]
 )
 def test_one_measure_at_a_time(steps: list[list[AnyMessage]], measured: list[str]) -> None:
     assert measures(steps) == measured
+
+
+def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:
+    twice = step(*[("bash", {"command": "b"}, "a b")] * 2)
+    steps = [bash("a"), bash("b"), bash("a"), bash("a")]
+    trail, _, _ = trail_of(steps)
+    before = next_loop(None, find_loop(trail, 1), newest_step(steps[-1], None, 4), 4)
+    trail, newest, outcome = trail_of([*steps, twice])
+    found = find_loop(trail, newest, outcome)
+    loop = next_loop(before, found, newest_step(twice, before, 5), 5)
+    assert loop is not None
+    assert loop["measure"] == "refuse"
+    assert loop["calls"] == [call_fingerprint("bash", {"command": c}) for c in "ab"]
 
 
 def test_a_refused_call_among_others_that_bring_something_new_leaves_the_loop() -> None:
