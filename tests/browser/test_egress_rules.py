@@ -110,7 +110,15 @@ async def test_allow_and_deny_lists() -> None:
         await rules(answers, deny=("9.0.0.0/8",)).addresses("b.test", 80)
 
 
-@pytest.mark.parametrize("address", ["::ffff:9.9.9.9", "64:ff9b::909:909", "2002:909:909::"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "::ffff:9.9.9.9",
+        "64:ff9b::909:909",
+        "2002:909:909::",
+        "2001:0:4136:e378:8000:63bf:f6f6:f6f6",
+    ],
+)
 async def test_a_denied_network_is_denied_in_ipv6_clothes(address: str) -> None:
     some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
     with pytest.raises(EgressRefusedError, match="deny list"):

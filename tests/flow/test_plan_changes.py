@@ -116,7 +116,7 @@ def test_a_step_with_another_text_goes_to_the_executor_that_the_text_names() -> 
         ),
         (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
         (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),
-        (lambda: plan_of(("a", []), ("b", [1])), "the first step is 0"),
+        (lambda: plan_of(("a", []), ("b", [1])), "depends on itself"),
         (lambda: as_edited(plan_of("a"), {"title": "x"}), "an object with `steps`"),
         (lambda: as_edited(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
     ],
@@ -143,11 +143,11 @@ def test_another_plan_takes_nothing_from_the_one_before() -> None:
 
 
 def test_the_first_unfinished_step_is_started_once() -> None:
-    plan = plan_of("a", "b", s0="completed")
+    plan = plan_of("a", "b", "c", s0="completed")
     started = start_first(plan)
-    assert [s["status"] for s in started["steps"]] == ["completed", "in_progress"]
+    assert [s["status"] for s in started["steps"]] == ["completed", "in_progress", "not_started"]
     assert start_first(started) is started
-    done = mark(started, 1, "completed")
+    done = mark(mark(started, 1, "completed"), 2, "completed")
     assert start_first(done) is done
 
 

@@ -191,3 +191,15 @@ async def test_a_file_that_is_removed_while_it_is_in_use(tmp_path: Path) -> None
         path.unlink()
         with pytest.raises(StorageError, match="removed or replaced"):
             await _put(store.saver, "t")
+
+
+async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
+    """A task with something written counts as done: half of what it wrote must not stay."""
+    row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
+    async with open_store(_settings(tmp_path / "t.sqlite")) as store:
+        saver: Any = store.saver
+        saver.setup()
+        insert = f"INSERT INTO writes VALUES ({', '.join('?' * len(row))})"
+        with pytest.raises(sqlite3.IntegrityError), saver.cursor() as cursor:
+            cursor.executemany(insert, [row, row])
+        assert saver.conn.execute("SELECT COUNT(*) FROM writes").fetchone() == (0,)

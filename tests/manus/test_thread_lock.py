@@ -1,8 +1,10 @@
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
-from manus.state.errors import StorageError
+from manus.state.errors import StorageError, ThreadBusyError
 from manus.thread_lock import hold_file
 
 
@@ -18,3 +20,41 @@ async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be locked"):
         async with hold_file(tmp_path / "file", "t"):
             pass
+
+
+async def test_a_thread_is_held_once(tmp_path: Path) -> None:
+    async with hold_file(tmp_path, "t"):
+        with pytest.raises(ThreadBusyError, match="another run of this process"):
+            async with hold_file(tmp_path, "t"):
+                pass
+    async with hold_file(tmp_path, "t"):
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+async def test_who_lets_go_in_a_moment_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hold_file(tmp_path, "t"):
+        [path] = tmp_path.iterdir()
+    held = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(held, fcntl.LOCK_UN))
+    async with hold_file(tmp_path, "t"):
+        assert path.exists()
+    os.close(held)
+
+
+async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, removed = fcntl.flock, list[Path]()
+
+    def flock(handle: int, operation: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        lock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    async with hold_file(tmp_path, "t"):
+        assert list(tmp_path.iterdir()) == removed

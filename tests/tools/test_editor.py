@@ -350,6 +350,13 @@ async def test_undo_does_not_lose_what_something_else_has_changed(edit: Edit, ro
     assert (root / "f").read_text() == "a"
 
 
+async def test_a_write_protected_file_stays_as_it_is(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("a")
+    (root / "f").chmod(0o444)
+    await refused(edit("create", "f", file_text="b"))
+    assert (root / "f").read_text() == "a"
+
+
 async def test_undo_brings_back_a_file_that_was_removed(edit: Edit, root: Path) -> None:
     (root / "d").mkdir()
     (root / "d/f").write_bytes(bytes(range(256)))

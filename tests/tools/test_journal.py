@@ -61,7 +61,7 @@ def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path)
     journal.finish("k", MESSAGE)
     whole = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
-    for length in set(range(0, len(whole), 7)) - set(ends):
+    for length in {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends):
         path.write_bytes(whole[:length])
         damaged = _opened(path)
         damaged.close()
@@ -176,6 +176,14 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
     _opened(found).close()
 
 
+def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
+    assert journal.is_current()
+    other = _opened(path)
+    other.begin("a", "bash")
+    other.close()
+    assert not journal.is_current()
+
+
 def test_it_knows_when_its_file_has_been_replaced(path: Path, journal: Journal) -> None:
     journal.begin("a", "bash")
     path.with_suffix(".new").write_bytes(path.read_bytes())
@@ -225,6 +233,7 @@ def test_a_slow_call_beside_many_quick_ones_keeps_its_claim(journal: Journal, pa
 def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> None:
     for key in ("a", "b"):
         journal.finish(key, MESSAGE)
+    journal.begin("c", "bash")
     assert journal.newest == "b"
     journal.fork()
     again = _opened(path)

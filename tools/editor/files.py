@@ -70,7 +70,11 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """
     try:
         with enter(path.parent, make=0o777) as at:
-            if look_at(path) and not os.access(path.name, os.W_OK, dir_fd=at):
+            about = look_at(path)  # root may write to all, and is told of the mode as anybody is
+            writable = about is None or (
+                about.st_mode & 0o222 and os.access(path.name, os.W_OK, dir_fd=at)
+            )
+            if not writable:
                 raise ToolError(
                     f"{path.name} is write-protected; change its mode first (`chmod u+w`)."
                 )
