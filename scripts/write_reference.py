@@ -19,6 +19,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -200,7 +201,8 @@ def python_page() -> Iterator[str]:
         said = docstrings(kind)
         yield f"\n## `{kind.__module__}.{kind.__name__}`\n\n{docstring(kind)}\n"
         yield "| Name | Type | |\n| --- | --- | --- |"
-        for name, hint in get_type_hints(kind).items():
+        # a name that the module imports for its types alone
+        for name, hint in get_type_hints(kind, localns={"BaseChatModel": BaseChatModel}).items():
             yield row(name, type_name(hint), said.get(name, ""))
     yield '\n## Events\n\nWhat `astream(..., stream_mode="custom")` gives, by `type`.\n'
     yield "| `type` | | Fields |\n| --- | --- | --- |"
