@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, Field
 
 from manus.prompts.render import render
 from manus.state.errors import SettingsError
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True, slots=True)
