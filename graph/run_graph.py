@@ -25,6 +25,7 @@ from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
+from manus.graph.uploads import with_uploads
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
 from manus.state.agent import AgentInput, AgentState
 from manus.state.approved import known_rules
@@ -142,6 +143,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
             await asyncio.to_thread(check_served, chosen)
         async with self._opened(turn, config, chosen) as running:
+            given = await asyncio.to_thread(with_uploads, given, running.session.workspace)
             configurable = {**config.get("configurable", {}), KEY: Alive(running)}
             supersteps = max(_SUPERSTEPS, 3 * running.max_steps + 10) if limit is None else limit
             inner: RunnableConfig = {

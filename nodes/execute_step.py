@@ -76,4 +76,5 @@ def take_steps(state: FlowState, running: Running, exclusive: Collection[str]) -
         )
         emit(told)
     # a change of a step is stored as such: the whole plan anew would grow with its square
-    return {**update, "plan": changes, "status": "executing"}
+    at_work = dict.fromkeys(chosen, "in_progress")
+    return {**update, "plan": changes, "todos": at_work, "status": "executing"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ _REASONS = {
     "budget": "the run's budget is used up",
     "error": "the model could not be asked",
 }
+_HIDDEN = "do-not-render-"
+"""With this before its id, LangChain's chat UI does not show a message as the user's."""
 _LEAST = {"tokens": 1, "model_calls": 1, "cost": 1e-9, "tool_calls": 0, "seconds": 0.001}
 
 
@@ -123,7 +126,7 @@ async def _stream(
         "approve_plan": False,
     }
     stream = graph.astream(
-        {"messages": [request]},
+        {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
         {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
         context=running.context.model_copy(update=chosen),
         stream_mode=["values", "custom"],

@@ -25,6 +25,7 @@ from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import create, revise
 from manus.state.plan_steps import NewStep
+from manus.state.todos import todos_of
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
@@ -38,6 +39,13 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
+    update = await _planned(state, runtime, config, executors)
+    return {**update, "todos": todos_of(update["plan"].value)} if "plan" in update else update
+
+
+async def _planned(
+    state: FlowState, runtime: Runtime[Context], config: RunnableConfig, executors: Executors
+) -> Update:
     running = running_of(config)
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":

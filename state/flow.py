@@ -14,6 +14,7 @@ from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus,
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
+from manus.state.todos import Todo, fold_todos
 from manus.state.usage import RoleUsage, Usage, add_usage
 
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
@@ -81,6 +82,8 @@ class FlowOutput(TypedDict, total=False):
     """What it has used."""
     plan: Plan
     """The plan as it is at the end."""
+    todos: list[Todo]
+    """The same as chat UIs show it."""
     messages: list[AnyMessage]
     """Requests and summaries."""
 
@@ -100,6 +103,8 @@ class FlowState(TypedDict, total=False):
     compaction: Compaction
     plan: Annotated[Plan, DeltaChannel(fold_plan, Plan, snapshot_frequency=SNAPSHOT_EVERY)]
     """The plan of the newest request; empty before there is one."""
+    todos: Annotated[list[Todo], DeltaChannel(fold_todos, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    """The same as chat UIs show it."""
     plans: Annotated[
         dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
     ]

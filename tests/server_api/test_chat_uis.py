@@ -1,0 +1,149 @@
+"""Requests as agent-chat-ui and deep-agents-ui send them."""
+
+import base64
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.browser.test_files import pdf
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.server import call, text
+from tests.server_api.studio import Studio, said
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+AGENT_CHAT: Any = {"stream_mode": ["values"], "stream_subgraphs": True, "stream_resumable": True}
+DEEP_AGENTS: Any = {
+    "stream_mode": ["values", "messages-tuple"],
+    "config": {"recursion_limit": 100},
+}
+
+
+def human(*content: Any) -> dict[str, Any]:
+    """A message as both make it."""
+    shown: Any = content[0] if len(content) == 1 and isinstance(content[0], str) else list(content)
+    return {"id": str(uuid.uuid4()), "type": "human", "content": shown}
+
+
+def words(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def attached(kind: str, mime: str, data: bytes | str, name: str) -> dict[str, Any]:
+    """A file as agent-chat-ui attaches it."""
+    encoded = data if isinstance(data, str) else base64.b64encode(data).decode()
+    meta = {"name" if kind == "image" else "filename": name}
+    return {"type": kind, "mimeType": mime, "data": encoded, "metadata": meta}
+
+
+async def send(
+    studio: Studio, thread: str, graph: str = "agent", ui: Any = AGENT_CHAT, **given: Any
+) -> dict[str, Any]:
+    """One request of a UI; the state of the thread as it then shows it."""
+    context = studio.context(**given.pop("context", {}))
+    stream = studio.client.runs.stream(thread, graph, context=context, **ui, **given)
+    parts = [part async for part in stream]
+    assert parts[-1].event != "error", parts[-1].data
+    found: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
+    studio.server.script(text("I see."))
+    message = human(
+        words("What is this?"),
+        attached("image", "image/png", PIXEL, "dot.png"),
+        attached("file", "application/pdf", pdf("The rent is 950."), "rent.pdf"),
+        attached("file", "text/csv", b"a,b\n", "../rows.csv"),
+    )
+    thread = await studio.thread()
+    await send(studio, thread, input={"messages": [message]})
+    asked = str(studio.server.requests[-1].body)
+    assert f"data:image/png;base64,{PIXEL}" in asked
+    assert "The rent is 950." in asked
+    assert "uploads/rows.csv" in asked
+    assert (studio.workspace / "uploads" / "rows.csv").read_bytes() == b"a,b\n"
+    assert (studio.workspace / "uploads" / "rent.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("ui", [AGENT_CHAT, DEEP_AGENTS], ids=["agent-chat", "deep-agents"])
+async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any) -> None:
+    thread = await studio.thread()
+    studio.server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
+    state = await send(studio, thread, ui=ui, input={"messages": [human("Paint it.")]})
+    assert [i["value"]["question"] for t in state["tasks"] for i in t["interrupts"]] == [
+        "Which colour?"
+    ]
+    # agent-chat-ui sends all that it shows again
+    before = state["values"]["messages"] if ui is AGENT_CHAT else []
+    state = await send(studio, thread, ui=ui, input={"messages": [*before, human("Blue.")]})
+    kinds = [kind for kind, _ in said(state["values"])]
+    assert kinds[:3] == ["human", "ai", "tool"]
+    assert "Blue." in studio.server.requests[-1].text
+    assert said(state["values"])[-1] == ("ai", "Blue it is.")
+    assert not state["next"]
+
+
+EDITED = {"name": "bash", "args": {"command": "echo edited > made"}}
+
+
+@pytest.mark.parametrize(
+    ("decision", "made"),
+    [
+        ({"type": "approve"}, "first\n"),
+        ({"type": "edit", "edited_action": EDITED}, "edited\n"),
+        ({"type": "reject", "message": "Not now."}, None),
+    ],
+    ids=["approve", "edit", "reject"],
+)
+@pytest.mark.parametrize("given", [{}, None], ids=["agent-chat", "deep-agents"])
+async def test_decisions_about_a_call(
+    studio: Studio, given: Any, decision: dict[str, Any], made: str | None
+) -> None:
+    thread, asks = await studio.thread(), {"approve": "ask"}
+    studio.server.script(call("bash", command="echo first > made"), text("Done."))
+    state = await send(studio, thread, context=asks, input={"messages": [human("Make it.")]})
+    [question] = [i["value"] for t in state["tasks"] for i in t["interrupts"]]
+    [action], [review] = question["action_requests"], question["review_configs"]
+    assert (action["name"], action["args"]) == ("bash", {"command": "echo first > made"})
+    assert review["action_name"] == "bash"
+    assert decision["type"] in review["allowed_decisions"]
+    answer: Any = {"resume": {"decisions": [decision]}}
+    state = await send(studio, thread, context=asks, input=given, command=answer)
+    file = studio.workspace / "made"
+    assert (file.read_text() if file.exists() else None) == made
+    assert said(state["values"])[-1] == ("ai", "Done.")
+    if made is None:
+        assert "Not now." in studio.server.requests[-1].text
+
+
+async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None:
+    studio.server.when(is_planner, makes("alpha", "beta"))
+    for step in ("alpha", "beta"):
+        studio.server.when(is_step(step), succeeds(f"{step} is done."))
+    studio.server.when(is_summary, text("All is done."))
+    thread, asks = await studio.thread(), {"approve_plan": True}
+    request = human("Travel.")
+    state = await send(studio, thread, "flow", context=asks, input={"messages": [request]})
+    [question] = [i["value"] for t in state["tasks"] for i in t["interrupts"]]
+    assert question["action_requests"][0]["name"] == "plan"
+    answer: Any = {"resume": {"decisions": [{"type": "approve"}]}}
+    stream = studio.client.runs.stream(
+        thread, "flow", context=studio.context(**asks), input={}, command=answer, **AGENT_CHAT
+    )
+    shown: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
+    people = {m["id"] for v in shown for m in v.get("messages", []) if m["type"] == "human"}
+    # what agent-chat-ui leaves out
+    people = {one for one in people if not one.startswith("do-not-render-")}
+    assert people == {request["id"]}, "no inner prompt"
+    assert any("todos" in values for values in shown)
+    state = (await studio.client.threads.get_history(thread, limit=1))[0]
+    todos = [(todo["content"], todo["status"]) for todo in state["values"]["todos"]]
+    assert todos == [("alpha", "completed"), ("beta", "completed")]
+    assert said(state["values"])[-1] == ("ai", "All is done.")
