@@ -143,7 +143,7 @@ async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None
     people = {one for one in people if not one.startswith("do-not-render-")}
     assert people == {request["id"]}, "no inner prompt"
     assert any("todos" in values for values in shown)
-    state = (await studio.client.threads.get_history(thread, limit=1))[0]
-    todos = [(todo["content"], todo["status"]) for todo in state["values"]["todos"]]
+    last: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
+    todos = [(todo["content"], todo["status"]) for todo in last["values"]["todos"]]
     assert todos == [("alpha", "completed"), ("beta", "completed")]
-    assert said(state["values"])[-1] == ("ai", "All is done.")
+    assert said(last["values"])[-1] == ("ai", "All is done.")
