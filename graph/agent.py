@@ -69,6 +69,13 @@ def build_agent(
     if tools is not None and "terminate" not in tools:
         given["next_step_prompt"] = ""  # the profile's speaks of its own tools
     chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
+    builder = _graph_of(chosen, context_schema)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name=chosen.name)
+    return RunGraph.of(compiled, chosen)
+
+
+def _graph_of(profile: Profile, context_schema: type[Any]) -> StateGraph[Any, Any, Any, Any]:
+    """The nodes and edges."""
     builder = StateGraph(
         AgentState,
         context_schema=context_schema,
@@ -81,13 +88,12 @@ def build_agent(
         # named, since LangGraph would make channels of what a task of `act` is sent
         builder.add_node(name, node, input_schema=AgentState)
     builder.add_edge(START, "think")
-    after_think = partial(route_after_think, special=chosen.special_tools)
+    after_think = partial(route_after_think, special=profile.special_tools)
     builder.add_conditional_edges("think", Router(after_think, "route_after_think"), _AFTER_THINK)
     builder.add_edge("act", "stuck_check")
     after_check = Router(route_after_stuck_check, "route_after_stuck_check")
     builder.add_conditional_edges("stuck_check", after_check, _AFTER_STUCK_CHECK)
-    compiled = builder.compile(checkpointer=checkpointer, store=store, name=chosen.name)
-    return RunGraph.of(compiled, chosen)
+    return builder
 
 
 def is_model(given: str | BaseChatModel) -> bool:

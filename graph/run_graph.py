@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 import weakref
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -22,7 +21,7 @@ from manus.graph.given import check_served, known_fields, outer_context, to_cont
 from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.routing import with_all_labels
-from manus.graph.runs import Runs, Turn
+from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.graph.uploads import with_uploads
@@ -174,7 +173,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         self, turn: Turn, config: RunnableConfig, context: Context
     ) -> AsyncGenerator[Running]:
         """Hold the thread of a run, and what it needs, until its stream has ended."""
-        key, durable = _key_of(config)
+        key, durable = key_of(config)
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.runs.begin(key, turn)
@@ -294,14 +293,3 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             return await self.aget_state({"configurable": named})
         except ValueError:  # LangGraph's, where there is no checkpointer
             return None
-
-
-def _key_of(config: RunnableConfig) -> tuple[str, bool]:
-    """The key of a run, and whether it has a thread under which it can be resumed.
-
-    A subgraph runs in a checkpoint namespace of its own and is a run of its own.
-    """
-    configurable = config.get("configurable", {})
-    thread = configurable.get("thread_id")
-    space = configurable.get("checkpoint_ns", "")
-    return f"{thread or uuid.uuid4().hex}:{space}", thread is not None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import uuid
 import weakref
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
+
+from langchain_core.runnables import RunnableConfig
 
 from manus.nodes.active_run import Running
 from manus.state.errors import ThreadBusyError
@@ -34,6 +37,17 @@ class Turn:
     def is_ending(self) -> bool:
         """Whether it is on its way out."""
         return self.task is not None and (self.task.done() or self.task.cancelling() > 0)
+
+
+def key_of(config: RunnableConfig) -> tuple[str, bool]:
+    """The key of a run, and whether it has a thread under which it can be resumed.
+
+    A subgraph runs in a checkpoint namespace of its own and is a run of its own.
+    """
+    configurable = config.get("configurable", {})
+    thread = configurable.get("thread_id")
+    space = configurable.get("checkpoint_ns", "")
+    return f"{thread or uuid.uuid4().hex}:{space}", thread is not None
 
 
 class Runs:
