@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -125,6 +125,19 @@ def build_flow(
     """
     profiles = _by_name(executors)
     graphs = {name: build_agent(profile) for name, profile in profiles.items()}
+    builder = _builder(profiles, graphs)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
+    flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
+    flow_graph.executors = graphs
+    for graph in graphs.values():
+        graph.runs = flow_graph.runs
+    return flow_graph
+
+
+def _builder(
+    profiles: Mapping[str, Profile], graphs: Mapping[str, RunGraph]
+) -> StateGraph[Any, Any, Any, Any]:
+    """The nodes, and the edges that say what comes next."""
     builder = StateGraph(
         FlowState, context_schema=Context, input_schema=FlowInput, output_schema=FlowOutput
     )
@@ -145,12 +158,7 @@ def build_flow(
     after_step = Router(route_after_execute_step, "route_after_execute_step")
     builder.add_conditional_edges(_NODE, after_step, _AFTER_EXECUTE_STEP)
     builder.add_edge("summarize", END)
-    compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
-    flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
-    flow_graph.executors = graphs
-    for graph in graphs.values():
-        graph.runs = flow_graph.runs
-    return flow_graph
+    return builder
 
 
 def _by_name(executors: Sequence[str | Profile | RunGraph]) -> dict[str, Profile]:

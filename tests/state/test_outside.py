@@ -81,7 +81,7 @@ def test_it_is_not_forgotten() -> None:
 def test_addresses_that_were_read(address: str, known: bool) -> None:
     reach = Reach()
     reach.read("See [this](https://a.example/b?c=1).", "http://news.example/")
-    reach.read("https://own.example/", "file:///work/page.html")
+    reach.read("https://own.example/", "file:///made/page.html")
     reach.read("https://own.example/", "http://127.0.0.1:8000/")
     assert reach.has_read(address) is known
 
