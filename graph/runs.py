@@ -63,6 +63,11 @@ class Runs:
         turn = self._turns.get(key)
         return None if turn is None else turn.running
 
+    def of_thread(self, thread: str) -> list[Running]:
+        """The runs that are at work on a thread, its own first, then those of agents inside it."""
+        turns = [turn for key, turn in self._turns.items() if key.startswith(f"{thread}:")]
+        return [turn.running for turn in turns if turn.running is not None]
+
     async def begin(self, key: str, turn: Turn) -> Running | None:
         """Take the thread; what the run before keeps open, if it waits for a person.
 

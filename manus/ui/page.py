@@ -52,6 +52,7 @@ def thread_page(
     style = report.style() + _asset("ui.css")
     script = report.asset("page.js") + _asset("ui.js")
     policy = report.policy(style, script, is_live=True)
+    policy = policy.replace("img-src", "img-src 'self'")  # what the browser shows
     html = (
         _environment()
         .get_template("ui.html")

@@ -62,6 +62,7 @@ def application(talk: Conversation, token: str, port: int) -> ASGIApp:
         Route("/t/{thread}/", _answered(talk, partial(_page, Conversation.page))),
         Route("/t/{thread}/live", _answered(talk, _live)),
         Route("/t/{thread}/report", _answered(talk, partial(_page, Conversation.report))),
+        Route("/t/{thread}/screen", _answered(talk, _screen)),
         Route("/t/{thread}/files/{path:path}", _answered(talk, _file)),
         Route("/t/{thread}/{action}", _answered(talk, _act), methods=["POST"]),
     ]
@@ -109,6 +110,11 @@ async def _live(talk: Conversation, request: Request) -> Response:
             yield f"data: {json.dumps(piece)}\n\n"
 
     return StreamingResponse(pieces(), media_type="text/event-stream")
+
+
+async def _screen(talk: Conversation, request: Request) -> Response:
+    picture = await talk.sessions.screen(request.path_params["thread"])
+    return Response(picture, 200 if picture else 204, media_type="image/jpeg")
 
 
 async def _file(talk: Conversation, request: Request) -> Response:

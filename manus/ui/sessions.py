@@ -18,6 +18,7 @@ from manus.jobs import Job, Nothing
 from manus.state.errors import ManusError, UsageError
 from manus.state.thinking import thinking_in
 from manus.threads import config_of
+from manus.tools.browser.state import view
 
 log = logging.getLogger("manus.ui")
 
@@ -31,6 +32,7 @@ class Sessions:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._jobs: dict[str, Job] = {}
         self._asked: dict[str, asyncio.Future[Mapping[str, str]]] = {}
         self._listeners: dict[str, set[asyncio.Queue[Piece]]] = {}
         self.problems: dict[str, str] = {}
@@ -80,6 +82,14 @@ class Sessions:
         """Stop all."""
         await asyncio.gather(*map(self.stop, list(self._tasks)))
 
+    async def screen(self, thread: str) -> bytes:
+        """What a browser of the thread's run shows now, as a JPEG; nothing where none is open."""
+        job = self._jobs.get(thread)
+        for running in job.graph.runs.of_thread(thread) if job else ():
+            if picture := await view(running.session):
+                return picture
+        return b""
+
     async def live(self, thread: str) -> AsyncIterator[Piece]:
         """What comes of a thread from now on; never ends."""
         queue: asyncio.Queue[Piece] = asyncio.Queue()
@@ -99,6 +109,7 @@ class Sessions:
                 job = await prepare()
                 begun.set()
                 if isinstance(job, Job):
+                    self._jobs[thread] = job
                     await self._run(job)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
@@ -110,6 +121,7 @@ class Sessions:
             self.problems[thread] = str(error) or type(error).__name__
         finally:
             self._tasks.pop(thread, None)
+            self._jobs.pop(thread, None)
             self._asked.pop(thread, None)
             self._tell(thread, {"kind": "done"})
 

@@ -72,6 +72,18 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     return BrowserState(f"{STATE_HEAD}\n{page}", picture)
 
 
+async def view(session: Session) -> bytes:
+    """The page in front as a JPEG, for a person who watches; nothing where there is none.
+
+    The model's numbers of elements stay as they are: the page is not read.
+    """
+    browser: Browser | None = session.peek(NAME)
+    tab = None if browser is None or browser.dead else browser.active
+    if tab is None or tab.crashed or tab.page.url == "about:blank":
+        return b""
+    return await tab.picture("jpeg", 60)
+
+
 def source_of(tab: Tab) -> str:
     """Where what a tab shows comes from."""
     url = tab.page.url

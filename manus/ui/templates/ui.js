@@ -155,17 +155,23 @@
   // what happens now, until the page has it
   const now = byId("now");
   const text = byId("text");
+  const screen = byId("screen");
+  screen.addEventListener("load", () => { screen.hidden = false; });
+  screen.addEventListener("error", () => { screen.hidden = true; });
   let of = "";
   let isStale = true;
+  let browses = false;
   const doing = { says: "", thinks: "thinks", call: "calls", work: "runs", problem: "tries again" };
   new EventSource("live").addEventListener("message", (event) => {
     const piece = JSON.parse(event.data);
     if (piece.kind === "done") {
       isStale = true;
+      if (browses) screen.src = `screen?${Date.now()}`;
       return;
     }
     if (isStale || piece.of !== of || piece.kind === "work") text.textContent = "";
     if (isStale || piece.of !== of) byId("doing").textContent = "";
+    browses ||= piece.kind === "work" && Boolean(piece.name?.startsWith("browser_use"));
     const name = piece.name ? ` ${piece.name}` : "";
     if (name || !byId("doing").textContent) byId("doing").textContent = doing[piece.kind] + name;
     [isStale, of] = [false, piece.of];
@@ -175,8 +181,9 @@
     now.hidden = false;
   });
   document.addEventListener("patched", () => {
-    if (isStale) now.hidden = true;
     show();
+    if (byId("stop").hidden) [browses, screen.hidden] = [false, true];
+    if (isStale && !browses) now.hidden = true;
   });
   show();
   scrollTo({ top: document.body.scrollHeight });

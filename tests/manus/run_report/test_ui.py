@@ -78,8 +78,11 @@ async def test_approve_stop_and_go_on_after_a_kill(
 ) -> None:
     manus.workspace.mkdir()
     os.mkfifo(manus.workspace / "go")
+    (manus.workspace / "sea.html").write_text("<h1>The sea</h1>")
+    sea = (manus.workspace / "sea.html").as_uri()
     server.script(
         calls(call("str_replace_editor", command="create", path=".env", file_text="A=1\n")),
+        calls(call("browser_use", action="go_to_url", url=sea)),
         calls(call("bash", command="echo begun; read x < go")),
         text("Gone on."),
     )
@@ -91,6 +94,9 @@ async def test_approve_stop_and_go_on_after_a_kill(
         await page.get_by_role("button", name="Yes", exact=True).click()
         await expect(page.locator("#text")).to_have_text("begun")
         assert (manus.workspace / ".env").read_text() == "A=1\n"
+        screen = page.locator("#screen")
+        await expect(screen).to_be_visible()
+        assert await screen.evaluate("image => image.naturalWidth") > 200
         await page.get_by_role("button", name="Stop").click()
         await expect(page.get_by_role("button", name="Go on")).to_be_visible()
         thread = urlsplit(page.url).path.split("/")[-2]
