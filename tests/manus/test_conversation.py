@@ -24,7 +24,7 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
     with manus.terminal() as terminal:
         ask(terminal, "count the files", "Four of them.")
         ask(terminal, "which are large?", "Two are large.")
-        ask(terminal, "/threads", "count the files")
+        ask(terminal, "/threads", "finished")
         ask(terminal, "/cost", "2 requests, ")
         ask(terminal, "/nothing", "There is no /nothing")
         ask(terminal, "!echo from-$((40 + 2))", "from-42")
