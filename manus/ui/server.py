@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import json
 import mimetypes
 import secrets
@@ -133,13 +132,15 @@ async def _act(talk: Conversation, request: Request) -> Response:
     try:
         given: dict[str, Any] = json.loads(await request.body() or b"{}")
         files = [(f["name"], base64.b64decode(f["data"])) for f in given.get("files", ())]
-    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
+        text = str(given.get("text", ""))
+        answers = {str(k): str(v) for k, v in given.get("answers", {}).items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageError("This is not what the page sends; load it anew.") from None
     if action == "send":
         plans = bool(given.get("flow"))
-        await talk.send(thread, str(given["text"]), files, plans=plans, at=given.get("at"))
+        await talk.send(thread, text, files, plans=plans, at=given.get("at"))
     elif action == "answer":
-        await talk.answer(thread, {str(k): str(v) for k, v in given["answers"].items()})
+        await talk.answer(thread, answers)
     elif action == "stop":
         await talk.sessions.stop(thread)
     elif action == "resume":

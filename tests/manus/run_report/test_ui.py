@@ -115,10 +115,9 @@ async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) ->
         assert address.hostname == "127.0.0.1"
         assert len(address.path) > 20
 
-        def ask(path: str, method: str = "GET", **headers: str) -> int:
+        def ask(path: str, method: str = "GET", body: str | None = None, **headers: str) -> int:
             connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
             with contextlib.closing(connection):
-                body = '{"text": "hello"}' if method == "POST" else None
                 connection.request(method, path, body, {"Host": address.netloc, **headers})
                 return connection.getresponse().status
 
@@ -128,5 +127,11 @@ async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) ->
             assert await asyncio.to_thread(ask, path) == 404
         for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
             assert await asyncio.to_thread(ask, address.path, Host=host) == 403
-        assert await asyncio.to_thread(ask, send, "POST", Origin="http://evil.example") == 403
+        hello = '{"text": "hello"}'
+        assert (
+            await asyncio.to_thread(ask, send, "POST", hello, Origin="http://evil.example") == 403
+        )
+        assert (
+            await asyncio.to_thread(ask, f"{address.path}t/abc/answer", "POST", body="[1]") == 409
+        )
         assert server.requests == []
