@@ -19,7 +19,7 @@ HOME = "/home/agent"
 
 
 class SandboxHome:
-    """Holds `home` and `tmp`, and files about the account that programs see. All of it is blocking.
+    """Holds `home`, with the user's `.gitconfig`, and `tmp`. All of it is blocking.
 
     Raises:
         OSError: it cannot be made.
@@ -32,7 +32,10 @@ class SandboxHome:
         self._lock = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         fresh.rename(self.path / _LOCK)  # nobody meets it unlocked
-        _lay_out(self.path)
+        for name in ("tmp", "home"):
+            (self.path / name).mkdir(mode=0o700)
+        with contextlib.suppress(OSError):  # most have one
+            shutil.copyfile(Path.home() / ".gitconfig", self.path / "home/.gitconfig")
 
     def close(self) -> None:
         """Remove it."""
@@ -49,16 +52,3 @@ def _remove_stale() -> None:
                 shutil.rmtree(path.parent, ignore_errors=True)
             finally:
                 os.close(lock)
-
-
-def _lay_out(home: Path) -> None:
-    user, group = os.getuid(), os.getgid()
-    for name in ("tmp", "home"):
-        (home / name).mkdir(mode=0o700)
-    account = f"agent:x:{user}:{group}:agent:{HOME}:/bin/bash\n"
-    root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-    (home / "passwd").write_text(root + account)
-    (home / "group").write_text(
-        f"agent:x:{group}:\n" if group == 0 else f"root:x:0:\nagent:x:{group}:\n"
-    )
-    (home / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")

@@ -1,18 +1,27 @@
 """Holds a network of its own for the programs of a run; executed by itself, without the package.
 
 It makes a user and a network namespace, says over a socket (its argument is the descriptor) that
-it stands, and
-hands out a listener there, whose other end is the run's proxy. Afterwards it connects to ports
-inside for whoever asks outside: a port's number as text in, a connected socket or nothing back.
-It ends when the socket is closed.
+it stands, and hands out a listener there, whose other end is the run's proxy. Afterwards it
+connects to ports inside for whoever asks outside: a port's number as text in, a connected socket or
+nothing back. It ends when the socket is closed.
 """
 
 import ctypes
 import fcntl
 import os
-import socket
-import struct
 import sys
+
+# `socket`, in Python on top of it, takes as long to import as Python takes to start
+from _socket import (
+    AF_INET,
+    AF_INET6,
+    SCM_RIGHTS,
+    SO_REUSEADDR,
+    SOCK_STREAM,
+    SOL_SOCKET,
+    socket,
+)
+from struct import pack
 
 PORT = 3128
 """Of the listener; the same in each run, since what programs print shall not differ by it."""
@@ -21,15 +30,17 @@ _SET_FLAGS, _UP = 0x8914, 0x41
 
 
 def main() -> None:
-    outside = socket.socket(fileno=int(sys.argv[1]))
+    outside = socket(fileno=int(sys.argv[1]))
     try:
         enter()
-        listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
+        listener = socket(AF_INET, SOCK_STREAM)
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", PORT))
+        listener.listen(128)
     except OSError as error:
         outside.send(f"no {error.strerror}".encode())
         return
-    socket.send_fds(outside, [b"yes"], [listener.fileno()])
-    listener.close()
+    hand_out(outside, listener)
     while wanted := outside.recv(64):
         serve(outside, int(wanted))
 
@@ -46,20 +57,28 @@ def enter() -> None:
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    with socket.socket() as some:
-        fcntl.ioctl(some, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
+    some = socket(AF_INET, SOCK_STREAM)
+    fcntl.ioctl(some.fileno(), _SET_FLAGS, pack("16sH14x", b"lo", _UP))
+    some.close()
 
 
-def serve(outside: socket.socket, port: int) -> None:
-    for host in ("127.0.0.1", "::1"):
+def serve(outside: socket, port: int) -> None:
+    for family, host in ((AF_INET, "127.0.0.1"), (AF_INET6, "::1")):
         try:
-            with socket.create_connection((host, port), timeout=5) as found:
-                found.setblocking(False)
-                socket.send_fds(outside, [b"yes"], [found.fileno()])
-                return
+            found = socket(family, SOCK_STREAM)
+            found.settimeout(5)
+            found.connect((host, port))
+            found.setblocking(False)
+            hand_out(outside, found)
+            return
         except OSError:
             continue
     outside.send(b"no")
+
+
+def hand_out(outside: socket, inside: socket) -> None:
+    outside.sendmsg([b"yes"], [(SOL_SOCKET, SCM_RIGHTS, pack("i", inside.fileno()))])
+    inside.close()
 
 
 main()

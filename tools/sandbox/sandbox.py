@@ -75,9 +75,11 @@ class Sandbox:
         self._home = home
         self._filter = ""
         """A file with the rules for system calls; empty if there are none."""
-        if home is not None and wall == "bubblewrap" and (rules := seccomp.program()):
-            self._filter = str(home.path / "filter")
-            Path(self._filter).write_bytes(rules)
+        if home is not None and wall == "bubblewrap":
+            bubblewrap.lay_out(home.path)
+            if rules := seccomp.program():
+                self._filter = str(home.path / "filter")
+                Path(self._filter).write_bytes(rules)
         self._proxy = proxy
         self.door: asyncio.Server | None = None
         """Where the proxy serves those inside."""
@@ -102,7 +104,10 @@ class Sandbox:
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
             read += bubblewrap.interpreter()
-            front = landlock.words(self._workspace, home, read=read, network=closed, port=port)
+            rules = seccomp.program(only_tcp=closed)
+            front = landlock.words(
+                self._workspace, home, read=read, network=closed, port=port, rules=rules
+            )
         else:
             front = bubblewrap.words(
                 self._workspace, home, directory, read=read, filter_at=self._filter and _FILTER
