@@ -17,8 +17,8 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
 from manus.tools.secret_texts import names_in
+from manus.tools.web_search import WebSearchArgs, search
 
-_RESULTS = 5
 PICTURE = "screenshot.png"
 """Where a screenshot goes whose file is not named."""
 
@@ -174,11 +174,8 @@ class BrowserUse(AgentTool):
             names = " and ".join(f"`{name}`" for name in lacking)
             raise ToolError(f"`{arguments.action}` needs {names}.")
         if arguments.action == "web_search":
-            await asyncio.to_thread(import_module, "manus.tools.web.search")
-            from manus.tools.web.search import Query, search_text
-
-            query = Query(str(arguments.query), _RESULTS, "en", "us")
-            return Observation(await search_text(self.session, query), source=WEB)
+            query = WebSearchArgs(query=str(arguments.query))
+            return Observation(await search(self.session, query), source=WEB)
         # Playwright takes a while to load, which a run that looks at no page need not wait for.
         await asyncio.to_thread(import_module, "manus.tools.browser.act")
         from manus.tools.browser.act import act

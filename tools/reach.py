@@ -70,9 +70,8 @@ class Reach:
         if host in self._used or host in self._admitted or is_loopback(host):
             return False
         address = literal_address(host)
-        for entry in self._entries:
-            if entry.covers_address(address, 0) if address else entry.covers_name(host, 0):
-                return False
+        if any(entry.covers(host, 0, address) for entry in self._entries):
+            return False
         return not is_covered(self._rules, HOST, [host])
 
     def hold(self, host: str) -> str:

@@ -1,21 +1,39 @@
-"""`web_search`: results of search engines, with the pages' main text if asked."""
+"""`web_search`: engines in order until one has results, and the pages found, read side by side.
+
+Engines with a key or an address of their own are asked by their interface; all others by `ddgs`,
+which asks several at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
-from typing import Any, ClassVar
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import groupby
+from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 from typing_extensions import override
 
 from manus.prompts.browser import SEARCH
 from manus.prompts.sources import WEB
+from manus.state.browser_settings import SearchSettings
+from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import Resource
 from manus.tools.result import Observation
+from manus.tools.session import Session
+from manus.tools.web.egress_proxy import EgressProxy, egress_of
+from manus.tools.web.excerpt import excerpt
+from manus.tools.web.reader import fetch, read_page
 
 _MAX_RESULTS = 20
+_SNIPPET = 400
+_PAGE_CHARACTERS = 2_500
+_READ_SECONDS = 15.0
+_AT_ONCE = 5
+_FAILURES = (ToolError, TimeoutError, ValueError, TypeError, AttributeError)
+"""Of an engine that cannot be reached, or answers as nobody foresaw."""
 
 
 class WebSearchArgs(Arguments):
@@ -47,18 +65,169 @@ class WebSearch(AgentTool):
         return True
 
     @override
-    async def observe(
-        self,
-        query: str,
-        num_results: int = 5,
-        lang: str = "en",
-        country: str = "us",
-        fetch_content: bool = False,
-        **_: Any,
-    ) -> Observation:
-        # What it needs to reach engines and pages takes a while to load: not before it is used.
-        await asyncio.to_thread(import_module, "manus.tools.web.search")
-        from manus.tools.web.search import Query, search_text
+    async def observe(self, **given: Any) -> Observation:
+        return Observation(await search(self.session, WebSearchArgs(**given)), source=WEB)
 
-        wanted = Query(query.strip(), num_results, lang, country)
-        return Observation(await search_text(self.session, wanted, fetch_content), source=WEB)
+
+class Result(NamedTuple):
+    """One thing found."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+Found = list[Result]
+Ask = Callable[[SearchSettings, EgressProxy, WebSearchArgs], Awaitable[Found]]
+
+
+async def search(session: Session, query: WebSearchArgs) -> str:
+    """Search, and put what came of it into words.
+
+    Raises:
+        ToolError: no engine had results; it says why for each.
+    """
+    proxy = await egress_of(session)
+    settings = session.settings.search
+    failures: list[str] = []
+    for name, ask in _engines(settings):
+        results: Found = []
+        why = "it found nothing"
+        try:
+            async with asyncio.timeout(settings.timeout + 1):
+                results = (await ask(settings, proxy, query))[: query.num_results]
+        except _FAILURES as error:  # the next engine is asked
+            why = _line(error).rstrip(".")[:160] or type(error).__name__
+        if results:
+            texts = await _read(proxy, results, query.query) if query.fetch_content else []
+            session.reach.read(f"{results} {texts}")
+            return _rendered(name, query.query, results, texts, failures)
+        failures.append(f"{name}: {why}")
+    if not failures:
+        raise ToolError(
+            "No search engine can be asked: `search.engines` names none that is set up."
+        )
+    failed = ToolError(
+        f'The search for "{query.query}" had no result ({"; ".join(failures)}). Try other words.'
+    )
+    failed.source = WEB  # the engines' own words
+    raise failed
+
+
+def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
+    """The engines that can be asked, in order; neighbours that `ddgs` asks are one."""
+    own: dict[str, tuple[object, Ask]] = {
+        "tavily": (settings.tavily_api_key, _tavily),
+        "brave_api": (settings.brave_api_key, _brave),
+        "searxng": (settings.searxng_url, _searxng),
+    }
+    found: list[tuple[str, Ask]] = []
+    for is_own, names in groupby(settings.engines, own.__contains__):
+        if is_own:
+            found += [(name, own[name][1]) for name in names if own[name][0]]
+        else:
+            joined = ", ".join(names)
+            found.append((joined, _ddgs(joined)))
+    return found
+
+
+async def _tavily(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
+    headers = {"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"}
+    asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
+    url, seconds = settings.tavily_url, settings.timeout
+    found = await _json(proxy, "POST", url, seconds, headers=headers, json=asked)
+    return _results(found.get("results") or [], "url", "content")
+
+
+async def _brave(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
+    headers = {"X-Subscription-Token": _secret(settings.brave_api_key)}
+    place = {"country": query.country.upper(), "search_lang": query.lang}
+    asked = {"q": query.query, "count": query.num_results, **place}
+    url, seconds = settings.brave_url, settings.timeout
+    found = await _json(proxy, "GET", url, seconds, headers=headers, params=asked)
+    return _results((found.get("web") or {}).get("results") or [], "url", "description")
+
+
+async def _searxng(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
+    url = (settings.searxng_url or "").rstrip("/").removesuffix("/search") + "/search"
+    asked = {"q": query.query, "format": "json", "language": query.lang}
+    found = await _json(proxy, "GET", url, settings.timeout, params=asked)
+    return _results(found.get("results") or [], "url", "content")
+
+
+async def _json(proxy: EgressProxy, *request: Any, **more: Any) -> Any:
+    try:
+        return json.loads((await fetch(proxy, *request, **more)).data)
+    except (ValueError, RecursionError):
+        raise ToolError("its answer is not JSON") from None
+
+
+def _ddgs(backend: str) -> Ask:
+    async def ask(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
+        from ddgs import DDGS
+        from ddgs.exceptions import DDGSException
+
+        mark = proxy.incidents.count
+        client = DDGS(proxy=proxy.url, timeout=max(1, round(settings.timeout)))
+        more: Any = {
+            "region": f"{query.country}-{query.lang}".lower(),
+            "max_results": query.num_results,
+            "backend": backend,
+        }
+        try:
+            found = await asyncio.to_thread(client.text, query.query, **more)
+        except DDGSException as error:
+            reasons = dict.fromkeys(one.reason for one in proxy.incidents.since(mark))
+            if not reasons and "no results" in str(error).lower():
+                return []
+            raise ToolError(" ".join(reasons) or str(error)) from None
+        return _results(found, "href", "body")
+
+    return ask
+
+
+def _results(rows: Iterable[dict[str, Any]], url: str, snippet: str) -> Found:
+    return [
+        Result(_line(row.get("title")), str(row[url]), _line(row.get(snippet)))
+        for row in rows
+        if str(row.get(url) or "").startswith(("http://", "https://"))
+    ]
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _secret(value: SecretStr | None) -> str:
+    return value.get_secret_value() if value is not None else ""
+
+
+async def _read(proxy: EgressProxy, results: Found, about: str) -> list[str]:
+    """The main text of each page, cut to what the query is about; or why there is none."""
+    at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(result: Result) -> str:
+        async with at_once:
+            try:
+                page = await read_page(proxy, result.url, _READ_SECONDS)
+            except ToolError as error:
+                return f"({error})"
+        text = page.text.strip() or "(The page has no text without a browser.)"
+        return await asyncio.to_thread(excerpt, text, about, _PAGE_CHARACTERS)
+
+    return list(await asyncio.gather(*(read(result) for result in results)))
+
+
+def _rendered(
+    engine: str, query: str, results: Found, texts: list[str], failures: list[str]
+) -> str:
+    lines = [f'Results for "{query}" ({engine}):']
+    for number, result in enumerate(results, 1):
+        lines.append(f"\n{number}. {result.title or '(no title)'}\n   {result.url}")
+        if snippet := result.snippet:
+            lines.append(f"   {snippet if len(snippet) <= _SNIPPET else snippet[:399] + '…'}")
+        if texts:
+            lines.append(f"\n{texts[number - 1]}")
+    if failures:
+        lines.append("\nAsked before: " + "; ".join(failures) + ".")
+    return "\n".join(lines)

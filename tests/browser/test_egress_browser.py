@@ -132,4 +132,4 @@ async def test_the_browser_itself_calls_nobody(driver: Driver, site: Site) -> No
     await driver.open(site.base)
     await driver.say("input_text", index=1, text="x")
     proxy = driver.session.peek("egress")
-    assert [i.host for i in proxy.since(0)] == []
+    assert [i.host for i in proxy.incidents.since(0)] == []

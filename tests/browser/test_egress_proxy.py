@@ -44,9 +44,9 @@ async def test_refusals_name_the_rule_and_are_counted(proxy: EgressProxy) -> Non
         assert "10.0.0.1 was refused" in answer.text
         with pytest.raises(httpx.ProxyError):
             await client.get("https://10.0.0.1/")
-    (incident,) = proxy.since(0)
+    (incident,) = proxy.incidents.since(0)
     assert (incident.host, incident.refused) == ("10.0.0.1", True)
-    assert proxy.count == 2
+    assert proxy.incidents.count == 2
 
 
 async def test_a_second_request_on_a_connection_goes_nowhere(

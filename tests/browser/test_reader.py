@@ -48,7 +48,7 @@ async def test_redirects_are_followed_and_checked(
     assert (await read_page(proxy, f"{site.base}/a")).url == f"{site.base}/b"
     for place, why in (
         (inner.base, "egress"),
-        ("file:///etc/passwd", "only http"),
+        ("file:///etc/passwd", "unsupported protocol"),
         ("/c", "redirects without end"),
     ):
         site.pages["/c"] = Answer("", 302, headers={"Location": place})

@@ -71,7 +71,9 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         tab = await browser.tab()
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
-    before = _Before(mark, browser.proxy.count, tab.id, tab.page.url, frozenset(browser.tabs))
+    before = _Before(
+        mark, browser.proxy.incidents.count, tab.id, tab.page.url, frozenset(browser.tabs)
+    )
     tab.trouble.clear()
     is_error = True
     try:
@@ -261,7 +263,7 @@ def _happenings(browser: Browser, before: _Before) -> list[str]:
     """
     tab = browser.active
     host = urlsplit(tab.page.url).hostname if tab is not None else None
-    found = browser.proxy.since(before.incidents)
+    found = browser.proxy.incidents.since(before.incidents)
     missed = [f"- {i.reason}" for i in found if i.refused or i.host == host]
     events = browser.log.since(before.log)
     lines = [f"- {text}" for kind, text in events if kind != "console"]

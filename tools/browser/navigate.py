@@ -50,7 +50,7 @@ async def go_to_url(browser: Browser, tab: Tab, url: str) -> str:
     url = await check_url(browser, url)
     if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
         await browser.leave_own(tab)
-    happenings, incidents = browser.log.count, browser.proxy.count
+    happenings, incidents = browser.log.count, browser.proxy.incidents.count
     try:
         await _go(browser, tab, url)
     except PlaywrightError as error:
@@ -82,7 +82,7 @@ async def _go(browser: Browser, tab: Tab, url: str) -> None:
 def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
     """Why the proxy did not reach the page itself, if it did not."""
     hosts = {urlsplit(url).hostname, urlsplit(tab.page.url).hostname}
-    found = [i.reason for i in browser.proxy.since(mark) if i.host in hosts]
+    found = [i.reason for i in browser.proxy.incidents.since(mark) if i.host in hosts]
     return found[-1] if found else ""
 
 

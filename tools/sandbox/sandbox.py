@@ -124,7 +124,7 @@ class Sandbox:
     @property
     def mark(self) -> int:
         """How many requests of the run have failed until now: a mark for `remarks`."""
-        return self._proxy.count if self._proxy else 0
+        return self._proxy.incidents.count if self._proxy else 0
 
     def remarks(self, mark: int, printed: str) -> str:
         """Lines on what programs asked for since a mark in vain, and on why they were ended."""
@@ -134,7 +134,9 @@ class Sandbox:
     def _not_reached(self, mark: int) -> str:
         if self._proxy is None:
             return ""
-        found = [i.reason.rstrip(".") for i in self._proxy.since(mark) if i.door == self._port]
+        found = [
+            i.reason.rstrip(".") for i in self._proxy.incidents.since(mark) if i.door == self._port
+        ]
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
 

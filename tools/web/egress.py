@@ -13,7 +13,7 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -24,7 +24,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
 # What C libraries and browsers take for an IPv4 address besides four decimal numbers.
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
@@ -47,17 +48,15 @@ class Entry:
     network: Network | None
     port: int | None
 
-    def covers_name(self, host: str, port: int) -> bool:
-        """Whether the entry means this name, or a name below which it stands."""
-        if self.port not in (None, port) or self.network is not None:
+    def covers(self, host: str, port: int, address: Address | None) -> bool:
+        """Whether it means this name, one below which it stands, or this address in any guise."""
+        if self.port not in (None, port):
             return False
+        if self.network is not None:
+            return address is not None and (
+                address in self.network or unwrap(address) in self.network
+            )
         return self.name is None or host == self.name or host.endswith("." + self.name)
-
-    def covers_address(self, address: Address, port: int) -> bool:
-        """Whether the entry means this address."""
-        if self.port not in (None, port) or self.network is None:
-            return False
-        return address.version == self.network.version and address in self.network
 
 
 def parse_entry(text: str) -> Entry:
@@ -143,7 +142,7 @@ class EgressRules:
         """Connects to a port of the sandbox. Where there is one, loopback means that of the
         programs inside: their servers need no rule."""
 
-    def check_url(self, url: str, schemes: Iterable[str] = ("http", "https")) -> None:
+    def check_url(self, url: str) -> None:
         """Refuse what can be refused by looking at an address alone.
 
         Raises:
@@ -154,34 +153,25 @@ class EgressRules:
             host, port = parts.hostname or "", parts.port
         except ValueError:
             raise EgressRefusedError(f"{url} is not a valid address.") from None
-        scheme = parts.scheme.lower()
-        if scheme not in schemes:
-            known = " and ".join(schemes)
+        if parts.scheme not in _PORTS:
             raise EgressRefusedError(
-                f"{url} was refused by the egress rules: only {known} addresses can be opened."
+                f"{url} was refused by the egress rules: only http and https addresses can be "
+                "opened."
             )
         if not host:
             raise EgressRefusedError(f"{url} is not a valid address: it names no host.")
-        self.check_host(host, port or _PORTS[scheme])
+        self.check_host(host, port or _PORTS[parts.scheme])
 
-    def check_host(self, host: str, port: int) -> None:
-        """The same for a host and port.
+    def check_host(self, host: str, port: int, *, inside: bool = True) -> None:
+        """The same for a host and port, where the sandbox's loopback counts or does not.
 
         Raises:
             EgressRefusedError: it is not allowed, whatever it may resolve to.
         """
         address = literal_address(host)
-        if address is not None:
-            self._check_address(host, address, port)
-            return
-        name = _ascii(host)
-        if any(entry.covers_name(name, port) for entry in self._deny):
-            raise _refused(host, "the host is on the deny list (`egress.deny`)")
-        by_address = any(entry.network is not None for entry in self._allow)
-        if self._allow and not by_address and not self._is_listed(name, port):
-            raise _refused(host, "the host is not on the allow list (`egress.allow`)")
-        if name == "localhost" or name.endswith(".localhost"):
-            self._check_private(host, ipaddress.IPv4Address("127.0.0.1"), port)
+        if address is None and re.search(r"(^|\.)localhost$", _ascii(host)):
+            address = _LOOPBACK
+        self._check(host, port, address, inside=inside)
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be connected to.
@@ -192,13 +182,11 @@ class EgressRules:
         """
         self.check_host(host, port)
         literal = literal_address(host)
-        if literal is not None:
-            return [str(literal)]
         allowed, refusal = [], None
-        for text in await self._look_up(host, port):
+        for address in [literal] if literal else await self._look_up(host, port):
             try:
-                self._check_address(host, ipaddress.ip_address(text.partition("%")[0]), port)
-                allowed.append(text)
+                self._check(host, port, address)
+                allowed.append(str(address))
             except EgressRefusedError as error:
                 refusal = error
         if refusal is not None and not allowed:
@@ -215,16 +203,17 @@ class EgressRules:
             EgressRefusedError: it is not allowed.
         """
         self.check_host(host, port)
-        if not self._allow or literal_address(host) or self._is_listed(_ascii(host), port):
+        literal = literal_address(host)
+        if not self._allow or literal or _is_in(self._allow, host, port, None):
             return
         try:
             found = await self._look_up(host, port)
         except UnreachableError:
             raise _refused(host, "it is not on the allow list (`egress.allow`) by name") from None
-        for text in found:
-            self._check_address(host, ipaddress.ip_address(text.partition("%")[0]), port)
+        for address in found:
+            self._check(host, port, address)
 
-    async def _look_up(self, host: str, port: int) -> list[str]:
+    async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
             async with asyncio.timeout(_DNS_SECONDS):
                 found = await self._resolve(_ascii(host), port)
@@ -232,44 +221,25 @@ class EgressRules:
             found = []
         if not found:
             raise UnreachableError(f"The host name {host} cannot be resolved.")
-        return list(dict.fromkeys(found))
+        return [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
 
-    def _check_address(self, host: str, address: Address, port: int) -> None:
-        both = (address, unwrap(address))
-        name = _ascii(host)
-        if any(e.covers_address(a, port) for e in self._deny for a in both):
-            raise _refused(host, "the address is on the deny list (`egress.deny`)")
-        listed = any(e.covers_address(a, port) for e in self._allow for a in both)
-        if self._allow and not listed and not self._is_listed(name, port):
-            raise _refused(host, "the host is not on the allow list (`egress.allow`)")
-        self._check_private(host, address, port)
-
-    def check_outside(self, host: str, port: int) -> None:
-        """The same for a loopback address of this machine, though there is a sandbox.
-
-        Raises:
-            EgressRefusedError: it is not allowed.
-        """
-        inside, self.inside = self.inside, None
-        try:
-            self.check_host(host, port)
-        finally:
-            self.inside = inside
-
-    def _is_listed(self, name: str, port: int) -> bool:
-        return any(entry.covers_name(name, port) for entry in self._allow)
-
-    def _check_private(self, host: str, address: Address, port: int) -> None:
-        kind = private_kind(address)
-        if self.inside is not None and unwrap(address).is_loopback:
+    def _check(self, host: str, port: int, address: Address | None, *, inside: bool = True) -> None:
+        """Hold a host against all lists; one whose address is not known yet by its name alone."""
+        if _is_in(self._deny, host, port, address):
+            raise _refused(host, "it is on the deny list (`egress.deny`)")
+        leads_somewhere = address is None and any(entry.network for entry in self._allow)
+        if self._allow and not leads_somewhere and not _is_in(self._allow, host, port, address):
+            raise _refused(host, "it is not on the allow list (`egress.allow`)")
+        if address is None or (kind := private_kind(address)) is None:
             return
-        if kind is None or any(entry.covers_name(_ascii(host), port) for entry in self._private):
-            return
-        both = (address, unwrap(address))
-        if any(entry.covers_address(a, port) for entry in self._private for a in both):
-            return
-        what = "it is" if literal_address(host) is not None else "the name leads to"
-        raise _refused(host, f"{what} {kind}, which `egress.allow_private` does not allow")
+        is_sandbox = inside and self.inside is not None and unwrap(address).is_loopback
+        if not is_sandbox and not _is_in(self._private, host, port, address):
+            what = "it is" if literal_address(host) else "the name leads to"
+            raise _refused(host, f"{what} {kind}, which `egress.allow_private` does not allow")
+
+
+def _is_in(entries: list[Entry], host: str, port: int, address: Address | None) -> bool:
+    return any(entry.covers(_ascii(host), port, address) for entry in entries)
 
 
 def _refused(host: str, why: str) -> EgressRefusedError:

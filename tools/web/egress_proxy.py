@@ -14,7 +14,7 @@ import secrets
 import socket
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from manus.state.errors import ToolError
@@ -36,11 +36,31 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _HOP_BY_HOP = (b"connection:", b"keep-alive:", b"proxy-connection:", b"proxy-authorization:")
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """The last few hundred of what happened."""
+
+    def __init__(self) -> None:
+        self.kept: deque[T] = deque(maxlen=500)
+        self.count = 0
+        """How many there have been: a mark for `since`."""
+
+    def add(self, what: T) -> None:
+        """Note something."""
+        self.count += 1
+        self.kept.append(what)
+
+    def since(self, mark: int) -> list[T]:
+        """What has happened after a mark, without repetitions."""
+        new = min(self.count - mark, len(self.kept))
+        return list(dict.fromkeys(list(self.kept)[len(self.kept) - new :]))
+
+
+class Incident(NamedTuple):
     """Something that was not let through, or not reached."""
 
-    number: int
     host: str
     reason: str
     refused: bool
@@ -61,8 +81,7 @@ class EgressProxy:
         """User and password by which a program that the user chose is known, and let pass."""
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], int] = {}
-        self._incidents: deque[Incident] = deque(maxlen=200)
-        self._count = 0
+        self.incidents = Recent[Incident]()
 
     @classmethod
     async def start(cls, rules: EgressRules) -> EgressProxy:
@@ -87,16 +106,6 @@ class EgressProxy:
         """The same as an address."""
         return f"http://127.0.0.1:{self.port}"
 
-    @property
-    def count(self) -> int:
-        """How many incidents there have been: a mark for `since`."""
-        return self._count
-
-    def since(self, mark: int) -> list[Incident]:
-        """The incidents after a mark, without repetitions."""
-        new = [incident for incident in self._incidents if incident.number > mark]
-        return list({(one.host, one.reason): one for one in new}.values())
-
     def raise_if_ours(self, body: bytes) -> None:
         """Tell an answer of this proxy from one of the server.
 
@@ -105,7 +114,7 @@ class EgressProxy:
             UnreachableError: the same for what it did not reach.
         """
         text = body.decode("utf-8", "replace")
-        for incident in self._incidents:
+        for incident in self.incidents.kept:
             if incident.reason == text:
                 raise EgressRefusedError(text) if incident.refused else UnreachableError(text)
 
@@ -118,42 +127,43 @@ class EgressProxy:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)  # the connections' ends take a turn of the loop
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._connections[task] = writer.get_extra_info("sockname")[1]
+    def _accept(self, *here: Any) -> None:
+        door = here[1].get_extra_info("sockname")[1]
+        task = asyncio.get_running_loop().create_task(self._serve(here, door))
+        self._connections[task] = door
         task.add_done_callback(lambda task: self._connections.pop(task, None))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, here: _Streams, door: int) -> None:
         try:
-            await self._handle(reader, writer)
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await here[0].readuntil(b"\r\n\r\n")
+            await self._handle(here, door, head)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # one of the two ends has gone; the other is told by the connection's end
         finally:
-            _drop(writer)
+            _drop(here[1])
 
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(_HEAD_SECONDS):
-            head = await reader.readuntil(b"\r\n\r\n")
+    async def _handle(self, here: _Streams, door: int, head: bytes) -> None:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
-        target = rest.rpartition(" ")[0]
+        host = target = rest.rpartition(" ")[0]
         tunnel = method.upper() == "CONNECT"
-        host, door = target, writer.get_extra_info("sockname")[1]
         try:
             host, port = _place(target, tunnel)
             self._check_door(host, door, head)
             there = await self._connect(host, port)
         except ToolError as error:
-            self._note(host, error, door)
-            await _answer(writer, error)
+            refused = isinstance(error, EgressRefusedError)
+            self.incidents.add(Incident(host, str(error), refused, door))
+            await _answer(here[1], str(error), "403 Forbidden" if refused else "502 Bad Gateway")
             return
         try:
             if tunnel and self.rules.upstream is None:
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                here[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             elif tunnel:
                 there[1].write(head)
             else:
                 there[1].write(_forwarded(head, target, self.rules.upstream is not None))
-            await _relay((reader, writer), there, tunnel=tunnel)
+            await _relay(here, there, tunnel=tunnel)
         finally:
             _drop(there[1])
 
@@ -195,13 +205,8 @@ class EgressProxy:
             return None
         if found := await inside(port):
             return await asyncio.open_connection(sock=found, limit=_HEAD_LIMIT)
-        self.rules.check_outside(addresses[0], port)
+        self.rules.check_host(addresses[0], port, inside=False)
         return None
-
-    def _note(self, host: str, error: ToolError, door: int) -> None:
-        self._count += 1
-        refused = isinstance(error, EgressRefusedError)
-        self._incidents.append(Incident(self._count, host, str(error), refused, door))
 
 
 async def egress_of(session: Session) -> EgressProxy:
@@ -285,9 +290,8 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         await sink.drain()
 
 
-async def _answer(writer: asyncio.StreamWriter, error: ToolError) -> None:
-    status = "403 Forbidden" if isinstance(error, EgressRefusedError) else "502 Bad Gateway"
-    body = str(error).encode()
+async def _answer(writer: asyncio.StreamWriter, text: str, status: str) -> None:
+    body = text.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
     head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(head.encode() + body)

@@ -9,8 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -18,8 +18,8 @@ from manus.state.errors import ToolError
 from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress_proxy import EgressProxy
 
-MEGABYTE = 1024 * 1024
-_MAX_BYTES = 10 * MEGABYTE
+_MEGABYTE = 1024 * 1024
+_MAX_MEGABYTES = 10
 _MAX_PDF_MEGABYTES = 50
 _MAX_REDIRECTS = 10
 _PARSE_SECONDS = 30.0
@@ -29,12 +29,21 @@ _HEADERS = {
     "Accept-Encoding": "gzip, deflate",
     "Accept-Language": "en,*;q=0.5",
 }
+_PDF = "application/pdf"
 _TEXT = re.compile(r"(text/|application/(json|xml|[a-z.+-]+\+(json|xml)|javascript))")
 _PARSER = Path(__file__).with_name("parser.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Answer(NamedTuple):
+    """What a server has sent. `url` is where it was found in the end."""
+
+    url: str
+    kind: str
+    charset: str | None
+    data: bytes
+
+
+class Page(NamedTuple):
     """A page that was read. `url` is the one it was found at in the end."""
 
     url: str
@@ -42,9 +51,41 @@ class Page:
     text: str
 
 
-async def make_client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
-    """An HTTP client whose every hop goes through the egress proxy."""
+async def fetch(
+    proxy: EgressProxy,
+    method: str,
+    url: str,
+    seconds: float,
+    *,
+    redirects: int = 0,
+    cookies: Mapping[str, str] | None = None,
+    **request: Any,
+) -> Answer:
+    """The answer to a request, each hop of which goes through the egress proxy.
 
+    Raises:
+        ToolError: it was refused, not reached, did not come in time, is an error or too large.
+    """
+    mark = proxy.incidents.count
+    try:
+        async with asyncio.timeout(seconds), await _client(proxy, seconds) as client:
+            for name, value in (cookies or {}).items():
+                client.cookies.set(name, value, domain=httpx.URL(url).host)
+            for _ in range(redirects + 1):
+                async with client.stream(method, url, **request) as response:
+                    if not redirects or response.next_request is None:
+                        return await _read(response, proxy)
+                    url = str(response.next_request.url)
+            raise ToolError("it redirects without end")
+    except TimeoutError:
+        raise ToolError(f"no full answer within {seconds:g} s") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        incidents = proxy.incidents.since(mark)
+        why = incidents[-1].reason if incidents else str(error) or type(error).__name__
+        raise ToolError(why) from None
+
+
+async def _client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
     def make() -> httpx.AsyncClient:
         # in a thread: it reads the machine's list of certificates from the disk
         return httpx.AsyncClient(
@@ -54,24 +95,33 @@ async def make_client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
     return await asyncio.to_thread(make)
 
 
-async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """The body of a streamed answer, and whether it ended within `limit` bytes.
+async def _read(response: httpx.Response, proxy: EgressProxy) -> Answer:
+    """The body of a streamed answer, of a text that is too large the beginning.
 
     The bytes are counted as they are decompressed: a few kilobytes can hold gigabytes. What is
     read at once is at most 64 kB, from which gzip makes at most a thousand times as much.
-
-    Raises:
-        ToolError: it is compressed in a way that was not asked for, and that may hold any amount.
     """
     coding = response.headers.get("content-encoding", "").strip().lower()
-    if coding not in {"", "identity", "gzip", "deflate"}:
-        raise ToolError(f"{response.url} was not read: its encoding `{coding}` was not asked for.")
+    if coding not in {"", "identity", "gzip", "deflate"}:  # these may hold any amount
+        raise ToolError(f"its encoding `{coding}` was not asked for")
+    kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    megabytes = _MAX_PDF_MEGABYTES if kind == _PDF else _MAX_MEGABYTES
     data = bytearray()
     async for piece in response.aiter_bytes():
         data += piece
-        if len(data) > limit:
-            return bytes(data[:limit]), False
-    return bytes(data), True
+        if len(data) > megabytes * _MEGABYTE:
+            if kind == _PDF:
+                raise ToolError(
+                    f"the PDF is larger than {megabytes} MB; download it and take what is needed "
+                    "out of it with a program"
+                )
+            break
+    if response.is_error:
+        proxy.raise_if_ours(bytes(data))
+        status = f"{response.status_code} {response.reason_phrase}".rstrip()
+        raise ToolError(f"the server answered {status}")
+    body = bytes(data[: megabytes * _MEGABYTE])
+    return Answer(str(response.url), kind, response.charset_encoding, body)
 
 
 async def read_page(
@@ -80,56 +130,27 @@ async def read_page(
     """Fetch a page and take out its main text. `cookies` go to the first host only.
 
     Raises:
-        ToolError: it is refused by the egress rules, not there, too large, too slow, or not text.
+        ToolError: it was refused, cannot be fetched in time, or is not text.
     """
-    proxy.rules.check_url(url)
-    mark = proxy.count
     try:
-        async with asyncio.timeout(seconds), await make_client(proxy, seconds) as client:
-            for name, value in (cookies or {}).items():
-                client.cookies.set(name, value, domain=httpx.URL(url).host)
-            return await _fetch(client, proxy, url)
-    except TimeoutError:
-        raise ToolError(f"{url} was not read: no full answer within {seconds:g} s.") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        incidents = proxy.since(mark)
-        why = incidents[-1].reason if incidents else str(error) or type(error).__name__
-        raise ToolError(f"{url} was not read: {why}") from None
+        return await _page(
+            await fetch(proxy, "GET", url, seconds, redirects=_MAX_REDIRECTS, cookies=cookies)
+        )
+    except ToolError as error:
+        raise ToolError(f"{url} was not read: {str(error).rstrip('.')}.") from None
 
 
-async def _fetch(client: httpx.AsyncClient, proxy: EgressProxy, url: str) -> Page:
-    for _ in range(_MAX_REDIRECTS):
-        async with client.stream("GET", url) as response:
-            if response.next_request is None:
-                return await _read(response, proxy)
-            url = str(response.next_request.url)
-        proxy.rules.check_url(url)
-    raise ToolError(f"{url} was not read: it redirects without end.")
-
-
-async def _read(response: httpx.Response, proxy: EgressProxy) -> Page:
-    url = str(response.url)
-    kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
-    is_pdf = kind == "application/pdf"
-    limit = _MAX_PDF_MEGABYTES * MEGABYTE if is_pdf else _MAX_BYTES
-    data, whole = await read_body(response, limit)
-    if response.status_code >= 400:
-        proxy.raise_if_ours(data)
-        raise ToolError(f"{url} was not read: the server answered {response.status_code}.")
-    if is_pdf:
-        if not whole:
-            raise ToolError(
-                f"{url} was not read: the PDF is larger than {_MAX_PDF_MEGABYTES} MB; download it "
-                "and take what is needed out of it with a program."
-            )
+async def _page(answer: Answer) -> Page:
+    url, kind, charset, data = answer
+    if kind == _PDF:
         return await parse("pdf", url, data)
     if not _TEXT.match(kind):
-        raise ToolError(f"{url} was not read: it is {kind or 'of no known type'} and not text.")
+        raise ToolError(f"it is {kind or 'of no known type'} and not text")
     if "html" in kind:
-        return await parse("html", url, data, response.charset_encoding)
+        return await parse("html", url, data, charset)
     from manus.tools.web.parser import decoded
 
-    return Page(url, "", decoded(data, response.charset_encoding))
+    return Page(url, "", decoded(data, charset))
 
 
 async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
@@ -148,18 +169,16 @@ async def parse(kind: str, url: str, data: bytes, charset: str | None = None) ->
         env=scrubbed(os.environ),
     )
     question = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
+    said = b""
     try:
-        async with asyncio.timeout(_PARSE_SECONDS):
-            said, _ = await process.communicate(question + b"\n" + data)
-    except TimeoutError:
-        said = b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PARSE_SECONDS):
+                said, _ = await process.communicate(question + b"\n" + data)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    if not said:
-        raise ToolError(f"{url} was not read: it takes too much time or memory.")
-    answer = json.loads(said)
+    answer = json.loads(said or '{"error": "the page takes too much time or memory"}')
     if "error" in answer:
-        raise ToolError(f"{url} was not read: {answer['error']}.")
+        raise ToolError(answer["error"])
     return Page(url, answer["title"], answer["text"])
