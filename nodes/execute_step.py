@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
@@ -10,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
 from manus.nodes.active_run import Running, running_of
+from manus.nodes.planning.changed_files import next_tick
 from manus.nodes.planning.run_plan_step import run_plan_step
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.events import PlanStepEvent, StatusEvent
@@ -17,9 +17,6 @@ from manus.state.flow import FlowState, StepTask, can_revise
 from manus.state.plan import executor_for, used_by
 from manus.state.plan_changes import StepChange
 from manus.state.usage import Usage, budget_used_up
-
-_TICK = 10_000_000
-"""Nanoseconds by which the clock of a file system may lag behind."""
 
 Update = dict[str, Any]
 
@@ -39,11 +36,13 @@ async def execute_step(
     if "step" in given:
         task = cast(StepTask, given)
         return await run_plan_step(task, running, executors[task["executor"]], config)
-    return take_steps(given, running, exclusive)
+    return take_steps(given, running, exclusive, began=await next_tick())
 
 
-def take_steps(state: FlowState, running: Running, exclusive: Collection[str]) -> Update:
-    """Mark the steps that go to work now as in progress.
+def take_steps(
+    state: FlowState, running: Running, exclusive: Collection[str], *, began: int
+) -> Update:
+    """Mark the steps that go to work now, which `began` tells in nanoseconds, as in progress.
 
     None do if the budget is used up, or if the plan is to be revised first.
     """
@@ -53,7 +52,7 @@ def take_steps(state: FlowState, running: Running, exclusive: Collection[str]) -
     update: Update = {"usage": {"seconds": seconds}}
     if (over := budget_used_up(running.budget.limits, usage)) is not None:
         return {**update, "run": {**state["run"], "over": over}}
-    plan, began = state["plan"], time.time_ns() - _TICK
+    plan = state["plan"]
     most = 0 if can_revise(state) else running.context.max_parallel_steps
     chosen = choose_steps(plan, most, exclusive)
     if not chosen:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +18,14 @@ MOST_FILES = 20
 _LOOKED_AT = 20_000
 """Entries of the workspace; what lies behind them is not looked at."""
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
+# What a file's record has: it moves on every few milliseconds only.
+_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
+
+
+async def next_tick() -> int:
+    """A moment in nanoseconds that no file has which was written before; it is a tick away."""
+    await asyncio.sleep(time.clock_getres(_CLOCK))
+    return time.clock_gettime_ns(_CLOCK)
 
 
 def changed_since(root: Path, began: int) -> list[str]:
