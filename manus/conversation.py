@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from manus import startup
 from manus.attachments import mentioned
-from manus.commands.report import has_desktop
+from manus.commands.pages import has_desktop
 from manus.commands.run import begin, go_on
 from manus.configuration import read_settings, workspace_of
 from manus.options import NEWEST, RunOptions

@@ -255,7 +255,7 @@ def _mcp(settings: Settings) -> Finding:
 
 def _tracing(_: Settings) -> Finding:
     """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
-    from manus.traces import uses_langsmith
+    from manus.logs import uses_langsmith
 
     if not uses_langsmith():
         return Finding("tracing", "ok", "off: nothing is sent anywhere")

@@ -15,7 +15,6 @@ from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context
 from manus.graph.outcome import Outcome, is_over, outcome_of
 from manus.graph.reopen import reopen
-from manus.graphs import build
 from manus.options import RunOptions
 from manus.questions import match_answers
 from manus.state.context import HELD, Context
@@ -167,6 +166,21 @@ async def job_to_resume(
     given: Any = Command(resume=answers) if answers else None
     pending = outcome if asks else None
     return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
+
+
+def build(kind: str, profile: str, saver: Any = None) -> Any:
+    """The compiled graph of a kind (`agent` or `flow`), with the saver attached.
+
+    Raises:
+        SettingsError: there is no such profile.
+    """
+    from manus import build_agent, build_flow
+
+    if kind == "agent":
+        return build_agent(profile, checkpointer=saver)
+    from manus.graph.profiles import all_executors
+
+    return build_flow(all_executors(profile), checkpointer=saver)
 
 
 async def _with_workspace(settings: Settings, context: Context) -> Context:

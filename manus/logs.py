@@ -1,9 +1,17 @@
-"""Where the program's log goes: everything to a file, warnings of ours to stderr too."""
+"""Where the program's log goes: everything to a file, warnings of ours to stderr too.
+
+And the end of LangSmith's traces. It comes with LangChain and is switched on by its own variables;
+it may neither fail a run nor hold the process.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -14,6 +22,10 @@ from manus.state.files import make_private_file, make_private_folder
 _LARGEST = 2_000_000
 """Bytes of a log file before a new one is begun; one old one is kept."""
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+_SWITCHES = (
+    *("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2"),
+    *("LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"),
+)
 
 
 class _PrivateFile(RotatingFileHandler):
@@ -64,3 +76,28 @@ def _file_handler() -> RotatingFileHandler | None:
         return None
     handler.setFormatter(logging.Formatter(_FORMAT))
     return handler
+
+
+def uses_langsmith() -> bool:
+    """Whether LangSmith is switched on, as its client reads it."""
+    return any(os.environ.get(name, "") == "true" for name in _SWITCHES)
+
+
+@contextmanager
+def sending_traces() -> Iterator[None]:
+    """What is recorded in the block is sent when it ends, as far as that can be done quickly."""
+    if not uses_langsmith():
+        yield
+        return
+    # Its threads would keep the process for minutes where the server does not answer.
+    os.environ.setdefault("LANGSMITH_USE_DAEMON", "true")
+    try:
+        yield
+    finally:
+        if (tracer := sys.modules.get("langchain_core.tracers.langchain")) is not None:
+            longest, began = float(os.environ.get("MANUS_TRACING_WAIT") or 2), time.monotonic()
+            tracer.get_client().flush(timeout=longest)
+            if time.monotonic() - began >= longest:
+                logging.getLogger("manus").warning(
+                    "Not all traces could be sent to LangSmith; the log says more."
+                )

@@ -26,8 +26,7 @@ from manus.checkpoint import open_store
 from manus.formatting import flat, main_argument
 from manus.graph.outcome import outcome_of
 from manus.graph.profiles import profile_named
-from manus.graphs import build
-from manus.jobs import Job
+from manus.jobs import Job, build
 from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.errors import ManusError, UsageError

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from manus.demo import DEMOS
+from manus.commands.demo import DEMOS
 from manus.graph import build_agent
 from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, tokens

@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from manus.demo import DEMOS
+from manus.commands.demo import DEMOS
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import all_executors
 from manus.state.context import Context

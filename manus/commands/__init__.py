@@ -5,21 +5,14 @@ from __future__ import annotations
 import click
 
 from manus import __version__
-from manus.commands.chat import chat
 from manus.commands.demo import demo
-from manus.commands.doctor import doctor
-from manus.commands.graph import graph
 from manus.commands.import_config import import_config
 from manus.commands.mcp import mcp
-from manus.commands.memory import memory
-from manus.commands.profiles import profiles
-from manus.commands.report import report
-from manus.commands.run import flow, resume, run
-from manus.commands.setup import setup
-from manus.commands.show import show
-from manus.commands.threads import threads
-from manus.commands.trust import trust
-from manus.commands.ui import ui, watch
+from manus.commands.pages import report, ui, watch
+from manus.commands.profiles import graph, profiles
+from manus.commands.run import chat, flow, resume, run
+from manus.commands.setup import doctor, memory, setup, trust
+from manus.commands.threads import show, threads
 
 EXIT_CODES = (
     "Exit codes: 0 finished with success, 1 not, 2 wrong usage or configuration, 130 after Ctrl-C."

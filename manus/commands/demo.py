@@ -1,10 +1,54 @@
-"""`manus demo`: recorded runs, which need no model."""
+"""`manus demo`: recorded runs, which need no model: hand-written model turns, real tools."""
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 
 import click
+
+from manus.options import RunOptions
+
+_RECORDINGS = Path(__file__).parents[1] / "recordings"
+_KEPT = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
+"""Settings that say something of the machine, and nothing of models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A recorded run."""
+
+    title: str
+    request: str
+    kind: str = "agent"
+    needs: str = ""
+    """A module of the extra `data`, which not every installation has."""
+
+
+DEMOS = {
+    "calculator": Demo(
+        "a small program is written, tested and tried",
+        "create a simple Python calculator with add, subtract, multiply, divide, and test it",
+    ),
+    "rentals": Demo(
+        "a plan is made for some figures: checked, drawn and summed up",
+        "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
+        "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
+        "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
+        "6,188,41,117\n7,176,36,140\n8,169,35,151\n9,158,39,96\n10,119,33,52\n11,70,24,11\n"
+        "12,52,29,2",
+        kind="flow",
+        needs="altair",
+    ),
+    "tips": Demo(
+        "a page is made, tried in the browser and mended",
+        "make a page tip.html that works out a tip and the share of each guest, and try it in the "
+        "browser",
+    ),
+}
 
 
 @click.command()
@@ -12,7 +56,6 @@ import click
 def demo(name: str | None) -> int:
     """Play a recorded run, which needs no model: without a name they are listed."""
     from manus.configuration import is_installed
-    from manus.demo import DEMOS, play
     from manus.questions import ask_text, someone_is_there
 
     lacking = [key for key, one in DEMOS.items() if one.needs and not is_installed(one.needs)]
@@ -28,3 +71,37 @@ def demo(name: str | None) -> int:
     if name in lacking:
         raise click.UsageError(f"The demo {name} draws a chart: install the extra `data` first")
     return play(name)
+
+
+def play(name: str) -> int:
+    """Play a recorded run in a new folder, and write its report there; the exit code."""
+    import secrets
+
+    from manus.commands import program
+    from manus.commands.pages import has_desktop
+    from manus.commands.run import begin
+    from manus.configuration import read_settings
+    from manus.screen import Screen
+
+    demo = DEMOS[name]
+    Screen().paragraph(
+        "The model's turns in this run were written by hand and are played from a recording; the "
+        "tools, and what they do, are real."
+    )
+    folder = Path(tempfile.mkdtemp(prefix=f"manus-{name}-"))
+    _leave_settings(folder)
+    thread = secrets.token_hex(5)
+    file = _RECORDINGS / f"{name}.jsonl"
+    args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
+    code = begin(demo.kind, args, demo.request, read_settings())
+    words = ["report", thread, "-o", str(folder / "report.html")]
+    program.main([*words, *["--open"] * has_desktop()], "manus", standalone_mode=False)
+    return code
+
+
+def _leave_settings(folder: Path) -> None:
+    """Let no settings but those of the machine count: other models, approvals or limits."""
+    for name in [n for n in os.environ if n.startswith("MANUS_") and n not in _KEPT]:
+        del os.environ[name]
+    os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
+    os.chdir(folder)

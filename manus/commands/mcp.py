@@ -90,8 +90,8 @@ def serve(http: bool, host: str, port: int, profile: str | None, workspace: str 
 
     settings = _settings()
     from manus.configuration import workspace_of
+    from manus.logs import sending_traces
     from manus.mcp_server import serve as serve_tools
-    from manus.traces import sending_traces
 
     place = workspace_of(settings, workspace)
     address = (host, port) if http else None

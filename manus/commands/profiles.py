@@ -1,4 +1,4 @@
-"""`manus profiles`: the kinds of agents there are, ours and the user's own."""
+"""`manus profiles` and `graph`: the kinds of agents there are, and how they work."""
 
 from __future__ import annotations
 
@@ -41,4 +41,15 @@ def profiles(json: bool) -> int:
         lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
         head = f"{profile['name']} ({count(profile['max_steps'], 'step')}{origin})"
         print_output("\n".join([head, *lines]))
+    return 0
+
+
+@click.command()
+@click.argument("kind", default="agent", type=click.Choice(["agent", "flow"]))
+def graph(kind: str) -> int:
+    """Print a graph as Mermaid."""
+    from manus.jobs import build
+    from manus.report import print_output
+
+    print_output(build(kind, "manus").get_graph().draw_mermaid())
     return 0

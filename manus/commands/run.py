@@ -1,4 +1,4 @@
-"""`manus run`, `flow` and `resume`: what is to be worked on, and with which choices."""
+"""`manus chat`, `run`, `flow` and `resume`: what is to be worked on, and with which choices."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from manus.jobs import Job, Nothing
     from manus.run import Prepare
     from manus.state.settings import Settings
+
+
+@click.command()
+@click.option("--thread", metavar="ID", type=thread_id, help="Go on with a thread.")
+@last_option
+@run_options
+def chat(thread: str | None, last: bool, **chosen: Any) -> int:
+    """Talk with the agent, request after request (`manus` alone does it too)."""
+    from manus.conversation import Conversation
+    from manus.questions import someone_is_there
+    from manus.state.errors import UsageError
+
+    if not someone_is_there():
+        raise UsageError("A conversation needs a terminal; `manus run` takes a request from stdin.")
+    meant = meant_thread(thread, last=last) if thread or last else None
+    return Conversation(RunOptions(**chosen, chat=True)).talk(meant)
 
 
 @click.command()
@@ -120,8 +136,8 @@ def _work(
     import asyncio
 
     from manus import startup
+    from manus.logs import sending_traces
     from manus.screen import Screen
-    from manus.traces import sending_traces
 
     screen = Screen(quiet=args.quiet)
     with screen.starting():

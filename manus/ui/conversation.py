@@ -13,8 +13,7 @@ from manus.attachments import given_of
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
 from manus.graph.outcome import is_of_model, outcome_of
-from manus.graphs import build
-from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job
+from manus.jobs import ENDED_EARLY, Job, Nothing, build, job_to_resume, new_job
 from manus.options import RunOptions
 from manus.run_report.page import asset, page, policy, style
 from manus.state.errors import ToolError, UsageError

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from manus.demo import DEMOS
+from manus.commands.demo import DEMOS
 from tests.manus.program import Program
 
 

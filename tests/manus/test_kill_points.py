@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manus.checkpoint import open_store
-from manus.graphs import build
+from manus.jobs import build
 from manus.state.settings import Settings
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import assert_paired, thread_config
