@@ -139,10 +139,14 @@ class ReplyReader:
         self._thought.append(thought)
         self._size += len(text) + len(thought) + sum(len(piece["args"] or "") for piece in pieces)
         self.is_over = self._size > MOST_REPLY
-        # not validated: LangChain would try to complete the JSON in each piece of a call
+        # not validated: LangChain would try to complete the JSON in each piece of a call; and
+        # whole, since pydantic looks at the signature of what makes a value that is left out
         return AIMessageChunk.model_construct(
             content=text,
             additional_kwargs={REASONING: thought} if thought else {},
+            response_metadata={},
+            tool_calls=[],
+            invalid_tool_calls=[],
             tool_call_chunks=pieces,
             chunk_position=position,
         )

@@ -26,6 +26,7 @@ from manus.models.client import ModelClient
 from manus.models.factory import endpoint_of, name_of
 from manus.models.recording import Recorder
 from manus.models.replies import counting
+from manus.nodes.context.shown import Shown
 from manus.state.approved import known_rules
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
@@ -69,6 +70,8 @@ class Running:
     """One for each agent that may be at work on a task of this one at a time."""
     client: ModelClient = field(init=False)
     """Asks its models."""
+    shown: Shown = field(default_factory=Shown)
+    """Its history as the model was last asked with it."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

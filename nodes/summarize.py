@@ -12,7 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, metered, running_of, used_in
-from manus.nodes.context.truncation import fit_question
+from manus.nodes.context.shown import fit_question
 from manus.nodes.planning.summary import details_of, lines_of, not_done, without_model
 from manus.prompts import flow as prompts
 from manus.state.context import Context

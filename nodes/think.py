@@ -44,8 +44,9 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     with metered(running, runtime) as lines:
         running.budget.sync(begun["usage"], lines)
         _tell_beginning(run, begun["usage"], tell)
-        mended = mend(stored, running.session.journal.answer_to)
-        turn = ModelTurn(running, mended or stored, run, {**state, **begun})
+        whole = running.shown.known(stored)
+        mended = mend(stored, running.session.journal.answer_to, whole)
+        turn = ModelTurn(running, mended, run, {**state, **begun})
         notes = await notes_for(state, running, run, turn.history)
         try:
             reply = await turn.ask(notes)
@@ -54,7 +55,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         except ManusError as error:
             update = _ended(error, turn) | {"usage": _used(running)}
         else:
-            message = prepared(reply.message, turn.history, run, notes.choice)
+            message = prepared(reply.message, running.shown.ids, run, notes.choice)
             turn.writes.append(message)
             update = {**notes.update, "usage": _used(running)}
             update["status"] = "executing" if has_calls(message) else "thinking"

@@ -50,9 +50,8 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
     `REMOVE_ALL_MESSAGES`. The LangGraph server hands over a forked history as plain dicts.
     A write is a message, its dict, `(role, text)` or text form, or a list of them.
     """
-    merged = [
-        cast(AnyMessage, m if isinstance(m, BaseMessage) else _as_message(m)) for m in history
-    ]
+    is_dumped = any(isinstance(m, dict) for m in history[:1])
+    merged = cast(list[AnyMessage], [*map(_as_message, history)] if is_dumped else [*history])
     known = {message.id for message in merged}
     for write in writes:
         for message in _as_messages(write):

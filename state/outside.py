@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from manus.prompts.sources import is_foreign
-from manus.state.messages import source_of, text_of
+from manus.state.messages import SOURCE, text_of
 
 ASKED = "asked"
 """In the `additional_kwargs` of a request that an agent wrote: what the user had said."""
@@ -29,8 +29,9 @@ _FILES = re.compile(r"\.(?:md|py|sh|rs|pl|zip|mov|java|so|cc|ps|ts|ai)$", re.IGN
 
 def has_read_outside(messages: Iterable[AnyMessage], compaction: Mapping[str, Any] | None) -> bool:
     """Whether anything that a model has read here may have been written by anybody."""
+    said = (m.additional_kwargs for m in messages)
     return bool(compaction and compaction.get(OUTSIDE)) or any(
-        is_foreign(source_of(m)) or OUTSIDE in m.additional_kwargs for m in messages
+        OUTSIDE in about or (SOURCE in about and is_foreign(str(about[SOURCE]))) for about in said
     )
 
 

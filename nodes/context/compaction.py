@@ -30,7 +30,6 @@ from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import counted_at, estimate_message, estimate_text, estimate_tools
 from manus.nodes.active_run import Running
 from manus.nodes.context.summarizer import take_notes
-from manus.nodes.context.truncation import fit
 from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
 from manus.prompts import compaction as prompts
 from manus.state.agent import Compaction
@@ -66,6 +65,8 @@ class ContextWindow:
     """What an estimate is multiplied by to be what the server counts."""
     full: float
     """The size of a request that leaves nothing but the reply free."""
+    vision: bool
+    """Whether it sees images."""
 
     @property
     def room(self) -> float:
@@ -86,6 +87,7 @@ def context_window(running: Running, role: str, system: str) -> ContextWindow:
         around=estimate_text(system) + estimate_tools(running.catalog.schemas()),
         factor=calibration.factor if calibration is not None else 1.0,
         full=size - min(endpoint.max_tokens or 0, size / 2),
+        vision=endpoint.vision,
     )
 
 
@@ -94,7 +96,7 @@ class Past:
     """The history of a thread, and what decides how much of it a request can have."""
 
     running: Running
-    history: Sequence[AnyMessage]
+    history: list[AnyMessage]
     compaction: Compaction | None
     """What has been taken out of it so far."""
     request_id: str
@@ -123,8 +125,7 @@ async def fit_history(
     large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
     """
     settings, window = past.running.settings.context, past.window
-    workspace = past.running.session.workspace
-    shown = await fit(past.history, window.room, workspace)
+    shown = await _shown(past, past.history)
     limit = min(settings.compact_at * window.size, window.full)
     if past.compaction is not None:  # where hardly less was left, notes would be taken each step
         limit = max(limit, (past.compaction["size"] + window.full) / 2)
@@ -145,7 +146,13 @@ async def fit_history(
     if not evicted:
         return shown, None
     made = await _compact(past, sizes, evicted, notes)
-    return await fit(made.history, window.room, workspace), made
+    return await _shown(past, made.history), made
+
+
+async def _shown(past: Past, history: list[AnyMessage]) -> list[AnyMessage]:
+    running, window = past.running, past.window
+    workspace = running.session.workspace
+    return await running.shown.of(history, window.room, workspace, vision=window.vision)
 
 
 def _next_size(

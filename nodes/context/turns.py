@@ -7,7 +7,6 @@ that has one could never go on: it is repaired.
 from __future__ import annotations
 
 import json
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,14 +14,13 @@ from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     BaseMessage,
-    HumanMessage,
     RemoveMessage,
     SystemMessage,
     ToolMessage,
 )
 
 from manus.prompts import agent as prompts
-from manus.prompts.sources import framed, is_outside
+from manus.prompts.sources import is_outside
 from manus.state.messages import call_ids, calls_of, source_of, text_of
 from manus.tools.archive import FROM
 
@@ -33,44 +31,6 @@ SUMMARY = "summary"
 def is_summary(message: BaseMessage) -> bool:
     """Whether a message holds the notes of what was taken out."""
     return isinstance(message, SystemMessage) and SUMMARY in message.additional_kwargs
-
-
-def as_shown(message: AnyMessage) -> AnyMessage:
-    """A message as the model sees it: notes come as the user's, results from outside in a frame.
-
-    Servers refuse a system message that is not the first one; in the history it is one, since it
-    is no request. A frame is not part of the history: what shortens a message cannot cut it.
-    """
-    if is_summary(message):
-        return HumanMessage(message.content, id=message.id)
-    return _framed(message) if isinstance(message, ToolMessage) else message
-
-
-# A request has each message as the one before it had: it is sent from the same form then.
-_known: dict[int, tuple[weakref.ref[ToolMessage], ToolMessage | None]] = {}
-
-
-def _framed(message: ToolMessage) -> ToolMessage:
-    key, source = id(message), source_of(message)
-    known = _known.get(key)
-    if known is None or known[0]() is not message:
-        content: Any = message.content
-        if isinstance(content, str):
-            content = framed(content, source)
-        else:
-            content = [_framed_block(block, source) for block in content]
-        same = content == message.content
-        gone = weakref.ref(message, lambda _: _known.pop(key, None))
-        known = (gone, None if same else message.model_copy(update={"content": content}))
-        _known[key] = known
-    return known[1] or message
-
-
-def _framed_block(block: Any, source: str) -> Any:
-    if isinstance(block, str):
-        return framed(block, source)
-    text = block.get("text")
-    return {**block, "text": framed(text, source)} if isinstance(text, str) and text else block
 
 
 def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
@@ -118,17 +78,18 @@ Turn = tuple[AnyMessage, dict[str, str], dict[str, ToolMessage]]
 
 
 def mend(
-    history: Sequence[AnyMessage], answer_to: Callable[[str], ToolMessage | None]
-) -> list[AnyMessage] | None:
-    """The history with exactly one tool message for each call, behind it; None if it is so.
+    history: list[AnyMessage], answer_to: Callable[[str], ToolMessage | None], whole: int = 0
+) -> list[AnyMessage]:
+    """The history with exactly one tool message for each call, behind it; itself if it is so.
 
     Calls lack theirs when a run was stopped in `act` and the thread goes on with something new; it
     stands elsewhere when a person has written between the two, and has no call when a person has
-    taken that out. `answer_to` knows what came of calls that had ended by then.
+    taken that out. `answer_to` knows what came of calls that had ended by then; the first `whole`
+    messages are known to be so.
     """
     turns: list[Turn] = []
     strays: dict[str, ToolMessage] = {}
-    for message in history:
+    for message in history[whole:]:
         if not isinstance(message, ToolMessage):
             calls = calls_of(message) if isinstance(message, AIMessage) else []
             turns.append((message, {str(call["id"]): str(call["name"]) for call in calls}, {}))
@@ -137,8 +98,8 @@ def mend(
         else:
             strays.setdefault(message.tool_call_id, message)
     if not strays and all(len(tools) == len(answers) for _, tools, answers in turns):
-        return None
-    mended: list[AnyMessage] = []
+        return history
+    mended = history[:whole]
     for message, tools, answers in turns:
         if len(tools) == len(answers):
             mended += [message, *answers.values()]
@@ -153,9 +114,9 @@ def _lost(call_id: str, name: str) -> ToolMessage:
     return ToolMessage(text, tool_call_id=call_id, name=name, status="error", id=f"{call_id}:lost")
 
 
-def replacing(old: Sequence[AnyMessage], new: Sequence[AnyMessage] | None) -> list[Any]:
+def replacing(old: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> list[Any]:
     """The writes that turn one history into the other: nothing, or its tail anew."""
-    if new is None:
+    if new is old:
         return []
     pairs = enumerate(zip(old, new, strict=False))
     same = next((i for i, (a, b) in pairs if a is not b), min(len(old), len(new)))

@@ -18,9 +18,8 @@ from pydantic import ValidationError
 
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import Past, context_window, fit_history
-from manus.nodes.context.truncation import fit_question
+from manus.nodes.context.shown import as_shown, fit_question
 from manus.nodes.turn.calls import explain_malformed
-from manus.nodes.turn.model_turn import shown_history
 from manus.nodes.turn.place import place_of
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, DependencyError, PlanError
@@ -62,7 +61,7 @@ async def ask_planner(
     if choice == "none":
         return None
     vision = running.model_settings(ROLE).vision
-    seen = shown_history(state.get("messages", []), vision=vision)
+    seen = [as_shown(message, vision=vision) for message in state.get("messages", [])]
     system = SystemMessage(await asyncio.to_thread(_system, running, executors))
     asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -20,7 +20,7 @@ from manus.nodes.context.compaction import (
     fit_history,
     offer_recall,
 )
-from manus.nodes.context.turns import as_shown
+from manus.nodes.context.shown import is_image
 from manus.nodes.turn.notes import Notes
 from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
@@ -30,7 +30,6 @@ from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import (
     MALFORMED_AT,
-    call_ids,
     calls_of,
     ephemeral,
     has_calls,
@@ -40,7 +39,6 @@ from manus.state.messages import (
 from manus.state.profile import Profile
 
 REQUIRED_TRIES = 3
-IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 _ABOUT = ("finish_reason", "model_name", "output_version", "model_provider")
 """What a provider says about a reply that is worth a place in every checkpoint."""
 
@@ -55,9 +53,9 @@ class ModelTurn:
     """
 
     def __init__(
-        self, running: Running, history: Sequence[AnyMessage], run: Run, state: AgentState
+        self, running: Running, history: list[AnyMessage], run: Run, state: AgentState
     ) -> None:
-        self.history = list(history)
+        self.history = history
         self.writes: list[Any] = []
         self.update: dict[str, Any] = {}
         self._running = running
@@ -107,8 +105,7 @@ class ModelTurn:
         shown, made = await fit_history(past, tight=tight)
         if made is not None:
             await self._compacted(made)
-        vision = running.model_settings(self._role).vision
-        return to_request(shown, running.profile, self._system, notes, vision=vision)
+        return to_request(shown, running.profile, self._system, notes)
 
     async def _compacted(self, made: Compacted) -> None:
         """Go on with the shorter history, and note what was taken out."""
@@ -167,12 +164,7 @@ class ModelTurn:
 
 
 def to_request(
-    history: Sequence[AnyMessage],
-    profile: Profile,
-    system: str,
-    notes: Notes,
-    *,
-    vision: bool = True,
+    shown: Sequence[AnyMessage], profile: Profile, system: str, notes: Notes
 ) -> list[BaseMessage]:
     """The messages of a request. Only the last one is made anew at each step.
 
@@ -181,52 +173,30 @@ def to_request(
     """
     text = prompts.next_step_prompt(profile.next_step_prompt, notes.texts)
     last = ephemeral(text, [image.as_block() for image in notes.images])
-    return [SystemMessage(system), *shown_history(history, vision=vision), last]
-
-
-def shown_history(history: Sequence[AnyMessage], *, vision: bool) -> list[AnyMessage]:
-    """The history as a model sees it, with a line in place of each image where it sees none."""
-    shown = [as_shown(message) for message in history]
-    return shown if vision else [_without_images(message) for message in shown]
-
-
-def _without_images(message: AnyMessage) -> AnyMessage:
-    if not isinstance(message.content, list):
-        return message
-    blocks = [
-        {"type": "text", "text": IMAGE_LEFT_OUT} if _is_image(block) else block
-        for block in message.content
-    ]
-    return message.model_copy(update={"content": blocks})
-
-
-def _is_image(block: object) -> bool:
-    return isinstance(block, dict) and block.get("type") in ("image", "image_url")
+    return [SystemMessage(system), *shown, last]
 
 
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:
     """Whether there is a picture that no model has answered to."""
     new = takewhile(lambda message: not isinstance(message, AIMessage), reversed(history))
-    return any(isinstance(m.content, list) and any(map(_is_image, m.content)) for m in new)
+    return any(isinstance(m.content, list) and any(map(is_image, m.content)) for m in new)
 
 
-def prepared(
-    message: AIMessage, history: Sequence[AnyMessage], run: Run, tool_choice: ToolChoice
-) -> AIMessage:
-    """The reply as it goes into the history: its id and those of its calls are unique there.
+def prepared(message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice) -> AIMessage:
+    """The reply as it goes into the history: its id and those of its calls are not among `ids`.
 
     Servers leave call ids out or number them anew in each reply; a tool message could then not be
     told to its call. The message keeps the id under which it was streamed where it has one.
     """
     own = f"{run['id']}-{run['step']}"
-    if not message.id or any(m.id == message.id for m in history):
+    if not message.id or message.id in ids:
         message.id = own
     said, beside = message.response_metadata, message.additional_kwargs
     message.response_metadata = {n: said[n] for n in _ABOUT if said.get(n) is not None}
     message.additional_kwargs = {n: v for n, v in beside.items() if v is not None}
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
-    taken = _taken(call_ids(message), history)
+    taken = ids.copy()
     for index, call in enumerate(calls_of(message)):
         id_ = str(call["id"] or "")
         if not id_ or id_ in taken:
@@ -234,17 +204,6 @@ def prepared(
             follow(message, id_, f"{own}-{index}")
         taken.add(str(call["id"]))
     return message
-
-
-def _taken(ids: Collection[str], history: Sequence[AnyMessage]) -> set[str]:
-    """Those of the ids that calls in the history have."""
-    return {
-        str(call["id"])
-        for m in history
-        if isinstance(m, AIMessage)
-        for call in (*m.tool_calls, *m.invalid_tool_calls)
-        if call["id"] in ids
-    }
 
 
 def _without_calls(message: AIMessage) -> AIMessage:

@@ -16,8 +16,8 @@ from langchain_core.messages import (
 
 from manus.models.tokens import estimate_message
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
+from manus.nodes.context.shown import Shown, fit
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
-from manus.nodes.context.truncation import fit
 from manus.nodes.context.turns import SUMMARY, turns_of
 from manus.prompts.compaction import FOUND
 from manus.state.messages import append_messages
@@ -68,7 +68,11 @@ class TestTruncation:
         assert seen.endswith("last")
         assert whole(seen, workspace) == text
         assert history[2].text == text, "the history keeps it"
-        assert (await fit(history, ROOM, workspace))[2] is shown[2], "a cache keeps its prefix"
+        known = Shown()
+        first = await known.of(history, ROOM, workspace, vision=True)
+        again = await known.of([*history, asks(2)], ROOM, workspace, vision=True)
+        assert again[2] is first[2], "it is sent as the request before had it"
+        assert known.known(history[:2]) == 0
 
     async def test_many_results_share_the_room_of_a_turn(self, workspace: Workspace) -> None:
         calls = [{"name": "read", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(9)]

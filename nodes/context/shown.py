@@ -1,28 +1,31 @@
-"""Messages too large for a request: the model sees their beginning, their end and a file's name.
+"""A history as a model is shown it: what is too large shortened, what is from outside in a frame.
 
-The history keeps each message word for word, and a file in the workspace has the whole text. What a
-turn's parts may have depends on that turn alone, so that it is shown alike in each request and a
-prompt cache keeps its prefix.
+The history keeps each message word for word, and a file in the workspace has the whole of a text
+that was shortened. What a turn's parts may have depends on that turn alone, so that it is shown
+alike in each request and a prompt cache keeps its prefix.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import weakref
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from manus.models.tokens import estimate_message, estimate_text
-from manus.nodes.active_run import Running
-from manus.nodes.context.turns import turns_of
-from manus.state.messages import calls_of, text_of
+from manus.nodes.context.turns import is_summary, turns_of
+from manus.prompts.sources import framed
+from manus.state.messages import call_ids, calls_of, source_of, text_of
 from manus.state.text import sanitize
 from manus.tools.truncation import truncate, truncate_argument
 from manus.tools.workspace import Workspace
 
+if TYPE_CHECKING:
+    from manus.nodes.active_run import Running
+
+IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 USER = 0.5
 """Part of the room that the user's messages may take together: the oldest large ones give way."""
 _QUESTION = 0.75
@@ -38,12 +41,89 @@ _FEWEST = 80
 M = TypeVar("M", bound=BaseMessage)
 
 
+class Shown:
+    """The history of a run as its requests have it: each message is brought into that form once.
+
+    A history grows at its end. Where it has changed elsewhere, all of it is looked at anew.
+
+    Attributes:
+        ids: Those of its messages and their calls.
+    """
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self._history: list[AnyMessage] = []
+        self._shown: list[AnyMessage] = []
+        self._form = (0.0, True)
+
+    def known(self, history: Sequence[AnyMessage]) -> int:
+        """How many messages it begins with that the last request was made of, if it still does."""
+        count = len(self._history)
+        return count if history[:count] == self._history else 0
+
+    async def of(
+        self, history: list[AnyMessage], room: float, workspace: Workspace, *, vision: bool
+    ) -> list[AnyMessage]:
+        """The messages, for so many tokens of room, and with or without images."""
+        count, form = self.known(history), (room, vision)
+        if form != self._form or any(isinstance(m, HumanMessage) for m in history[count:]):
+            count = 0  # with a new message of the user's, the older ones have less room
+        fitted = await fit(history[count:], room, workspace)
+        new = [as_shown(message, vision=vision) for message in fitted]
+        self._shown = [*self._shown[:count], *new]
+        self._history, self._form = history[:], form
+        known = self.ids if count else set()
+        self.ids = known.union(*map(_ids, history[count:]))
+        return self._shown
+
+
+def _ids(message: AnyMessage) -> list[str]:
+    calls = call_ids(message) if isinstance(message, AIMessage) else []
+    return [str(message.id), *calls]
+
+
+def as_shown(message: AnyMessage, *, vision: bool) -> AnyMessage:
+    """A message as the model sees it: notes come as the user's, results from outside in a frame.
+
+    Servers refuse a system message that is not the first one; in the history it is one, since it
+    is no request. A frame is not part of the history: what shortens a message cannot cut it. Where
+    the model sees no images, each has a line in its place.
+    """
+    if is_summary(message):
+        return HumanMessage(message.content, id=message.id)
+    content: Any = message.content
+    if isinstance(content, list) and not vision:
+        left_out = {"type": "text", "text": IMAGE_LEFT_OUT}
+        content = [left_out if is_image(block) else block for block in content]
+    if isinstance(message, ToolMessage):
+        content = _framed(content, source_of(message))
+    same = content == message.content
+    return message if same else message.model_copy(update={"content": content})
+
+
+def _framed(content: Any, source: str) -> Any:
+    if isinstance(content, str):
+        return framed(content, source)
+    if isinstance(content, list):
+        return [_framed(block, source) for block in content]
+    text = content.get("text")
+    return {**content, "text": framed(text, source)} if isinstance(text, str) and text else content
+
+
+def is_image(block: object) -> bool:
+    """Whether a block of a message's content is a picture."""
+    return isinstance(block, dict) and block.get("type") in ("image", "image_url")
+
+
 async def fit(
     messages: Sequence[M], room: float, workspace: Workspace, *, user: float = USER
 ) -> list[M]:
     """The messages of a request, each short enough for so many tokens of room."""
     limits = limits_of(messages, room, user)
-    return [await _fitted(m, limits[id(m)], workspace) if id(m) in limits else m for m in messages]
+    return [
+        await asyncio.to_thread(_shortened, m, limits[id(m)], workspace) if id(m) in limits else m
+        for m in messages
+    ]
 
 
 async def fit_question(running: Running, role: str, *messages: BaseMessage) -> list[BaseMessage]:
@@ -90,21 +170,6 @@ def _parts(message: BaseMessage) -> list[float]:
 
 def _as_text(args: Any) -> str:
     return args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-
-
-# A large message stands in every request, and a request is sent as the one before it began.
-_known: dict[int, tuple[weakref.ref[BaseMessage], float, BaseMessage]] = {}
-
-
-async def _fitted(message: M, limit: float, workspace: Workspace) -> M:
-    key = id(message)
-    known = _known.get(key)
-    if known is not None and known[0]() is message and known[1] == limit:
-        return cast(M, known[2])
-    short = await asyncio.to_thread(_shortened, message, limit, workspace)
-    gone: weakref.ref[BaseMessage] = weakref.ref(message, lambda _: _known.pop(key, None))
-    _known[key] = (gone, limit, short)
-    return short
 
 
 def _shortened(message: M, limit: float, workspace: Workspace) -> M:
