@@ -149,30 +149,6 @@ def span(seconds: float) -> str:
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
 
 
-def offset(seconds: float) -> str:
-    """A place on a clock that began at zero: `0:07`, `12:40`, `1:02:03`."""
-    whole = int(seconds)
-    if whole < 3_600:
-        return f"{whole // 60}:{whole % 60:02d}"
-    return f"{whole // 3_600}:{whole % 3_600 // 60:02d}:{whole % 60:02d}"
-
-
-def size(number: int) -> str:
-    """A number of bytes: `812 bytes`, `4.2 kB`, `1.3 MB`."""
-    return count(number, "byte") if number < 1_000 else f"{_thousands(number, 'kB', ' ')}"
-
-
-def short(number: float) -> str:
-    """A count in few characters: `950`, `12.4k`, `1.2M`."""
-    return f"{number:.0f}" if number < 1_000 else _thousands(number, "k", "")
-
-
-def _thousands(number: float, unit: str, gap: str) -> str:
-    if number >= 999_500:
-        return f"{number / 1_000_000:.1f}{gap}M{unit[1:]}"
-    return f"{number / 1_000:.{1 if number < 99_950 else 0}f}{gap}{unit}"
-
-
 def moment(when: datetime) -> str:
     """A date and time on this machine's clock, as people write it."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -40,24 +40,6 @@ _REASONS = {
 }
 """Other errors are told in SQLite's own words."""
 
-# As the base makes it, but kept in the order of its key: else an index has each key once more,
-# which is a seventh of the file. The other table's index is small, and lists the threads.
-_WRITES = """
-    CREATE TABLE IF NOT EXISTS writes (
-        thread_id TEXT NOT NULL,
-        checkpoint_ns TEXT NOT NULL DEFAULT '',
-        checkpoint_id TEXT NOT NULL,
-        task_id TEXT NOT NULL,
-        task_path TEXT NOT NULL DEFAULT '',
-        idx INTEGER NOT NULL,
-        channel TEXT NOT NULL,
-        type TEXT,
-        value BLOB,
-        PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
-    ) WITHOUT ROWID
-"""
-
-
 _NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
 _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
@@ -97,12 +79,6 @@ class SqliteStore(SqliteSaver):
             # With its write-ahead log a commit survives the death of the process without waiting
             # for the disk, which is what the journal of tool calls promises too; FULL would wait.
             cursor.execute("PRAGMA synchronous=NORMAL")
-
-    def setup(self) -> None:
-        """As the base, which leaves a table alone that is there already."""
-        if not self.is_setup:
-            self.conn.execute(_WRITES)
-        super().setup()
 
     def close(self) -> None:
         """Do what is still asked for, and close the file. Blocking."""

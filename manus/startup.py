@@ -16,12 +16,10 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from pydantic import BaseModel
-
 
 def load() -> None:
     """Import what a run needs."""
-    with _paused_collector(), _built_when_used():
+    with _paused_collector():
         import langsmith
 
         # Of these a small module each is used; two thirds of openai are types of other endpoints.
@@ -92,21 +90,6 @@ def _run(package: ModuleType) -> None:
     finally:
         package.__dict__["_deferred_running"] = False
     package.__class__ = ModuleType
-
-
-@contextmanager
-def _built_when_used() -> Iterator[None]:
-    """Every model that is defined in the block is built at its first use.
-
-    `openai` and `langsmith` define over a thousand, of which a run uses few. It is pydantic's own
-    `defer_build`, given to classes that do not say it themselves.
-    """
-    inherited = BaseModel.model_config
-    inherited["defer_build"] = True
-    try:
-        yield
-    finally:
-        inherited.pop("defer_build", None)
 
 
 @contextmanager

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from manus.formatting import offset
-from manus.trace.model import Run, Tokens
+from manus.formatting import span
+from manus.trace.model import Run
 
 _TICKS = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
@@ -45,14 +43,9 @@ class Clock:
         """A moment's place between the beginning, 0, and the end, 1."""
         return min(self.seconds(when) / self.length, 1.0)
 
-    def label(self, when: datetime | float | None) -> str:
-        """A moment, or seconds, as a time since the beginning; of a short run with fractions."""
-        seconds = when if isinstance(when, int | float) else self.seconds(when)
-        if self.length >= 10:
-            return offset(seconds)
-        if self.length < 0.5:
-            return f"{1000 * seconds:.0f} ms"
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    def label(self, when: datetime | None) -> str:
+        """A moment as a time since the beginning."""
+        return span(self.seconds(when))
 
     @property
     def idle(self) -> list[tuple[float, float]]:
@@ -70,29 +63,3 @@ def box(begin: float, end: float) -> tuple[float, float]:
     """Place and width of a bar in percent; it is never too thin to be seen."""
     width = max(100 * (end - begin), _THINNEST)
     return min(100 * begin, 100 - width), width
-
-
-class Column(NamedTuple):
-    """The input of one model call: place and width of 1,000, and heights as shares of 1."""
-
-    x: float
-    width: float
-    share: float
-    cached: float
-
-
-def columns_of(clock: Clock, points: Sequence[Tokens]) -> tuple[list[Column], int]:
-    """The input of each model call, which grows with the history; and the largest."""
-    calls = [p for p in points if p.input]
-    most = max((p.input for p in calls), default=1)
-    width = min(18.0, max(1.5, 600 / max(len(calls), 1)))
-    columns = [
-        Column(
-            clock.place(p.at) * (1_000 - width),
-            width,
-            p.input / most,
-            min(p.cached, p.input) / most,
-        )
-        for p in calls
-    ]
-    return columns, most

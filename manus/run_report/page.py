@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from rich.filesize import decimal
 
 from manus.formatting import (
     ENDINGS,
@@ -27,11 +28,9 @@ from manus.formatting import (
     last_lines,
     main_argument,
     moment,
-    short,
-    size,
     span,
 )
-from manus.run_report.clock import Clock, box, columns_of
+from manus.run_report.clock import Clock, box
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
@@ -126,12 +125,12 @@ def environment() -> Environment:
         finalize=_shown,
     )
     made.filters.update(
-        cut=cut, prose=prose, span=span, moment=moment, size=size, short=short, counted=count,
+        cut=cut, prose=prose, span=span, moment=moment, size=decimal, counted=count,
         flat=flat, first_line=first_line, main_argument=main_argument, gist=gist,
         last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
     made.globals.update(
-        state=state, reason=reason, named=named, after=after, box=box, columns_of=columns_of,
+        state=state, reason=reason, named=named, after=after, box=box,
 
     )  # fmt: skip
     return made

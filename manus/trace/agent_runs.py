@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -42,7 +42,7 @@ class AgentRuns:
         self._begin(supersteps[0])
         for superstep in supersteps:
             self._take(superstep)
-        run.points = _points(supersteps, [c.run for s in run.steps for c in s.calls if c.run])
+        run.tokens = tokens_of(run.usage)
         run.idle = idle_intervals(supersteps)
         for begin, end in run.idle:
             self._tell_of_idle(begin, end)
@@ -210,42 +210,11 @@ def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
 
 
-def _points(supersteps: Sequence[Superstep], inner: Sequence[Run]) -> list[Tokens]:
-    """What each superstep added to the usage, which is a running total.
-
-    What agents used that were given a task stands where they used it, and not at their end.
-    """
-    points, before = [point for run in inner for point in run.points], dict[str, Any]()
-    left = sorted(inner, key=lambda run: cast(Any, run.ended))
-    for superstep in supersteps:
-        if (usage := superstep.last("usage")) is not None:
-            while left and cast(Any, left[0].ended) <= superstep.ended:
-                before = _with_tokens(before, left.pop(0).tokens)
-            points.append(tokens_between(before, usage, superstep.ended))
-            before = usage
-    return sorted(points, key=lambda point: cast(Any, point.at))
-
-
-def _with_tokens(usage: dict[str, Any], more: Tokens) -> dict[str, Any]:
-    names = "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cost"
-    values = more.input, more.output, more.cached, more.written, more.cost or 0
-    return usage | {n: (usage.get(n) or 0) + v for n, v in zip(names, values, strict=True)}
-
-
-def tokens_between(before: dict[str, Any], after: dict[str, Any], at: datetime) -> Tokens:
-    """What was used between two counts, of which the second was made at a moment."""
-
-    def more(name: str) -> Any:
-        return max((after.get(name) or 0) - (before.get(name) or 0), 0)
-
-    return Tokens(
-        more("input_tokens"),
-        more("output_tokens"),
-        more("cached_tokens"),
-        more("cost") if after.get("cost") is not None else None,
-        more("cache_write_tokens"),
-        at,
-    )
+def tokens_of(usage: Mapping[str, Any]) -> Tokens:
+    """What a count of usage, as the state has it, amounts to."""
+    names = "input_tokens", "output_tokens", "cached_tokens", "cost", "cache_write_tokens"
+    given, gave, cached, cost, written = map(usage.get, names)
+    return Tokens(given or 0, gave or 0, cached or 0, cost, written or 0)
 
 
 def idle_intervals(

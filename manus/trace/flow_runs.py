@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Send
@@ -16,7 +16,7 @@ from manus.trace.agent_runs import (
     end_run,
     idle_intervals,
     questions,
-    tokens_between,
+    tokens_of,
 )
 from manus.trace.checkpoint_history import Children, Superstep, plain
 from manus.trace.model import Run, Stage, Tokens
@@ -90,8 +90,7 @@ class FlowRuns:
     def _finish(self, supersteps: Sequence[Superstep]) -> None:
         """What can be told only when all is known: totals, idle time, steps that never began."""
         run, agents = self._run, self._run.agents
-        points = [*_own_points(supersteps), *(p for agent in agents for p in agent.points)]
-        run.points = sorted(points, key=lambda point: cast(Any, point.at))
+        run.tokens = sum((agent.tokens for agent in agents), _own_tokens(supersteps))
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
         run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)
@@ -116,13 +115,15 @@ def _stage(index: int, step: Mapping[str, Any]) -> Stage:
     )
 
 
-def _own_points(supersteps: Sequence[Superstep]) -> Iterator[Tokens]:
+def _own_tokens(supersteps: Sequence[Superstep]) -> Tokens:
     """What planner and summary used: each write is of its own; those of steps are left out."""
+    used = Tokens()
     for superstep in supersteps:
         of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
         for task, name, value in superstep.writes:
             if name == "usage" and task not in of_steps:
-                yield tokens_between({}, plain(value), superstep.ended)
+                used += tokens_of(plain(value))
+    return used
 
 
 def _is_step(send: Any) -> bool:

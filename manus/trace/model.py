@@ -29,8 +29,6 @@ class Tokens:
     cost: float | None = None
     written: int = 0
     """Of the input, to the provider's cache."""
-    at: datetime | None = None
-    """When they had been used."""
 
     @property
     def total(self) -> int:
@@ -118,8 +116,8 @@ class Run:
     """Of a flow: what it did, in order."""
     notices: list[Notice] = field(default_factory=list)
     """What was told before the first step."""
-    points: list[Tokens] = field(default_factory=list)
-    """What was used, by superstep."""
+    tokens: Tokens = Tokens()
+    """All that was used."""
     idle: list[Interval] = field(default_factory=list)
     """When nothing was at work."""
     plan: dict[str, Any] | None = None
@@ -150,11 +148,6 @@ class Run:
     def models(self) -> list[str]:
         """The models that answered, by their servers' names for them."""
         return list(dict.fromkeys(step.model for step in self.agent_steps if step.model))
-
-    @property
-    def tokens(self) -> Tokens:
-        """All that was used."""
-        return sum(self.points, Tokens())
 
 
 @dataclass(slots=True)

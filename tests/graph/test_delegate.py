@@ -146,7 +146,6 @@ async def test_its_steps_are_seen(lead: Delegator) -> None:
     assert first.run is not None
     assert second.run is not None
     assert [len(one.run.steps) for one in (first, second) if one.run] == [2, 1]
-    assert len([point for point in runs[0].points if point.input]) == 5, "one a model call"
     usage = (await lead.outcome()).usage
     assert runs[0].tokens.total == usage["input_tokens"] + usage["output_tokens"]
     assert "append: a" in as_text(runs)

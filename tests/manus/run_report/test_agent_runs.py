@@ -165,7 +165,6 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     [run] = await runs_of(agent)
     total = run.tokens
     assert total.cost == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
-    assert [p.cost for p in run.points if p.cost] == pytest.approx([0.0012, 0.0021])
     html = await page_of(agent)
     assert "0.0033" in html
     assert "<dd>0.0033<small>by the price table</small></dd>" in html
