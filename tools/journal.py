@@ -6,18 +6,20 @@ after it. On a resume a call with a result is answered from here, and one with a
 never silently executed again.
 
 Keys are LangGraph task ids: the same when a crashed superstep runs again, others in a fork, which
-repeats effects on purpose.
+repeats effects on purpose. Each line carries an HMAC under a key of the user's, so that nobody else
+can write one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import hmac
 import json
 import logging
 import os
 import re
 import secrets
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -25,8 +27,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from langchain_core.messages import ToolMessage
 
 from manus.state.errors import StorageError
+from manus.state.files import data_folder
 from manus.tools.beneath import look_at, open_own, write_private
-from manus.tools.seal import Seal, key_file, own_key
 
 log = logging.getLogger("manus")
 
@@ -35,6 +37,53 @@ _KEEP = 200
 _MOST_BYTES = 256 * 2**20
 """Size of the largest journal that is read; a larger one counts as damaged."""
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_KEY_LENGTH = 32
+_BETWEEN = b', "mac": "'
+_END = b'"}\n'
+
+
+def own_key() -> bytes:
+    """The user's key, made once. It lies beside the threads, apart from the records. Blocking.
+
+    Raises:
+        OSError: it cannot be read or made.
+    """
+    with open_own(key_file()) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # given back when the file is closed
+        file.seek(0)
+        key = file.read(_KEY_LENGTH)
+        if len(key) < _KEY_LENGTH:
+            file.truncate(0)
+            key = os.urandom(_KEY_LENGTH)
+            file.write(key)
+    return key
+
+
+def key_file() -> Path:
+    """Where the key lies."""
+    return data_folder() / "records.key"
+
+
+class Seal:
+    """Seals the lines of one record. A line of another record does not fit."""
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._mac = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
+
+    def line(self, content: Mapping[str, Any]) -> bytes:
+        """A line of JSON, the seal its last member."""
+        return self._sealed(json.dumps(content).encode("ascii"))
+
+    def opened(self, line: bytes) -> dict[str, Any] | None:
+        """What a line holds; None if the seal does not fit."""
+        text = line.rpartition(_BETWEEN)[0] + b"}"
+        is_ours = hmac.compare_digest(line, self._sealed(text))
+        return json.loads(text) if is_ours else None
+
+    def _sealed(self, text: bytes) -> bytes:
+        mac = self._mac.copy()
+        mac.update(text)
+        return text[:-1] + _BETWEEN + mac.hexdigest().encode() + _END
 
 
 class Entry(NamedTuple):
@@ -61,9 +110,6 @@ class Journal:
         self._seal = Seal(b"", "")
         self.id = secrets.token_hex(8)
         """The same as long as its file is there: it is in the metadata of each checkpoint."""
-        self._lock = threading.RLock()
-        """Held from what is written to what is remembered: a file that is written anew meanwhile
-        would lack a line, or have the one before it behind it."""
         self.is_whole = True
         """Whether all that was written was there when it was opened. Who takes note of a loss sets
         it back."""
@@ -93,8 +139,8 @@ class Journal:
             file.seek(0)  # it was opened to be appended to
             held = b"" if too_large else file.read()
             lines = held.splitlines(keepends=True)
-            known = [self._recall(line) for line in lines]
-            begins = held.startswith(self._seal.line(self._header))
+            known = [self._take(self._seal.opened(line)) for line in lines]
+            begins = held.startswith(self._seal.line({"journal": self.id}))
             self.is_whole = begins and held.endswith(b"\n") and all(known)
             if not self.is_whole or len(lines) > 2 * _KEEP:
                 file.close()
@@ -112,48 +158,9 @@ class Journal:
         """
         if self._path is None or self._file is None:
             return True
-        with self._lock:
-            there, ours = look_at(self._path), os.fstat(self._file.fileno())
-            is_same = there is not None and there.st_ino == ours.st_ino
-            return is_same and ours.st_size == self._file.tell()
-
-    def _recall(self, line: bytes) -> bool:
-        """Take a line; whether it is one of ours."""
-        try:
-            record: dict[str, Any] = self._seal.opened(line) or {}
-            key, state = str(record.get("key")), record.get("state")
-            if "journal" in record:
-                self.id = record["journal"]
-            elif state == "spent":
-                self._spent.setdefault(key, []).append(record["line"])
-            elif state in ("begun", "done"):
-                self._remember(key, Entry(state, record.get("message"), record.get("update")))
-            elif state == "released":
-                self._entries.pop(key, None)
-            elif state == "forked":
-                self.newest = None
-            else:
-                return False
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return False
-        return True
-
-    @property
-    def _header(self) -> dict[str, str]:
-        """The first line: a journal that lacks it has lost its beginning."""
-        return {"journal": self.id}
-
-    def _write_anew(self, path: Path) -> None:
-        """Write the last word on each of the newest calls in place of all that was said."""
-        self._forget()
-        records: list[dict[str, Any]] = [
-            {"key": key, **entry._asdict()} for key, entry in self._entries.items()
-        ]
-        for key, spent in self._spent.items():
-            records += [{"key": key, "state": "spent", "line": line} for line in spent]
-        if self.newest is None and self._entries:
-            records.append({"state": "forked"})
-        write_private(path, b"".join(map(self._seal.line, (self._header, *records))))
+        there, ours = look_at(self._path), os.fstat(self._file.fileno())
+        is_same = there is not None and there.st_ino == ours.st_ino
+        return is_same and ours.st_size == self._file.tell()
 
     def look_up(self, key: str) -> Entry | None:
         """The last word on a call, or None if it never began."""
@@ -172,9 +179,7 @@ class Journal:
         Raises:
             StorageError: the claim cannot be written, so the effect must not begin.
         """
-        with self._lock:
-            self._write({"key": key, "state": "begun", "tool": tool})
-            self._remember(key, Entry("begun", None))
+        self._write({"key": key, "state": "begun", "tool": tool})
 
     def finish(
         self, key: str, message: dict[str, Any], update: Mapping[str, Any] | None = None
@@ -185,45 +190,84 @@ class Journal:
             StorageError: it cannot be written; on a resume the effect counts as unknown.
         """
         kept = _json_able(update) if update else None
-        with self._lock:
-            self._write({"key": key, "state": "done", "message": message, "update": kept})
-            self._remember(key, Entry("done", message, kept))
+        self._write({"key": key, "state": "done", "message": message, "update": kept})
 
     def release(self, key: str) -> None:
         """Take a claim back: the call stopped before it had any effect."""
-        with self._lock:
-            self._write({"key": key, "state": "released"})
-            self._entries.pop(key, None)
+        self._write({"key": key, "state": "released"})
 
     def fork(self) -> None:
         """Note that the thread goes on from an earlier state: what came after it is left behind."""
-        with self._lock:
-            self._write({"state": "forked"})
-            self.newest = None
+        self._write({"state": "forked"})
 
     def spend(self, key: str, line: dict[str, Any]) -> None:
         """Record a model call that a task has made, before the task is done.
 
         What cannot be written is counted all the same, as long as the process lives.
         """
-        with self._lock:
-            self._spent.setdefault(key, []).append(line)
-            try:
-                self._write({"key": key, "state": "spent", "line": line})
-            except StorageError as error:
-                log.warning("%s", error)
+        record = {"key": key, "state": "spent", "line": line}
+        try:
+            self._write(record)
+        except StorageError as error:
+            log.warning("%s", error)
+            self._take(record)
 
     def spent(self, key: str) -> list[dict[str, Any]]:
         """The model calls of a task, those before a crash included."""
         return list(self._spent.get(key, ()))
 
-    def _remember(self, key: str, entry: Entry) -> None:
-        self._entries.pop(key, None)  # so that the newest word stands last
-        self._entries[key] = entry
-        if entry.state == "done":
-            self.newest = key
-        if len(self._entries) > 2 * _KEEP:
-            self._forget()
+    def close(self) -> None:
+        """Close the file. Nothing is recorded any more until it is opened again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, record: dict[str, Any]) -> None:
+        """Write a record, then take it in."""
+        if self._file is not None:
+            line = self._seal.line(record)
+            end = os.fstat(self._file.fileno()).st_size
+            try:
+                if self._file.write(line) != len(line):
+                    self._file.truncate(end)  # a part of a line would look like damage
+                    self._file.seek(end)
+                    raise OSError(0, "only a part of a line was written")
+            except OSError as error:
+                raise self._unusable(error) from None
+        self._take(record)
+
+    def _take(self, record: Any) -> bool:
+        """Take in what a line says; whether it is one of ours."""
+        match record:
+            case {"key": key, "state": "begun" | "done" as state}:
+                self._entries.pop(key, None)  # so that the newest word stands last
+                self._entries[key] = Entry(state, record.get("message"), record.get("update"))
+                self.newest = key if state == "done" else self.newest
+                if len(self._entries) > 2 * _KEEP:
+                    self._forget()
+            case {"key": key, "state": "spent", "line": line}:
+                self._spent.setdefault(key, []).append(line)
+            case {"key": key, "state": "released"}:
+                self._entries.pop(key, None)
+            case {"state": "forked"}:
+                self.newest = None
+            case {"journal": name}:
+                self.id = name
+            case _:
+                return False
+        return True
+
+    def _write_anew(self, path: Path) -> None:
+        """Write the last word on each of the newest calls in place of all that was said."""
+        self._forget()
+        # a journal that lacks its first line has lost its beginning
+        records: list[dict[str, Any]] = [{"journal": self.id}]
+        records += [{"key": key, **entry._asdict()} for key, entry in self._entries.items()]
+        for key, spent in self._spent.items():
+            records += [{"key": key, "state": "spent", "line": line} for line in spent]
+        if self.newest is None and self._entries:
+            records.append({"state": "forked"})
+        write_private(path, b"".join(map(self._seal.line, records)))
 
     def _forget(self) -> None:
         """Keep the newest calls, and each that has not ended, however long ago it began."""
@@ -232,32 +276,12 @@ class Journal:
         for key in list(self._spent)[:-_KEEP]:
             del self._spent[key]
 
-    def _write(self, record: dict[str, Any]) -> None:
-        if self._file is None:
-            return
-        line = self._seal.line(record)
-        end = os.fstat(self._file.fileno()).st_size
-        try:
-            if self._file.write(line) != len(line):
-                self._file.truncate(end)  # a part of a line would look like damage
-                self._file.seek(end)
-                raise OSError(0, "only a part of a line was written")
-        except OSError as error:
-            raise self._unusable(error) from None
-
     def _unusable(self, error: OSError) -> StorageError:
         return StorageError(
             f"The journal {self._path}, or its key {key_file()}, cannot be written "
             f"({error.strerror}), and without it a call could be repeated by a resume; make room "
             "or mend its permissions, then resume."
         )
-
-    def close(self) -> None:
-        """Close the file. Nothing is recorded any more until it is opened again."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
 
 
 def _json_able(update: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from langgraph.types import Command
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.tools.archive import Archive
-from manus.tools.seal import Seal, key_file, own_key
+from manus.tools.journal import Seal, key_file, own_key
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.child import REQUEST, killed_when, started

@@ -12,7 +12,7 @@ import pytest
 
 from manus.sqlite import open_sqlite
 from manus.state.files import state_folder
-from manus.tools.seal import key_file
+from manus.tools.journal import key_file
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from manus.state.errors import StorageError
-from manus.tools.journal import Entry, Journal
-from manus.tools.seal import Seal, key_file, own_key
+from manus.tools.journal import Entry, Journal, Seal, key_file, own_key
 
 MESSAGE = {"content": "done ✓", "tool_call_id": "c1", "name": "bash", "status": "success"}
 
