@@ -14,17 +14,20 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 
 from manus.models.tool_calls import arguments_of
 from manus.prompts import approval as prompts
-from manus.state.approve_settings import ApproveSettings, is_covered, matches
+from manus.state.agent import ToolTask
+from manus.state.approve_settings import is_covered, matches
 from manus.state.approved import keep_rules
 from manus.tools.base import AgentTool
-from manus.tools.reach import HOST, Reach
+from manus.tools.locks import Resource
+from manus.tools.reach import HOST
 from manus.tools.session import Session
 
 log = logging.getLogger("manus")
@@ -43,6 +46,22 @@ _NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """One call, and what it is carried out with."""
+
+    tool: BaseTool
+    args: dict[str, Any]
+    resources: frozenset[Resource]
+    read_only: bool
+    task: ToolTask
+    key: str
+    """Of the task that makes it."""
+    session: Session
+    config: RunnableConfig | None
+    """None outside of a run: its caller decides then; rules that forbid hold all the same."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A call may be made unless there is a refusal."""
 
@@ -55,99 +74,97 @@ class Verdict:
     """What the person has made of its arguments."""
     note: str = ""
     """What the model is told of that."""
+    digest: str = ""
+    """Of the call that it is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A call, and whether a person can be asked about it."""
-
-    tool: BaseTool
-    args: dict[str, Any]
-    read_only: bool
-    key: str
-    """Of the task that makes it."""
-    in_run: bool
-    """Outside of a run its caller decides; rules that forbid hold all the same."""
+class _Facts(NamedTuple):
+    subjects: Sequence[str]
+    """What rules are matched with."""
+    why: str
+    """Why a person is asked; empty if there is no need."""
+    hosts: tuple[str, ...]
+    """Where the call sends something, or what it starts wanted to when it was made before."""
+    digest: str
 
 
-async def judge(call: Asked, approved: Sequence[str], session: Session) -> Verdict:
-    """Whether a call may be made, with what a person has `approved` for the run.
+async def judge(call: Call) -> Verdict:
+    """Whether a call may be made.
 
     Raises:
         GraphInterrupt: a person is asked.
     """
-    tool, settings = call.tool, session.settings.approve
-    subjects, why = await asyncio.to_thread(_about, call, session)
-    hosts = await asyncio.to_thread(_hosts, call, session.reach)
-    about = [(tool.name, subjects), (HOST, hosts)]
-    if denied := _denied(about, settings):
-        return denied
-    known = (*settings.allow, *approved)
+    name, session = call.tool.name, call.session
+    settings, reach = session.settings.approve, session.reach
+    facts = await asyncio.to_thread(_facts, call)
+    if settings.deny and (rule := _denied(settings.deny, name, facts)):
+        return Verdict(prompts.denied(rule))
     reasons: list[str] = []
     rules: tuple[str, ...] = ()
-    if why and not is_covered(known, tool.name, subjects):
-        reasons, rules = [why], _rules(tool, subjects)
-    if new := [host for host in hosts if session.reach.is_new(host)]:
+    known = (*settings.allow, *call.task.get("approved", ()))
+    if facts.why and not is_covered(known, name, facts.subjects):
+        reasons, rules = [facts.why], _rules(call.tool, facts.subjects)
+    if new := tuple(host for host in facts.hosts if reach.is_new(host)):
         reasons.append(prompts.sends(new))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in new)
-    digest = _digest(tool.name, call.args, subjects)
-    if session.asked.get(call.key) == digest and not reasons:  # the answer counts all the same
-        reasons = [prompts.CHANGES]
-    if not (reasons and call.in_run):
-        return Verdict()
+    if session.asked.get(call.key) == facts.digest and not reasons:
+        reasons = [prompts.CHANGES]  # the answer counts all the same
+    if not reasons or call.config is None:
+        return Verdict(digest=facts.digest)
+    verdict = await _ask(call, facts.digest, " and ".join(reasons), rules)
+    return verdict if verdict.refusal else replace(verdict, hosts=new, digest=facts.digest)
+
+
+def _facts(call: Call) -> _Facts:
+    """What is to be known of a call. Blocking."""
+    mode, tool, args = call.session.approve_mode, call.tool, call.args
+    subjects: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    why = ""
+    if isinstance(tool, AgentTool):
+        subjects, why, hosts = tool.subjects(args), tool.leaves(args), tool.hosts(args)
+    if mode == "ask" and not call.read_only:
+        why = why or prompts.CHANGES
+    shown = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
+    digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
+    hosts = (*hosts, *call.session.reach.wanted.get(digest, ()))
+    return _Facts(subjects or ("",), "" if mode == "yolo" else why, hosts, digest)
+
+
+def _denied(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
+    """The first rule that forbids a call."""
+    about = [(name, s) for s in facts.subjects] + [(HOST, host) for host in facts.hosts]
+    return next((rule for rule in rules if any(matches(rule, *pair) for pair in about)), None)
+
+
+async def _ask(call: Call, digest: str, why: str, rules: tuple[str, ...]) -> Verdict:
+    """What the person says of a call."""
+    tool = call.tool
     preview = await asyncio.to_thread(_preview, tool, call.args)
-    text = prompts.question(tool.name, " and ".join(reasons), preview, rules)
-    answer, reason = read_answer(
-        interrupt(_question(tool.name, call.args, digest, text)), tool.name
-    )
+    text = prompts.question(tool.name, why, preview, rules)
+    answer, said = read_answer(interrupt(_question(tool.name, call.args, digest, text)), tool.name)
     if answer == "no":
-        return Verdict(prompts.refused(reason))
-    if session.asked.get(call.key) not in (digest, ""):
+        return Verdict(prompts.refused(said))
+    if call.session.asked.get(call.key) not in (digest, ""):
         return Verdict(prompts.NOT_WHAT_WAS_ASKED)
     if answer == "edit":
-        return await asyncio.to_thread(_changed, call, reason, session, tuple(new))
+        return await asyncio.to_thread(_changed, call, said)
     if answer == "always":
-        await asyncio.to_thread(_keep, rules, session)
-    return Verdict(rules=() if answer == "once" else rules, hosts=tuple(new))
+        await asyncio.to_thread(_keep, rules, call.session)
+    return Verdict(rules=() if answer == "once" else rules)
 
 
-def _denied(about: list[tuple[str, Sequence[str]]], settings: ApproveSettings) -> Verdict | None:
-    found = (r for r in settings.deny for n, s in about if any(matches(r, n, x) for x in s))
-    return next((Verdict(prompts.denied(rule)) for rule in found), None)
-
-
-def _changed(call: Asked, text: str, session: Session, hosts: tuple[str, ...]) -> Verdict:
+def _changed(call: Call, text: str) -> Verdict:
     """The call with the person's arguments; their rules hold for it all the same. Blocking."""
     try:
         args = arguments_of(text)
     except ValueError as error:
         return Verdict(prompts.refused(f"the changed arguments are no JSON: {error}"))
-    subjects, _ = _about(replace(call, args=args), session)
-    denied = _denied([(call.tool.name, subjects)], session.settings.approve)
-    return denied or Verdict(hosts=hosts, args=args, note=prompts.changed(_shown(args)))
-
-
-def _about(call: Asked, session: Session) -> tuple[list[str], str]:
-    """What rules are matched with, and why a person is asked; empty if there is no need."""
-    mode = session.approve_mode
-    subjects, why = [""], ""
-    if isinstance(call.tool, AgentTool):
-        subjects = list(call.tool.subjects(call.args)) or [""]
-        why = call.tool.leaves(call.args)
-    if mode == "ask" and not call.read_only:
-        why = why or prompts.CHANGES
-    return subjects, "" if mode == "yolo" else why
-
-
-def _hosts(call: Asked, reach: Reach) -> tuple[str, ...]:
-    """Where the call sends something, or what it starts wanted to when it was made before."""
-    own = call.tool.hosts(call.args) if isinstance(call.tool, AgentTool) else ()
-    return (*own, *reach.wanted(as_text(call.tool.name, call.args)))
-
-
-def as_text(name: str, args: dict[str, Any]) -> str:
-    """A call, the same for the same."""
-    return json.dumps([name, args], sort_keys=True, default=str)
+    facts = _facts(replace(call, args=args))
+    deny = call.session.settings.approve.deny
+    if rule := _denied(deny, call.tool.name, facts._replace(hosts=())):
+        return Verdict(prompts.denied(rule))
+    return Verdict(args=args, note=prompts.changed(_shown(args)))
 
 
 def _keep(rules: Sequence[str], session: Session) -> None:
@@ -170,11 +187,6 @@ def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _digest(name: str, args: dict[str, Any], subjects: Sequence[str]) -> str:
-    call = json.dumps([name, args, list(subjects)], sort_keys=True, default=str)
-    return hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _question(name: str, args: dict[str, Any], digest: str, text: str) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.text import sanitize
 from manus.state.watched import is_watched
-from manus.tools.approval import Asked, Verdict, as_text, judge
+from manus.tools.approval import Call, Verdict, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, contained, exit_error
-from manus.tools.journal import Journal
+from manus.tools.journal import Entry
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.secret_texts import mask
@@ -58,12 +58,10 @@ async def call_tool(
     key: str,
     max_observe: int,
     config: RunnableConfig | None = None,
-    decided: Verdict | None = None,
 ) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
 
-    One that has a result there is answered with it; one with a claim alone is not repeated. Where
-    it has been `decided` that it may be made, nobody is asked.
+    One that has a result there is answered with it; one with a claim alone is not repeated.
 
     Raises:
         GraphBubbleUp: a person is asked, by the tool or whether it may be called.
@@ -74,77 +72,57 @@ async def call_tool(
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
         return await _to_result(task, _refused(said), session, max_observe)
-    args = tidy(tool.args_schema, task["args"])
-    resources, read_only = _needs(tool, args)
     free = config is None or session.approve_mode == "yolo"
     session.reach.begin(task, session.settings, free=free)
-    async with session.locks.hold(resources):
-        entry = None if read_only else session.journal.look_up(key)
-        if entry is not None:
-            if entry.message is not None:
-                return ToolResult(ToolMessage(**entry.message), _declared(tool, entry.update))
-            return await _journalled(task, _failed(UNKNOWN_EFFECT), session, key, max_observe)
-        call = Asked(tool, args, read_only, key, in_run=config is not None)
-        verdict = decided or await judge(call, task.get("approved", ()), session)
-        if verdict.args is None:
-            return await _carried_out(call, verdict, task, session, max_observe, config)
-    # what the person has made of it may use other things
-    return await call_tool(
-        {**task, "args": verdict.args},
-        session=session,
-        catalog=catalog,
-        key=key,
-        max_observe=max_observe,
-        config=config,
-        decided=replace(verdict, args=None),
-    )
+    given, verdict = task["args"], None
+    while True:
+        args = tidy(tool.args_schema, given)
+        call = Call(tool, args, *_needs(tool, args), task, key, session, config)
+        async with session.locks.hold(call.resources):
+            entry = None if call.read_only else session.journal.look_up(key)
+            if entry is not None:
+                return await _known(call, entry, max_observe)
+            verdict = verdict or await judge(call)
+            if verdict.args is None:
+                return await _carried_out(call, verdict, max_observe)
+        # what the person has made of it may use other things
+        given, verdict = verdict.args, replace(verdict, args=None)
 
 
-async def _carried_out(
-    call: Asked,
-    verdict: Verdict,
-    task: ToolTask,
-    session: Session,
-    max_observe: int,
-    config: RunnableConfig | None,
-) -> ToolResult:
+async def _known(call: Call, entry: Entry, max_observe: int) -> ToolResult:
+    """The result of a call that had begun before; of a tool of ours only what it declares.
+
+    The tool may have been another one when the journal was written.
+    """
+    if entry.message is None:
+        failed = _failed(UNKNOWN_EFFECT)
+        return await _to_result(call.task, failed, call.session, max_observe, call.key)
+    update = entry.update or {}
+    if isinstance(call.tool, AgentTool):
+        update = {name: update[name] for name in update if name in call.tool.channels}
+    return ToolResult(ToolMessage(**entry.message), update)
+
+
+async def _carried_out(call: Call, verdict: Verdict, max_observe: int) -> ToolResult:
     """The result of a call, if it may be made."""
+    task, session = call.task, call.session
     if verdict.refusal:
         return await _to_result(task, _refused(verdict.refusal), session, max_observe)
     args = {**call.args, **task.get("injected", {})}
     if call.read_only:
-        observation = await observe_call(call.tool, args, call_id=task["id"], config=config)
-        observation = replace(observation, text=verdict.note + observation.text)
-        return await _to_result(task, observation, session, max_observe)
-    session.reach.admit(verdict.hosts)
-    observation = await _claimed(replace(call, args=args), task["id"], session.journal, config)
-    session.reach.end(as_text(call.tool.name, call.args))
+        observation = await observe_call(call.tool, args, task["id"], call.config)
+    else:
+        session.journal.begin(call.key, call.tool.name)
+        try:
+            with session.reach.admitting(verdict.hosts, verdict.digest):
+                observation = await observe_call(call.tool, args, task["id"], call.config)
+        except GraphBubbleUp:
+            session.journal.release(call.key)  # it asks first and will act after the answer
+            raise
     observation = replace(observation, text=verdict.note + observation.text)
-    result = await _journalled(task, observation, session, call.key, max_observe)
+    key = None if call.read_only else call.key
+    result = await _to_result(task, observation, session, max_observe, key)
     return replace(result, approved=verdict.rules)
-
-
-async def _claimed(
-    call: Asked, call_id: str, journal: Journal, config: RunnableConfig | None
-) -> Observation:
-    """Claim a call in the journal, and carry it out."""
-    journal.begin(call.key, call.tool.name)
-    try:
-        return await observe_call(call.tool, call.args, call_id=call_id, config=config)
-    except GraphBubbleUp:
-        journal.release(call.key)  # it asks first and will act after the answer
-        raise
-
-
-async def _journalled(
-    task: ToolTask, observation: Observation, session: Session, key: str, max_observe: int
-) -> ToolResult:
-    """The result of a call that may have had an effect, recorded."""
-    result = await _to_result(task, observation, session, max_observe)
-    result.message.additional_kwargs[JOURNALLED] = True
-    said = result.message.model_dump(exclude={"artifact"}, exclude_unset=True)
-    session.journal.finish(key, said, result.update)
-    return result
 
 
 def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:
@@ -156,22 +134,17 @@ def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], b
     return frozenset({Resource(EVERYTHING)}), False
 
 
-def _declared(tool: BaseTool, update: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What a journalled call may change: of a tool of ours only what it declares.
-
-    The tool may have been another one when the journal was written.
-    """
-    return {
-        name: value
-        for name, value in (update or {}).items()
-        if not isinstance(tool, AgentTool) or name in tool.channels
-    }
-
-
 async def _to_result(
-    task: ToolTask, observation: Observation, session: Session, max_observe: int
+    task: ToolTask,
+    observation: Observation,
+    session: Session,
+    max_observe: int,
+    key: str | None = None,
 ) -> ToolResult:
-    """The tool message of an observation, truncated where it is too long."""
+    """The tool message of an observation, truncated where it is too long.
+
+    That of a call which may have had an effect is recorded under its `key`.
+    """
     text = mask(sanitize(observation.text), session.settings.secrets)
     if len(text) > max_observe:
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
@@ -187,13 +160,16 @@ async def _to_result(
         status="error" if observation.is_error else "success",
         additional_kwargs={SOURCE: observation.source} if observation.source else {},
     )
+    if key is not None:
+        message.additional_kwargs[JOURNALLED] = True
+        said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
+        session.journal.finish(key, said, observation.update)
     return ToolResult(message, observation.update, observation.fingerprint, observation.executed)
 
 
 async def observe_call(
     tool: BaseTool,
     args: Mapping[str, Any],
-    *,
     call_id: str = "call",
     config: RunnableConfig | None = None,
 ) -> Observation:

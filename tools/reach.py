@@ -7,7 +7,8 @@ sends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -32,13 +33,14 @@ class Reach:
         """Whether a page from outside was shown in a prompt."""
         self.named: tuple[str, ...] = ()
         """The hosts that the user has named, in the settings or in words."""
+        self.wanted: dict[str, tuple[str, ...]] = {}
+        """The hosts that were held back when a call was made before, by its digest."""
         self._entries: list[Entry] = []
         self._rules: tuple[str, ...] = ()
         self._used: set[str] = set()
         self._admitted: tuple[str, ...] = ()
         self._seen: set[str] = set()
         self._held: list[str] = []
-        self._wanted: dict[str, tuple[str, ...]] = {}
 
     def begin(self, task: ToolTask, settings: Settings, *, free: bool) -> None:
         """Take over what holds for a call, and for those to come."""
@@ -81,16 +83,16 @@ class Reach:
         self._held.append(host)
         return prompts.held(host)
 
-    def wanted(self, call: str) -> tuple[str, ...]:
-        """The hosts that were held back when that very call was made before."""
-        return self._wanted.get(call, ())
+    @contextmanager
+    def admitting(self, hosts: Iterable[str], call: str) -> Iterator[None]:
+        """Let programs connect to these hosts for the length of a block.
 
-    def admit(self, hosts: Iterable[str]) -> None:
-        """Let programs connect to these hosts, until `end`."""
+        What the call of that digest wanted in vain is kept in mind.
+        """
         self._held, self._admitted = [], tuple(hosts)
-
-    def end(self, call: str) -> None:
-        """Keep in mind what a call wanted in vain."""
-        if self._held:
-            self._wanted[call] = tuple(dict.fromkeys([*self._admitted, *self._held]))
-        self._held, self._admitted = [], ()
+        try:
+            yield
+        finally:
+            if self._held:
+                self.wanted[call] = tuple(dict.fromkeys([*self._admitted, *self._held]))
+            self._held, self._admitted = [], ()
