@@ -6,8 +6,10 @@ A child is killed; this process, which has seen nothing of its memory, goes on f
 import json
 import random
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,13 @@ def recorded(agent: ScriptedAgent) -> str:
     """The journal of the thread."""
     folder = Workspace(agent.workspace).records / "journal"
     return "".join(path.read_text() for path in folder.glob("*.jsonl"))
+
+
+def answers(agent: ScriptedAgent) -> int:
+    """How many answers of a person are stored."""
+    with closing(sqlite3.connect(agent.workspace.parent / "threads.sqlite")) as store:
+        found = store.execute("SELECT COUNT(*) FROM writes WHERE channel = '__resume__'")
+        return int(found.fetchone()[0])
 
 
 def killed(agent: ScriptedAgent, ready: Callable[[], bool], **chosen: Any) -> None:
@@ -139,11 +148,13 @@ async def test_an_answer_on_another_machine_and_a_crash_there(
     assert outcome.stop_reason == "interrupted"
     outcome = await agent.invoke(Command(resume="yes"), approve="ask")
     assert outcome.stop_reason == "interrupted"
+    before = answers(agent)
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         elsewhere.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
         with started(agent, Command(resume="yes"), approve="ask") as child:
-            killed_when(child, lambda: agent.lines("held") == ["1"])
+            # the answer is stored while the call begins, and not before it
+            killed_when(child, lambda: agent.lines("held") == ["1"] and answers(agent) > before)
     outcome = await agent.invoke(None, text("Gone on."), approve="ask")
     assert (outcome.output, agent.lines("held")) == ("Gone on.", ["1"])
     first, second = await agent.observations()
