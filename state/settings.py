@@ -37,7 +37,7 @@ from manus.state.model_settings import (
 )
 from manus.state.profile import ProfileSettings
 from manus.state.sandbox_settings import SandboxSettings
-from manus.state.secret_settings import SecretSettings
+from manus.state.secret_texts import SecretSettings
 from manus.state.trust import harmless, is_trusted
 from manus.state.usage import Budget
 

@@ -75,18 +75,21 @@ def tidy(schema: Any, given: dict[str, Any]) -> dict[str, Any]:
         renamed = given
     else:
         renamed = {_meant(name, fields, given): value for name, value in given.items()}
-    return {
-        name: _unpacked(fields.get(name), value)
-        for name, value in renamed.items()
-        if value is not None or not _is_left_out(fields.get(name))
-    }
+    tidied = {}
+    for name, value in renamed.items():
+        field = fields.get(name)
+        if field is not None and value is None and _cannot_be_null(field):
+            continue
+        if field is not None and isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+            value = _unpacked(field, value)
+        tidied[name] = value
+    return tidied
 
 
-def _is_left_out(field: FieldInfo | None) -> bool:
+def _cannot_be_null(field: FieldInfo) -> bool:
     """Whether a null for a field can only mean its default."""
-    if field is None or field.is_required() or field.annotation is Any:
-        return False
-    return type(None) not in get_args(field.annotation)
+    may_be = field.annotation is Any or type(None) in get_args(field.annotation)
+    return not (may_be or field.is_required())
 
 
 def _meant(name: str, fields: Iterable[str], given: Mapping[str, Any]) -> str:
@@ -100,9 +103,7 @@ def _meant(name: str, fields: Iterable[str], given: Mapping[str, Any]) -> str:
     return found.pop() if len(found) == 1 and rivals == [name] else name
 
 
-def _unpacked(field: FieldInfo | None, value: Any) -> Any:
-    if field is None or not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
-        return value
+def _unpacked(field: FieldInfo, value: str) -> Any:
     wanted = field.annotation
     kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
     taken = {get_origin(kind) or kind for kind in kinds}

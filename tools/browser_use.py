@@ -13,10 +13,10 @@ from typing_extensions import override
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
+from manus.state.secret_texts import names_in
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
-from manus.tools.secret_texts import names_in
 from manus.tools.web_search import WebSearchArgs, search
 
 PICTURE = "screenshot.png"

@@ -22,6 +22,7 @@ from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
+from manus.state.secret_texts import mask
 from manus.state.text import sanitize
 from manus.state.watched import is_watched
 from manus.tools.approval import Call, Verdict, judge
@@ -30,7 +31,6 @@ from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Entry
 from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
-from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
 

@@ -21,8 +21,8 @@ from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
-from manus.tools.chart.script import lacks_script
 from manus.tools.chart.spec import TYPES, Chart, lacking
+from manus.tools.chart.worker import lacks_bundle
 from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
@@ -71,7 +71,7 @@ class DataVisualization(AgentTool):
         workspace = self.session.workspace
         job = await asyncio.to_thread(_job, wanted, workspace)
         sandbox = await sandbox_of(self.session)
-        if await asyncio.to_thread(lacks_script, job["cache"]):
+        if await asyncio.to_thread(lacks_bundle, job["cache"]):
             await _work({"cache": job["cache"]}, workspace, None)  # nothing of the model's is in it
         mark = sandbox.mark
         finished = await _work(job, workspace, sandbox)

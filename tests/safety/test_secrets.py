@@ -8,8 +8,7 @@ import pytest
 from langgraph.types import Command
 
 from manus.sqlite import SqliteStore
-from manus.state.secret_settings import SecretSettings
-from manus.tools.secret_texts import mask
+from manus.state.secret_texts import SecretSettings, mask
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.internet import Internet
 from tests.safety.test_injection import PROFILE, go, page

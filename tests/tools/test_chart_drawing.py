@@ -11,9 +11,8 @@ import vl_convert
 
 from manus.state.errors import ToolError
 from manus.tools.chart.draw import labels, specify
-from manus.tools.chart.rows import extremes, thinned
 from manus.tools.chart.spec import Chart
-from manus.tools.chart.table import read_table, time_labels
+from manus.tools.chart.table import extremes, read_table, thinned, time_labels
 
 
 def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
+from manus.state.secret_texts import fill, names_in
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.fields import (
     get_dropdown_options,
@@ -36,7 +37,6 @@ from manus.tools.browser.target import NotThereError, explain_failure
 from manus.tools.browser.timing import PageStuckError, wait_until_idle
 from manus.tools.browser_use import AIMED, BrowserArgs
 from manus.tools.result import Observation
-from manus.tools.secret_texts import fill, names_in
 from manus.tools.session import Session
 
 _MAX_LINES = 8

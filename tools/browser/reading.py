@@ -11,10 +11,10 @@ from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.render import render
 from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
+from manus.state.secret_texts import mask
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.timing import PageStuckError, with_timeout
-from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page

@@ -15,6 +15,7 @@ from playwright.async_api import Frame
 from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
+from manus.state.secret_texts import mask
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.reading import pdf_text
 from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot
@@ -26,7 +27,6 @@ from manus.tools.browser.timing import (
     with_timeout,
 )
 from manus.tools.result import Image
-from manus.tools.secret_texts import mask
 from manus.tools.session import Session
 
 _MAX_TABS = 20

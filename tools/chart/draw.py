@@ -15,16 +15,22 @@ import pandas as pd
 from rich.cells import cell_len
 
 from manus.state.errors import ToolError
-from manus.tools.chart.rows import CATEGORIES, bins, fewer, heights, slices, thinned, top
 from manus.tools.chart.spec import COLUMNS, Chart
 from manus.tools.chart.table import (
+    CATEGORIES,
+    bins,
     calendar_order,
     categories,
     column,
+    fewer,
+    heights,
     may_be_either,
     numbers,
     scale,
+    slices,
+    thinned,
     time_labels,
+    top,
 )
 
 _COLORS = re.findall(

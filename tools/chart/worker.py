@@ -8,15 +8,15 @@ the program that pages draw with.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, PackageLoader
+from typing import Any, cast
 
 from manus.state.errors import ToolError
-from manus.tools.chart.script import script
+from manus.state.files import write_atomically
 from manus.tools.editor.files import replace_file
 
 
@@ -38,7 +38,7 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
     from manus.tools.chart.table import read_table
 
     if "data" not in job:
-        script(Path(job["cache"]))
+        _bundle(Path(job["cache"]))
         return {}
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
     colors: dict[str, int] = job["colors"]
@@ -55,10 +55,39 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
 
 def _page(spec: dict[str, Any], cache: Path) -> str:
     """The chart as one HTML page that asks for nothing from anywhere."""
+    from jinja2 import Environment, PackageLoader
+
     templates = Environment(loader=PackageLoader("manus.tools.chart", ""), autoescape=True)
-    bundle = script(cache).replace("</script", "<\\/script")
+    bundle = _bundle(cache).replace("</script", "<\\/script")
     title = spec.get("title") or "Chart"
     return templates.get_template("page.html.j2").render(title=title, spec=spec, bundle=bundle)
+
+
+def lacks_bundle(cache: str) -> bool:
+    """Whether the program of the pages is not there yet; not where the package for it is missing.
+
+    Putting it together takes seconds, so it is kept. Blocking.
+    """
+    with contextlib.suppress(PackageNotFoundError):
+        return not _bundle_file(Path(cache)).exists()
+    return False
+
+
+def _bundle(cache: Path) -> str:
+    import vl_convert
+
+    kept = _bundle_file(cache)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text("utf-8")
+    bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its types want a snippet
+    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(kept, bundle.encode())
+    return bundle
+
+
+def _bundle_file(cache: Path) -> Path:
+    return cache / f"vega-{version('vl-convert-python')}.js"
 
 
 if __name__ == "__main__":

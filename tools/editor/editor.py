@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from manus.state.errors import ToolError
-from manus.tools.beneath import is_folder, look_at, remove
+from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
 from manus.tools.editor import view
 from manus.tools.editor.editing import (
     Edit,
@@ -24,12 +28,13 @@ from manus.tools.editor.files import (
     read_file,
     replace_file,
 )
-from manus.tools.editor.undo import Record, UndoStore, digest
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 
 _LISTED = 20
 """Line numbers listed at most."""
+_KEEP = 20
+"""Edits of one file that can be undone."""
 
 
 class Editor:
@@ -37,7 +42,7 @@ class Editor:
 
     def __init__(self, workspace: Workspace, room: int) -> None:
         self._workspace = workspace
-        self._undo = UndoStore(workspace.records / "undo")
+        self._undo = _UndoStore(workspace.records / "undo")
         self._room = room
 
     def view(self, path: str, lines: list[int] | None) -> Observation:
@@ -93,11 +98,11 @@ class Editor:
         """Undo the last edit of a file that took effect."""
         real = self._writable(path)
         shown = self._workspace.show(real)
-        now = digest(self._read(real) if look_at(real) else None)
+        now = _digest(self._read(real) if look_at(real) else None)
         while (record := self._undo.last(shown)) is not None:
             if now in (record.after, None):
                 return self._restore(real, shown, record)
-            if now != digest(record.before):
+            if now != _digest(record.before):
                 raise ToolError(
                     f"{shown} has been changed by something else since its last {record.command}; "
                     "undoing that would lose the change. View the file and edit it by hand."
@@ -110,7 +115,7 @@ class Editor:
         shown = self._workspace.show(self._writable(path))
         return self._undo.time_of_last(shown) >= since
 
-    def _restore(self, real: Path, shown: str, record: Record) -> Observation:
+    def _restore(self, real: Path, shown: str, record: _Record) -> Observation:
         if record.before is None:
             remove(real)
             what = "the file is gone again"
@@ -182,7 +187,7 @@ class Editor:
         """Record what was there, then write; a write that fails leaves no record."""
         about = look_at(real)
         mode = stat.S_IMODE(about.st_mode) if about and before is not None else None
-        record = Record(command, before, digest(data), mode)
+        record = _Record(command, before, _digest(data), mode)
         kept = self._undo.push(self._workspace.show(real), record)
         try:
             replace_file(real, data)
@@ -202,3 +207,71 @@ def _encoded(file: TextFile, text: str, shown: str) -> bytes:
             f"{shown} is in {file.form() or 'UTF-8'}, which has no place for {sign!r} "
             f"(U+{ord(sign):04X}); leave the character out, or convert the file to UTF-8 first."
         ) from None
+
+
+def _digest(data: bytes | None) -> str | None:
+    """What tells two contents apart; None for a file that is not there."""
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+class _Record(NamedTuple):
+    """One edit: what the file was before, and what tells whether it still is what it became."""
+
+    command: str
+    before: bytes | None
+    """None where there was no file."""
+    after: str | None
+    """The `_digest` of what was written."""
+    mode: int | None = None
+
+
+class _UndoStore:
+    """What files of a workspace were before they were edited, below one folder.
+
+    One file a record: a line of JSON about the edit, then the bytes that were there before.
+    Records of one path share a folder and are numbered.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def push(self, path: str, record: _Record) -> Path:
+        """Keep what a file is before it is edited.
+
+        Returns the file of the record, for an edit that then fails.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        known = self._newest_first(path)
+        for file in known[_KEEP - 1 :]:
+            remove(file)
+        number = int(known[0].stem) + 1 if known else 1
+        kept = self._of(path) / f"{number:06}.undo"
+        head = [record.command, record.before is not None, record.after, record.mode]
+        write_private(kept, json.dumps(head).encode() + b"\n" + (record.before or b""))
+        return kept
+
+    def last(self, path: str) -> _Record | None:
+        """The newest record of a file."""
+        for file in self._newest_first(path):
+            with open_file(file) as kept:
+                head, _, before = kept.read().partition(b"\n")
+            command, existed, after, mode = json.loads(head)
+            return _Record(command, before if existed else None, after, mode)
+        return None
+
+    def time_of_last(self, path: str) -> float:
+        """When the newest record of a file was made; 0 if there is none."""
+        return max((file.stat().st_mtime for file in self._newest_first(path)[:1]), default=0.0)
+
+    def drop(self, path: str) -> None:
+        """Forget the newest record of a file."""
+        for file in self._newest_first(path)[:1]:
+            remove(file)
+
+    def _of(self, path: str) -> Path:
+        return self._folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+
+    def _newest_first(self, path: str) -> list[Path]:
+        return sorted(self._of(path).glob("[0-9]*.undo"), reverse=True)

@@ -7,12 +7,24 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, quote_plus
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from manus.state.errors import ToolError
-from manus.state.secret_settings import SecretSettings
 
 _NAMED = re.compile(r"<secret:([\w-]+)>")
 _HEAD = 16
 """Characters of a secret by which it is known where it was cut."""
+
+
+class SecretSettings(BaseModel):
+    """A secret: `<secret:NAME>` in a text that is typed into a page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    env: str = Field(min_length=1)
+    """The environment variable that holds it; it stands in no file."""
+    host: str = Field(min_length=1)
+    """The host whose pages, and those of hosts below it, may be given it."""
 
 
 def names_in(text: str) -> list[str]:

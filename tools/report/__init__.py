@@ -1,1 +1,0 @@
-"""A report: Markdown made into one HTML file that holds its pictures."""
