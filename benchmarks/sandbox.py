@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from manus.state.errors import ToolUnavailableError
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute

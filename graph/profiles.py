@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import re
+from dataclasses import replace
+from typing import Any
+
 from manus.nodes.turn.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import data as data_prompts
+from manus.state.errors import SettingsError
 from manus.state.profile import Profile
+from manus.state.settings import Settings, load_settings
+from manus.tools.catalog import as_entry
+from manus.tools.own import is_own, load_own
 
 MANUS = Profile(
     name="manus",
@@ -66,6 +76,9 @@ PLANNER = Profile(
     extras={KEEPS_PLAN: True},
 )
 
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_ROLES = ("main", "summary", "plan", "extract", "vision")
+"""Roles that there are without being configured: they are the main model's."""
 PROFILES = {profile.name: profile for profile in (MANUS, BROWSER, SWE, DATA_ANALYSIS, PLANNER)}
 
 
@@ -79,7 +92,7 @@ def all_executors(first: str = "manus") -> tuple[str, ...]:
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of that name, in any letter case: one of ours, or of the user's own.
+    """The profile of that name, in any letter case: one of ours, or of the user's own. Blocking.
 
     Only for a name that is not one of ours is `manus.toml` read. `MODULE:NAME` is a profile made in
     Python.
@@ -87,12 +100,9 @@ def profile_named(name: str) -> Profile:
     Raises:
         SettingsError: there is none, and the message lists those there are; or it does not fit.
     """
-    profile = PROFILES.get(name.lower())
-    if profile is None:
-        from manus.graph.own_profiles import own_profile
-
-        profile = own_profile(name, PROFILES)
-    return profile
+    if name.lower() in PROFILES:
+        return PROFILES[name.lower()]
+    return _from_python(name) if is_own(name) else _built(name, _checked_settings())
 
 
 def all_profiles() -> dict[str, Profile]:
@@ -101,6 +111,69 @@ def all_profiles() -> dict[str, Profile]:
     Raises:
         SettingsError: one in the file does not fit.
     """
-    from manus.graph.own_profiles import own_profiles
+    settings = _checked_settings()
+    return {**PROFILES, **{name: _built(name, settings) for name in settings.profiles}}
 
-    return {**PROFILES, **own_profiles(PROFILES)}
+
+def _from_python(name: str) -> Profile:
+    found = load_own(name)
+    if not isinstance(found, Profile):
+        raise SettingsError(
+            f"`{name}` is no profile but of the type `{type(found).__name__}`; "
+            "a profile is made with `manus.state.profile.Profile(...)`."
+        )
+    return found
+
+
+def _checked_settings() -> Settings:
+    """The settings, whose profiles have names of their own."""
+    settings = load_settings(os.environ)
+    taken = set(PROFILES)
+    for name in settings.profiles:
+        if not _NAME.fullmatch(name):
+            raise SettingsError(
+                f"A profile cannot be named `{name}`; use letters without accents, digits, `_` "
+                "and `-`."
+            )
+        if name.lower() in taken:
+            raise SettingsError(
+                f"There is a profile `{name.lower()}` already; give yours another name and, to "
+                f'keep what that one has, `based_on = "{name.lower()}"`.'
+            )
+        taken.add(name.lower())
+    return settings
+
+
+def _built(name: str, settings: Settings, for_: tuple[str, ...] = ()) -> Profile:
+    """The profile of that name, over the one it is based on; `for_` are those based on it."""
+    if name.lower() in PROFILES:
+        return PROFILES[name.lower()]
+    own = next((each for each in settings.profiles if each.lower() == name.lower()), None)
+    if own is None:
+        raise SettingsError(_unknown(name, [*PROFILES, *settings.profiles], for_))
+    if own in for_:
+        circle = " → ".join(f"`{each}`" for each in (*for_, own))
+        raise SettingsError(f"Profiles are based on each other: {circle}; break the circle.")
+    values = settings.profiles[own]
+    base = _built(values.based_on, settings, (*for_, own))
+    changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
+    changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
+    roles = {*_ROLES, *settings.roles}
+    if values.role not in (None, *roles):
+        raise SettingsError(
+            f"The profile `{own}` wants a model for the role `{values.role}`, which is not "
+            f"configured; known are: {', '.join(sorted(roles))}."
+        )
+    try:
+        if values.tools is not None:
+            changes["tools"] = tuple(map(as_entry, values.tools))
+    except SettingsError as error:
+        raise SettingsError(f"The profile `{own}`: {error}") from error.__cause__
+    return replace(base, name=own, **changes)
+
+
+def _unknown(name: str, known: list[str], for_: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+    meant = f"; did you mean `{near[0]}`? Known" if near else "; known"
+    wanted = f", on which `{for_[-1]}` is based" if for_ else ""
+    return f"There is no profile `{name}`{wanted}{meant} are: {', '.join(known)}."

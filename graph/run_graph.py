@@ -17,20 +17,26 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
-from manus.graph.given import check_served, known_fields, outer_context, to_context, to_input
+from manus.graph.given import (
+    check_served,
+    known_fields,
+    outer_context,
+    to_context,
+    to_input,
+    with_uploads,
+)
 from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
-from manus.graph.uploads import with_uploads
 from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
 from manus.state.agent import AgentInput, AgentState
-from manus.state.approved import known_rules
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
+from manus.state.trust import known_rules
 from manus.tools.delegate import DELEGATE
 
 NO_THREAD = (

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context
 from manus.graph.outcome import Outcome, is_over, outcome_of
-from manus.graph.reopen import reopen
+from manus.graph.state_update import reopen
 from manus.options import RunOptions
 from manus.questions import match_answers
 from manus.state.context import HELD, Context

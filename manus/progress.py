@@ -12,7 +12,7 @@ from manus.formatting import cache_in_words, clean, count, first_line, flat, in_
 from manus.plan_view import PlanView, said_of
 from manus.run_report.edits import edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.state.thinking import thinking_in
+from manus.state.messages import thinking_in
 
 _LABEL = 8
 """Columns of the word that begins a line."""

@@ -14,7 +14,7 @@ from langgraph.types import Command
 
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
-from manus.graph.reopen import reopen
+from manus.graph.state_update import reopen
 from manus.jobs import Job, Nothing, with_more_steps
 from manus.options import RunOptions
 from manus.progress import Progress

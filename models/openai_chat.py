@@ -34,7 +34,7 @@ from manus.models.wire_forms import (
     encode,
     wire_messages,
 )
-from manus.state.watched import is_watched
+from manus.state.context import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 

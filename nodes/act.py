@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, metered, running_of
 from manus.nodes.context.compaction import offer_recall
-from manus.nodes.delegated import run_delegated
+from manus.nodes.inner_run import run_delegated
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
 from manus.state.context import Context
@@ -66,8 +66,7 @@ async def _called(
         with metered(running, runtime, step) as lines:
             for line in lines:  # of an attempt that a crash broke off
                 running.budget.record(line)
-            given = (task["id"], running, step, lines, config, runtime.stream_writer)
-            agent_at_work.set(partial(run_delegated, *given))
+            agent_at_work.set(partial(run_delegated, task["id"], step, lines))
             outcome = await call_tool(
                 task,
                 session=running.session,

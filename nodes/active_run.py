@@ -27,13 +27,13 @@ from manus.models.factory import endpoint_of, name_of
 from manus.models.recording import Recorder
 from manus.models.replies import counting
 from manus.nodes.context.shown import Shown
-from manus.state.approved import known_rules
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.profile import Profile
 from manus.state.settings import VISION, Settings, load_settings
+from manus.state.trust import known_rules
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.archive import Archive
 from manus.tools.catalog import Catalog, build_catalog

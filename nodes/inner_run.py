@@ -11,12 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp
 
-from manus.nodes.active_run import SHARE, Running
-from manus.state.outside import has_read_outside
-from manus.state.usage import Budget, Usage, calls_of_models, limits_of, no_usage
+from manus.nodes.active_run import SHARE, Running, running_of
+from manus.prompts.sources import AGENT
+from manus.state.errors import SettingsError, ToolError
+from manus.state.events import DelegateActionEvent
+from manus.state.outside import has_read_outside, passed_on
+from manus.state.usage import Budget, Spending, Usage, calls_of_models, limits_of, no_usage
+from manus.tools.own import is_own
+from manus.tools.result import Observation
 
 log = logging.getLogger("manus")
 
@@ -75,11 +80,10 @@ async def run_inside(
     running: Running,
     graph: Any,
     request: HumanMessage,
-    config: RunnableConfig,
     name: str,
     tell: Callable[[dict[str, Any]], None],
 ) -> InnerRun:
-    """Run an agent's graph inside a run, in the namespace of the task that `config` belongs to.
+    """Run an agent's graph inside a run, in the namespace of the task that asks for it.
 
     It draws on the run's budget as its share `name`; `tell` is given its events. Where it had
     begun before a crash or a question, it goes on.
@@ -88,11 +92,23 @@ async def run_inside(
         GraphBubbleUp: it asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner = InnerRun()
+    inner, config = InnerRun(), get_config()
     left = budget_left(running.budget.limits, running.budget.used)
+    root = str(running.session.workspace.root)
+    chosen = {"workspace": root, "budget": left, "approve_plan": False}
+    stream = graph.astream(
+        {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
+        {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
+        context=running.context.model_copy(update=chosen),
+        stream_mode=["values", "custom"],
+    )
     try:
-        async with asyncio.timeout(left.seconds) as clock:
-            await _stream(running, graph, request, config, name, left, inner.values, tell)
+        async with asyncio.timeout(left.seconds) as clock, aclosing(stream) as parts:
+            async for mode, data in parts:
+                if mode == "values":
+                    inner.values.update(data)
+                else:
+                    tell(data)
     except GraphBubbleUp:
         running.session.waiting = True
         raise
@@ -109,36 +125,6 @@ async def run_inside(
     return inner
 
 
-async def _stream(
-    running: Running,
-    graph: Any,
-    request: HumanMessage,
-    config: RunnableConfig,
-    name: str,
-    budget: Budget,
-    values: dict[str, Any],
-    tell: Callable[[dict[str, Any]], None],
-) -> None:
-    """Run the graph; `values` holds its state as far as it came."""
-    chosen = {
-        "workspace": str(running.session.workspace.root),
-        "budget": budget,
-        "approve_plan": False,
-    }
-    stream = graph.astream(
-        {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
-        {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
-        context=running.context.model_copy(update=chosen),
-        stream_mode=["values", "custom"],
-    )
-    async with aclosing(stream) as parts:
-        async for mode, data in parts:
-            if mode == "values":
-                values.update(data)
-            else:
-                tell(data)
-
-
 def budget_left(budget: Budget, usage: Usage) -> Budget:
     """What is left of a budget, as the budget of an inner run."""
     left = {}
@@ -151,3 +137,56 @@ def budget_left(budget: Budget, usage: Usage) -> Budget:
 
 def _said(error: Exception) -> str:
     return f"it broke off with {type(error).__name__}: {error}".rstrip(": ")
+
+
+async def run_delegated(
+    call_id: str, step: int, lines: list[Spending], task: str, profile: str
+) -> Observation:
+    """Have an agent of that profile carry out the task; its answer is the observation.
+
+    Raises:
+        ToolError: there is no such profile.
+        GraphBubbleUp: it asks a person.
+    """
+    config, emit = get_config(), get_stream_writer()
+    running = running_of(config)
+    graph = await asyncio.to_thread(_graph, running, profile)
+    name = graph.profile.name
+
+    def tell(event: dict[str, Any]) -> None:
+        emit(DelegateActionEvent(type="delegate_action", id=call_id, profile=name, event=event))
+
+    reach = running.session.reach
+    # the words of an agent name no host for the user
+    known = passed_on(" ".join(reach.named), reach.outside)
+    request = HumanMessage(task, additional_kwargs=known)
+    share = str(config.get("configurable", {}).get("checkpoint_ns") or call_id)
+    async with running.slots:
+        inner = await run_inside(running, graph, request, share, tell)
+    lines += _lines(inner, step)
+    source = AGENT if inner.has_read_outside else ""
+    if inner.succeeded:
+        return Observation(inner.output, source=source)
+    return Observation(f"Not done: {inner.reason}.", is_error=True, source=source)
+
+
+def _graph(running: Running, profile: str) -> Any:
+    if running.agent_named is None or is_own(profile):  # a model names no code to be imported
+        raise ToolError(f"There is no profile `{profile}`.")
+    try:
+        return running.agent_named(profile.lower())
+    except SettingsError as error:
+        raise ToolError(str(error)) from None
+
+
+def _lines(inner: InnerRun, step: int) -> list[Spending]:
+    """What it used, by role, on the account of the step that the call belongs to."""
+    of_role: Any = {"step": step}
+    lines = [
+        cast(Spending, {**used, **of_role, "role": role})
+        for role, used in inner.usage.get("roles", {}).items()
+    ]
+    for line in lines[:1]:
+        line["tool_calls"] = inner.usage["tool_calls"]
+        line["estimated"] = inner.usage.get("estimated", False)
+    return lines

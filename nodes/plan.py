@@ -14,18 +14,17 @@ from langgraph.types import Overwrite
 from manus.nodes.active_run import Running, metered, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread, with_executors
-from manus.nodes.planning.summary import without_model
+from manus.nodes.summarize import without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
 from manus.state.context import Context
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
-from manus.state.flow import FlowRun, FlowState
+from manus.state.flow import FlowRun, FlowState, todos_of
 from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import create, revise
 from manus.state.plan_steps import NewStep
-from manus.state.todos import todos_of
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from langchain_core.callbacks import BaseCallbackManager
 from pydantic import BaseModel, ConfigDict, Field
 
-from manus.state.approve_settings import ApproveMode
+from manus.state.safety_settings import ApproveMode
 from manus.state.usage import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
@@ -51,3 +53,17 @@ class Context(BaseModel):
         None, description="Which calls a person is asked about: ask, auto or yolo"
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
+
+
+def is_watched(config: Mapping[str, Any] | None) -> bool:
+    """False only where it is certain: inside a run whose callbacks have no handler.
+
+    The manager of a run has everybody who was asked for when the run began, by its configuration,
+    the environment or a context manager. LangChain tells handlers of each call, and makes managers,
+    tasks and copies of the history for it, whether or not there are any: with many runs at once
+    that is a sixth of their work.
+    """
+    callbacks = (config or {}).get("callbacks")
+    if not isinstance(callbacks, BaseCallbackManager):
+        return True
+    return bool(callbacks.handlers or callbacks.inheritable_handlers)

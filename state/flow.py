@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -14,8 +15,10 @@ from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus,
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
-from manus.state.todos import Todo, fold_todos
 from manus.state.usage import RoleUsage, Usage, add_usage
+
+# as in state/agent.py: for pydantic before Python 3.12
+
 
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
 
@@ -122,3 +125,39 @@ def can_revise(state: FlowState) -> bool:
     """Whether steps were blocked for which the plan can still be revised."""
     run = state["run"]
     return run["replans_left"] > 0 and bool(to_revise(state["plan"], run["revised"]))
+
+
+TodoStatus = Literal["pending", "in_progress", "completed"]
+
+
+class Todo(TypedDict):
+    """A step of a plan."""
+
+    content: str
+    status: TodoStatus
+
+
+def todos_of(plan: Plan) -> list[Todo]:
+    """The steps of a plan; one that is blocked is still to be done."""
+    return [Todo(content=s["text"], status=_status(s["status"])) for s in plan.get("steps", [])]
+
+
+def _status(status: str) -> TodoStatus:
+    if status == "completed":
+        return "completed"
+    return "in_progress" if status == "in_progress" else "pending"
+
+
+def fold_todos(
+    todos: list[Todo], writes: Sequence[list[Todo] | Mapping[int, TodoStatus]]
+) -> list[Todo]:
+    """The todos after writes: all of them anew, or the statuses of some by their places."""
+    for write in writes:
+        if isinstance(write, list):
+            todos = write
+        else:
+            todos = [
+                Todo(content=t["content"], status=write.get(i, t["status"]))
+                for i, t in enumerate(todos)
+            ]
+    return todos

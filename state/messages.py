@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -173,3 +173,27 @@ def source_of(message: BaseMessage) -> str:
 def text_of(message: BaseMessage) -> str:
     """The text of a message, whatever form its content has; images and other blocks left out."""
     return str(message.text)
+
+
+_NAMES = ("reasoning_content", "reasoning", "thinking")
+_KINDS = frozenset({"thinking", "reasoning", "reasoning_content"})
+
+
+def thinking_in(message: Any) -> str:
+    """What of a message, or of a piece of one, is thought and can be read; nothing sealed."""
+    content = message.content if isinstance(message.content, list) else ()
+    said = next(filter(None, map(_text, (message.additional_kwargs.get(n) for n in _NAMES))), "")
+    return said or "".join(map(_of_block, content))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _of_block(block: Any) -> str:
+    if not isinstance(block, Mapping) or block.get("type") not in _KINDS:
+        return ""
+    inner = block.get("reasoning_content")  # Bedrock's
+    if isinstance(inner, Mapping):
+        return _text(inner.get("text"))
+    return next(filter(None, (_text(block.get(name)) for name in _NAMES)), "")

@@ -23,7 +23,6 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from manus.state.approve_settings import ApproveSettings
 from manus.state.browser_settings import BrowserSettings, EgressSettings, SearchSettings
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
@@ -36,7 +35,7 @@ from manus.state.model_settings import (
     split_spec,
 )
 from manus.state.profile import ProfileSettings
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import ApproveSettings, SandboxSettings
 from manus.state.secret_texts import SecretSettings
 from manus.state.trust import harmless, is_trusted
 from manus.state.usage import Budget

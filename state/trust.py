@@ -1,4 +1,6 @@
-"""Whether a folder's own settings, `AGENTS.md` and skills count: only once a person says so.
+"""What a person has said of a folder: whether it is trusted, and which calls are approved in it.
+
+A folder's own settings, `AGENTS.md` and skills count only once a person says so.
 
 Else a cloned repository could send a key to its own address, run its code or instruct the agent.
 What was said is kept outside the folder, by its real path and the files' content: a change asks
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ FILES = ("manus.toml", ".env")
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 VARIABLE = "MANUS_TRUST"
 _RECORD = "trusted"
+_APPROVED = "approved"
 _HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
 _OF_A_PROFILE = (
     "based_on",
@@ -111,3 +114,19 @@ def skill_files(folder: Path) -> list[Path]:
     """The texts of a folder's own skills. Blocking."""
     found = (path for place in SKILL_FOLDERS for path in (folder / place).glob("*/SKILL.md"))
     return sorted(path for path in found if path.is_file())
+
+
+def known_rules(folder: Path) -> list[str]:
+    """The rules that a person has approved for all runs in a folder. Blocking."""
+    found = read_record(_APPROVED).get(str(folder.resolve()))
+    return [str(rule) for rule in found] if isinstance(found, list) else []
+
+
+def keep_rules(folder: Path, rules: Sequence[str]) -> None:
+    """Add rules to those of a folder. Blocking.
+
+    Raises:
+        OSError: they cannot be kept.
+    """
+    known = list(dict.fromkeys([*known_rules(folder), *rules]))
+    write_record(_APPROVED, {**read_record(_APPROVED), str(folder.resolve()): known})

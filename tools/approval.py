@@ -23,8 +23,8 @@ from langgraph.types import interrupt
 from manus.models.tool_calls import arguments_of
 from manus.prompts import approval as prompts
 from manus.state.agent import ToolTask
-from manus.state.approve_settings import is_covered, matches
-from manus.state.approved import keep_rules
+from manus.state.safety_settings import is_covered, matches
+from manus.state.trust import keep_rules
 from manus.tools.base import AgentTool
 from manus.tools.locks import Resource
 from manus.tools.reach import HOST

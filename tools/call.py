@@ -20,11 +20,11 @@ from pydantic import BaseModel, ValidationError
 
 from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
+from manus.state.context import is_watched
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.secret_texts import mask
 from manus.state.text import sanitize
-from manus.state.watched import is_watched
 from manus.tools.approval import Call, Verdict, judge
 from manus.tools.arguments import explain_arguments, tidy
 from manus.tools.base import AgentTool, contained, exit_error

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from manus.prompts import approval as prompts
 from manus.state.agent import ToolTask
-from manus.state.approve_settings import is_covered
 from manus.state.outside import addresses_in, as_seen
+from manus.state.safety_settings import is_covered
 from manus.state.settings import Settings
 from manus.tools.web.egress import Entry, is_loopback, literal_address, parse_entry
 

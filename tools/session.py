@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from manus.state.approve_settings import ApproveMode
 from manus.state.context import Context
 from manus.state.profile import Profile
+from manus.state.safety_settings import ApproveMode
 from manus.state.settings import Settings
 from manus.tools.archive import Archive
 from manus.tools.journal import Journal

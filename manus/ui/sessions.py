@@ -16,7 +16,7 @@ from manus.formatting import main_argument
 from manus.graph.outcome import outcome_of
 from manus.jobs import Job, Nothing
 from manus.state.errors import ManusError, UsageError
-from manus.state.thinking import thinking_in
+from manus.state.messages import thinking_in
 from manus.threads import config_of
 from manus.tools.browser.state import view
 

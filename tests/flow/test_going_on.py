@@ -5,7 +5,7 @@ from typing import Any
 from langgraph.types import Command
 
 from manus.graph.outcome import Outcome
-from manus.graph.reopen import reopen
+from manus.graph.state_update import reopen
 from tests.flow.helpers import ScriptedFlow, gives_up, is_planner, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import call, calls, fail, text, tokens

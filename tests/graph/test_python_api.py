@@ -19,8 +19,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from manus import build_agent, build_flow
-from manus.graph.reopen import reopen
 from manus.graph.run_graph import RunGraph
+from manus.graph.state_update import reopen
 from manus.sqlite import SqliteStore
 from manus.state.agent import AgentOutput, AgentState
 from manus.state.context import Context

@@ -9,7 +9,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.messages import AnyMessage
 
-from manus.state.watched import is_watched
+from manus.state.context import is_watched
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, calls, text
 

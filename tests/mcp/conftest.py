@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from manus.state.mcp_settings import McpServer
 from manus.state.profile import Profile
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.mcp import load_mcp_tools

@@ -13,8 +13,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
-from manus.state.approve_settings import is_covered, matches
 from manus.state.errors import SettingsError
+from manus.state.safety_settings import is_covered, matches
 from manus.tools.approval import read_answer
 from manus.tools.bash import commands_in
 from manus.tools.str_replace_editor import is_protected

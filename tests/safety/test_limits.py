@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute

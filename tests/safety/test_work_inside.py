@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from manus.state.files import write_atomically
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.session import Session

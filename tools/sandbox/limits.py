@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 
 _SECONDS = 0.25
 """Between two looks."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from manus.state.errors import ToolUnavailableError
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
 from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.limits import Limits

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from manus.graph.reopen import reopen
+from manus.graph.state_update import reopen
 from manus.prompts import compaction as prompts
 from manus.run_report.files import files_of
 from manus.run_report.page import page, state

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from manus.state.browser_settings import EgressSettings
-from manus.state.sandbox_settings import SandboxSettings
+from manus.state.safety_settings import SandboxSettings
 from manus.tools.sandbox.sandbox import Sandbox, open_sandbox
 from manus.tools.shell.process import end, start
 from manus.tools.web.egress import EgressRules

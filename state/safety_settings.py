@@ -1,4 +1,4 @@
-"""Settings of approvals: which calls a person is asked about, and which rules answer."""
+"""Settings of safety: which calls a person is asked about, and the wall around programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 ApproveMode = Literal["ask", "auto", "yolo"]
 Rule = Annotated[str, StringConstraints(pattern=r"^[\w*?-]+(\(.+\))?$")]
@@ -44,3 +44,23 @@ def is_covered(rules: Iterable[str], tool: str, subjects: Iterable[str]) -> bool
     """Whether the rules are about all that a call is about."""
     known = list(rules)
     return all(any(matches(r, tool, s) for r in known) for s in list(subjects) or [""])
+
+
+class SandboxSettings(BaseModel):
+    """The sandbox of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
+    """`auto` takes the strongest that works here, and refuses where none does. Environment:
+    `MANUS_SANDBOX`."""
+    network: Literal["off", "rules", "open"] = "rules"
+    """What programs reach: nothing, what `[egress]` allows, or all that this machine does."""
+    read: tuple[str, ...] = ()
+    """Further files and folders that programs may read, such as a toolchain in your home."""
+    memory_megabytes: int = Field(4_096, ge=64)
+    """Of a call's programs together; looked at four times a second, and above it they are ended."""
+    processes: int = Field(512, ge=16)
+    """Of a call, at the same time; above it they are ended."""
+    file_megabytes: int = Field(16_000, ge=1)
+    """Of one file that a program writes."""
