@@ -95,11 +95,17 @@ def is_of_model(interrupt: Interrupt) -> bool:
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
 
 
-def arguments_asked_about(interrupt: Interrupt) -> str:
-    """The arguments of a call that a person is asked to approve, as JSON; empty if it is none."""
-    value = interrupt.value
-    actions = value.get("action_requests") if isinstance(value, dict) else None
-    return json.dumps(actions[0]["args"], ensure_ascii=False) if actions else ""
+def draft_of_change(interrupt: Interrupt) -> str:
+    """The answer that changes what is asked about, to be edited: empty where there is none.
+
+    Of a call its arguments as JSON, of a plan its steps, a line each.
+    """
+    value = interrupt.value if isinstance(interrupt.value, dict) else {}
+    if value.get("kind") == "plan":
+        return "\n".join(["edit", *(step["text"] for step in value["plan"]["steps"])])
+    if value.get("kind") == "approve":
+        return f"edit {json.dumps(value['action_requests'][0]['args'], ensure_ascii=False)}"
+    return ""
 
 
 def question_of(interrupt: Interrupt) -> str:

@@ -117,7 +117,7 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
 
     The end of input (Ctrl-D) leaves a question and those after it open.
     """
-    from manus.graph.outcome import arguments_asked_about, question_of
+    from manus.graph.outcome import draft_of_change, question_of
 
     screen.release()
     answers: Answers = {}
@@ -133,19 +133,19 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
             except EOFError:
                 return answers, False
             answer = answer.strip()
-            if answer.lower() in ("e", "edit") and (args := arguments_asked_about(question)):
-                answer = await _changed(session, args)
+            if answer.lower() in ("e", "edit") and (draft := draft_of_change(question)):
+                answer = await _changed(session, draft)
         answers[question.id] = answer
     return answers, True
 
 
-async def _changed(session: PromptSession[str], args: str) -> str:
-    """The answer with arguments that the person changes; empty at the end of input."""
+async def _changed(session: PromptSession[str], draft: str) -> str:
+    """The answer that the person makes of a draft; empty at the end of input."""
     try:
-        said = await session.prompt_async("Arguments: ", default=args, handle_sigint=False)
+        said = await session.prompt_async("Change it: ", default=draft, handle_sigint=False)
     except EOFError:
         return ""
-    return f"edit {said.strip()}"
+    return said.strip()
 
 
 def request_session(completer: Completer) -> PromptSession[str]:

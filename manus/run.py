@@ -75,7 +75,7 @@ class Run:
                 if not self._stopping.swallow():
                     raise
                 return self._stopping.exit_code or 1
-            except Exception as error:
+            except Exception as error:  # raised on, whatever it is: how to resume is told here
                 if self._progress.has_begun:
                     self._report_failure(str(error))
                     raise ReportedError(str(error)) from error

@@ -110,7 +110,7 @@ class SqliteStore(SqliteSaver):
             try:
                 yield cursor
                 self.conn.commit()
-            except BaseException:
+            except BaseException:  # raised on, a cancellation too
                 self.conn.rollback()
                 raise
 

@@ -158,7 +158,7 @@ def approve(plan: str) -> str:
     """The question to the person before a plan is carried out."""
     return (
         f"{plan}\n\nShall this plan be carried out? Answer `yes`; or `edit N: new text` to change "
-        "step N; or say what should be different; or `cancel`."
+        "step N; or `edit`, and below it all steps; or say what should be different; or `cancel`."
     )
 
 

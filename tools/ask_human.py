@@ -31,5 +31,24 @@ class AskHuman(AgentTool):
 
     @override
     async def observe(self, inquire: str, **_: Any) -> Observation:
-        answer = interrupt({"kind": "question", "question": inquire})
-        return Observation(str(answer))
+        return Observation(_said(interrupt(_question(inquire))))
+
+
+def _question(inquire: str) -> dict[str, Any]:
+    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    action = {"name": "ask_human", "args": {"inquire": inquire}, "description": inquire}
+    allowed = {"action_name": "ask_human", "allowed_decisions": ["respond"]}
+    return {
+        "kind": "question",
+        "question": inquire,
+        "action_requests": [action],
+        "review_configs": [allowed],
+    }
+
+
+def _said(answer: Any) -> str:
+    """The answer in words; of chat UIs it is the message of a decision."""
+    match answer:
+        case {"decisions": [{"message": str(message)}]}:
+            return message
+    return str(answer)

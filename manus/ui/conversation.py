@@ -114,7 +114,8 @@ class Conversation:
         if not request:
             raise UsageError("There is no request; say what is to be done.")
         given = await asyncio.to_thread(given_of, request, images)
-        args = self._args if known is None else replace(self._args, profile=None)
+        profile = self._args.profile if known is None else None
+        args = replace(self._args, profile=profile, approve_plan=kind == "flow")
 
         async def prepare() -> Job:
             job = await new_job(kind, thread, request, given, args, self._settings, self._store)

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader
 from langgraph.types import Interrupt
 from markupsafe import Markup
 
-from manus.graph.outcome import question_of
+from manus.graph.outcome import draft_of_change, question_of
 from manus.run_report import page as report
 from manus.threads import Thread
 from manus.trace.model import Run
@@ -61,7 +61,9 @@ def thread_page(
             runs=report.reports_of(runs),
             threads=threads,
             stand=stand,
-            asked=[(q.id, question_of(q), _choices(q)) for q in stand.questions],
+            asked=[
+                (q.id, question_of(q), _choices(q), draft_of_change(q)) for q in stand.questions
+            ],
             place=place,
             workspace=workspace,
             is_live=True,

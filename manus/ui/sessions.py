@@ -113,7 +113,7 @@ class Sessions:
                     await self._run(job)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
-        except Exception as error:
+        except Exception as error:  # the page tells it; the server goes on for other threads
             if not begun.is_set():
                 raise
             if not isinstance(error, ManusError):

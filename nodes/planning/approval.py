@@ -69,10 +69,11 @@ def _question(question: str, plan: Plan) -> dict[str, Any]:
 def read_decision(answer: Any, plan: Plan) -> Decision:
     """The decision in an answer.
 
-    In words: `yes`; `edit 1: new text`; `cancel`; anything else rejects the plan, with these words
-    as the reason. As data: `{"action": "approve"}`, `{"action": "edit", "plan": {…}}` or
-    `"steps": […]` or `"step": 1, "text": "…"`, `{"action": "reject", "reason": "…"}`,
-    `{"action": "cancel"}`, or `{"decisions": […]}` as LangChain's middleware takes them.
+    In words: `yes`; `edit 1: new text`; `edit` and below it all steps, a line each; `cancel`;
+    anything else rejects the plan, with these words as the reason. As data: `{"action":
+    "approve"}`, `{"action": "edit", "plan": {…}}` or `"steps": […]` or `"step": 1, "text": "…"`,
+    `{"action": "reject", "reason": "…"}`, `{"action": "cancel"}`, or `{"decisions": […]}` as
+    LangChain's middleware takes them.
 
     Raises:
         PlanError: it is none of these, or the change that it asks for does not fit the plan.
@@ -110,6 +111,10 @@ def _of_words(said: str) -> Any:
     word = said.lower().rstrip(".!")
     if word in _WORDS["approve"] or word in _WORDS["cancel"]:
         return {"action": word or "yes"}
+    word, _, lines = said.partition("\n")
+    if word.strip().lower() == "edit" and lines.strip():
+        steps = [line.strip() for line in lines.splitlines() if line.strip()]
+        return {"action": "edit", "steps": steps}
     if match := _EDIT_LINE.match(said):
         return {"action": "edit", "step": int(match[1]), "text": match[2].strip()}
     rejected = _REJECT_LINE.match(said)

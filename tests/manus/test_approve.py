@@ -49,7 +49,7 @@ def test_arguments_are_changed_at_the_terminal(manus: Program, server: ScriptedS
     with manus.terminal("run", "--approve", "ask", "say hi") as terminal:
         terminal.expect("later): ")
         terminal.type("e\n")
-        terminal.expect("Arguments: ")
-        terminal.type('\x15{"command": "echo two >> said"}\n')
+        terminal.expect("Change it: edit {")
+        terminal.type('\x15edit {"command": "echo two >> said"}\n')
         assert terminal.wait() == 0
     assert (manus.workspace / "said").read_text() == "two\n"

@@ -80,9 +80,13 @@ async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any
     assert [i["value"]["question"] for t in state["tasks"] for i in t["interrupts"]] == [
         "Which colour?"
     ]
-    # agent-chat-ui sends all that it shows again
-    before = state["values"]["messages"] if ui is AGENT_CHAT else []
-    state = await send(studio, thread, ui=ui, input={"messages": [*before, human("Blue.")]})
+    [value] = [i["value"] for t in state["tasks"] for i in t["interrupts"]]
+    assert value["action_requests"][0]["description"] == "Which colour?"
+    assert value["review_configs"][0]["allowed_decisions"] == ["respond"]
+    answer: Any = {"command": {"resume": {"decisions": [{"type": "respond", "message": "Blue."}]}}}
+    if ui is AGENT_CHAT:  # it sends all that it shows again
+        answer = {"input": {"messages": [*state["values"]["messages"], human("Blue.")]}}
+    state = await send(studio, thread, ui=ui, **answer)
     kinds = [kind for kind, _ in said(state["values"])]
     assert kinds[:3] == ["human", "ai", "tool"]
     assert "Blue." in studio.server.requests[-1].text

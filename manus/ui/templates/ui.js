@@ -56,6 +56,13 @@
     }
     const choice = event.target.closest(".ask button[value]");
     if (choice) answer(choice.form, choice.value);
+    const draft = event.target.closest(".ask button[data-draft]")?.dataset.draft;
+    if (draft) {
+      const field = event.target.form.querySelector("textarea");
+      field.value = draft;
+      field.rows = draft.split("\n").length + 1;
+      field.focus();
+    }
   });
   byId("main").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches(".path[role]")) event.target.click();

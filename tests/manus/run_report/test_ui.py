@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import ScriptedServer, call, calls, text
@@ -31,6 +32,9 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         text("Nothing more."),
         text("Another way."),
     )
+    server.when(is_planner, makes("look", "leap"))
+    server.when(is_step("look twice"), succeeds("Looked."))
+    server.when(is_summary, text("Looked twice."))
     with manus.start("ui", "--no-open", "--workspace", "workspace") as server_process:
         address = await asyncio.to_thread(server_process.line)
         seen = await view(address)
@@ -70,6 +74,18 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         said = str(server.requests[-1].body["messages"])
         assert "I write it down." in said
         assert "And then?" not in said
+        # a plan, which is changed before it is carried out
+        await page.goto(address)
+        await page.get_by_text("Plan first").click()
+        await page.get_by_label("Message").fill("Cross it")
+        await page.get_by_label("Message").press("Enter")
+        await page.get_by_role("button", name="Change it").click()
+        answer = page.locator(".ask").get_by_label("Your answer")
+        await expect(answer).to_have_value("edit\nlook\nleap")
+        await answer.fill("edit\nlook twice")
+        await page.get_by_role("button", name="Answer").click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Looked twice.")
+        await expect(page.locator("#r1-plan li")).to_have_text(["look twice"])
         assert seen.complaints == []
 
 
@@ -91,9 +107,14 @@ async def test_approve_stop_and_go_on_after_a_kill(
         page = seen.page
         await page.get_by_label("Message").fill("Do it")
         await page.get_by_label("Message").press("Enter")
-        await page.get_by_role("button", name="Yes", exact=True).click()
+        await page.get_by_role("button", name="Change it").click()
+        answer = page.locator(".ask").get_by_label("Your answer")
+        changed = (await answer.input_value()).replace("A=1", "B=2")
+        assert changed.startswith("edit {")
+        await answer.fill(changed)
+        await page.get_by_role("button", name="Answer").click()
         await expect(page.locator("#text")).to_have_text("begun")
-        assert (manus.workspace / ".env").read_text() == "A=1\n"
+        assert (manus.workspace / ".env").read_text() == "B=2\n"
         screen = page.locator("#screen")
         await expect(screen).to_be_visible()
         assert await screen.evaluate("image => image.naturalWidth") > 200
