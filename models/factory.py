@@ -113,7 +113,7 @@ def _protocol(settings: ModelSettings) -> dict[str, Any]:
     """What OpenAI's clients are built with, whichever it is."""
     from openai import Timeout
 
-    from manus.models.http_clients import http_client
+    from manus.models.openai_chat import http_client
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
     return {
@@ -130,18 +130,22 @@ def _protocol(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.openai_chat import FastChatOpenAI, later
+    from manus.models.openai_chat import FastChatOpenAI
 
     if settings.api_key is None and settings.base_url is None:
         raise SettingsError(NOT_CONFIGURED)
     # a local server wants no key, the client wants one; given as a function, it keeps the client
     # from being built a second time for synchronous use
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
-    values |= {"api_key": partial(later, key), "model": name}
+    values |= {"api_key": partial(_later, key), "model": name}
     if settings.base_url is not None:
         # a compatible server knows chat completions, whatever the model is called
         values["use_responses_api"] = False
     return FastChatOpenAI(**values)
+
+
+async def _later(key: str) -> str:
+    return key
 
 
 def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Literal, TypeVar, cast
+from functools import lru_cache
+from typing import Any, Literal, cast
+from urllib.request import getproxies
 
+import httpx2
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
@@ -22,7 +28,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.azure import AzureChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
-from openai import APIError, AsyncStream
+from openai import APIError, AsyncStream, DefaultAsyncHttpxClient, Timeout
 
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
@@ -37,36 +43,17 @@ from manus.models.wire_forms import (
 from manus.state.context import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
-
-T = TypeVar("T")
-
-
-class SilentStreamError(TimeoutError):
-    """A reply of which no other part came."""
-
-
-async def paced(source: AsyncIterator[T], limit: float | None) -> AsyncGenerator[T, None]:
-    """The parts of a stream; the source is closed when nobody wants more of them.
-
-    Raises:
-        SilentStreamError: a part did not come within `limit` seconds.
-    """
-    async with aclosing(source) as parts:  # type: ignore[type-var]
-        while True:
-            try:
-                async with asyncio.timeout(limit) as clock:
-                    part = await anext(parts)
-            except StopAsyncIteration:
-                return
-            except TimeoutError as error:
-                if not clock.expired():
-                    raise
-                raise SilentStreamError(f"no part came within {limit:g} s") from error
-            yield part
-
-
-class NoReplyError(ConnectionError):
-    """A stream that ended before a reply began."""
+_END = object()
+_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+_ALIVE = {
+    "TCP_KEEPIDLE": 60,
+    "TCP_KEEPALIVE": 60,  # what macOS calls it
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 120_000,
+}
+"""Seconds, but milliseconds for the last. A model thinks for minutes in which nothing is sent: a
+router on the way would forget the connection, and a server that is gone would not be noticed."""
 
 
 class FastChat(BaseChatOpenAI):
@@ -109,8 +96,9 @@ class FastChat(BaseChatOpenAI):
         """
         reader, parts = ReplyReader(), []
         is_chat = not self._use_responses_api({**self._default_params, **kwargs})
-        read = self._chat(reader, messages, stop, kwargs)
-        async with aclosing(read if is_chat else self._responses(messages, stop, kwargs)) as stream:
+        asked = (messages, stop, kwargs)
+        source = self._chat(reader, *asked) if is_chat else self._responses(*asked)
+        async with aclosing(source) as stream:
             async for part in stream:
                 if run_manager is not None:
                     part.message.id = f"lc_run--{run_manager.run_id}"
@@ -124,11 +112,11 @@ class FastChat(BaseChatOpenAI):
 
     def _responses(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
-    ) -> AsyncGenerator[ChatGenerationChunk, None]:
+    ) -> AsyncGenerator[ChatGenerationChunk]:
         """The parts of a reply in OpenAI's newer protocol, which its package reads."""
         back = kwargs.pop(SEND_REASONING, None) or Back()
         own = own_thoughts(messages, back.origin, send=back.sealed)
-        return paced(super()._astream(own, stop, **kwargs), self.stream_chunk_timeout)
+        return cast(AsyncGenerator[ChatGenerationChunk], super()._astream(own, stop, **kwargs))
 
     async def _chat(
         self,
@@ -136,22 +124,23 @@ class FastChat(BaseChatOpenAI):
         messages: list[BaseMessage],
         stop: list[str] | None,
         kwargs: dict[str, Any],
-    ) -> AsyncGenerator[ChatGenerationChunk, None]:
+    ) -> AsyncGenerator[ChatGenerationChunk]:
         """The parts of a reply in the chat completions protocol."""
-        source = paced(self._chunks(messages, stop, kwargs), self.stream_chunk_timeout)
-        async with aclosing(source) as chunks:
-            async for chunk in chunks:
+        async with aclosing(self._chunks(messages, stop, kwargs)) as chunks:
+            while not reader.is_over:
+                async with asyncio.timeout(self.stream_chunk_timeout):
+                    chunk = await anext(chunks, _END)
+                if chunk is _END:
+                    break
                 if (message := reader.feed(chunk)) is not None:
                     yield ChatGenerationChunk(message=message)
-                if reader.is_over:
-                    break
         if not reader.has_begun:
-            raise NoReplyError("it had no reply in it")
+            raise ConnectionError("it had no reply in it")
         yield ChatGenerationChunk(message=reader.end())
 
     async def _chunks(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any]:
         """The chunks of a reply as the server sends them."""
         payload, wire = self._parts(messages, stop=stop, **kwargs)
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -193,11 +182,6 @@ class FastChat(BaseChatOpenAI):
         return payload, wire_messages(messages, self._forms[back])
 
 
-async def later(key: str) -> str:
-    """A key, given as a function."""
-    return key
-
-
 class FastChatOpenAI(FastChat, ChatOpenAI):
     """ChatOpenAI without the cost that grows with the history."""
 
@@ -229,3 +213,24 @@ def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
     rest = encode({**payload, **extra})
     joined = b",".join(message.encoded for message in wire)
     return b'{"messages":[' + joined + b"]," + rest[1:]
+
+
+def http_client(timeout: Timeout) -> httpx2.AsyncClient:
+    """A client for one event loop, through the proxies that the environment names, if any."""
+    trust = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    if getproxies().keys() - {"no"}:
+        return DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
+    chosen = [(getattr(socket, name, None), value) for name, value in _ALIVE.items()]
+    known = [(socket.IPPROTO_TCP, option, value) for option, value in chosen if option is not None]
+    transport = httpx2.AsyncHTTPTransport(
+        verify=trust,
+        limits=_LIMITS,
+        socket_options=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *known],
+    )
+    return DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
+
+
+@lru_cache(8)
+def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Which certificates are trusted, by the variables that decide it. To read them takes 30 ms."""
+    return httpx2.create_ssl_context()

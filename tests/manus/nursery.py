@@ -28,7 +28,6 @@ _MODULES = (
     "psutil",
     "graph",
     "manus.models.openai_chat",
-    "manus.models.http_clients",
     "anyio.streams.tls",
     "anyio._backends._asyncio",
     "h11",
