@@ -6,7 +6,9 @@ at most. The steps of a plan at work draw on the budget of their flow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from manus.models.providers import DEFAULT_MODEL
 from manus.state.context import Context
@@ -18,33 +20,51 @@ from manus.state.usage import (
     Usage,
     add_usage,
     budget_used_up,
+    limits_of,
     no_usage,
-    tokens_of,
     with_spending,
 )
 
+Count = Callable[[Spending], None]
+_count: ContextVar[Count | None] = ContextVar("count", default=None)
+
+
+@contextmanager
+def counting(count: Count) -> Iterator[None]:
+    """Have `count` told of each call that is made in the block, by whoever is called in it."""
+    token = _count.set(count)
+    try:
+        yield
+    finally:
+        _count.reset(token)
+
+
+def book(used: Spending) -> None:
+    """Count a call with whoever made it; outside of a run nothing is counted."""
+    if (known := _count.get()) is not None:
+        known(used)
+
 
 class RunBudget:
-    """The budget of one run at work. What was used is read from the state as a node begins."""
+    """The budget of one run at work. What was used is read from the state as a node begins.
+
+    Attributes:
+        used: What the run itself has used: as its state said last, and every call since.
+    """
 
     def __init__(self, own: Budget, parent: RunBudget | None = None, name: str = "") -> None:
         """`name`: which of its parent's plan steps it is."""
+        self.used = no_usage()
         self._own = own
         self._parent = parent
-        self._used = no_usage()
         self._children: dict[str, RunBudget] = {}
         if parent is not None:
             parent._children[name] = self
 
     @property
-    def used(self) -> Usage:
-        """What the run itself has used: as its state said last, and every call since."""
-        return self._used
-
-    @property
     def total(self) -> Usage:
         """What the run and the plan steps that it has at work have used."""
-        total = self._used
+        total = self.used
         for child in self._children.values():
             total = add_usage(total, child.total)
         return total
@@ -54,17 +74,12 @@ class RunBudget:
         """The limits that hold now: of a plan step, what the rest of its flow has left over."""
         if self._parent is None:
             return self._own
-        limits, total = self._parent.limits, self._parent.total
-        others = {
-            "tokens": tokens_of(total) - tokens_of(self._used),
-            "cost": total.get("cost", 0.0) - self._used.get("cost", 0.0),
-            "tool_calls": total["tool_calls"] - self._used["tool_calls"],
-            "model_calls": total["model_calls"] - self._used["model_calls"],
-        }
+        limits = self._parent.limits
+        mine = {kind: used for kind, used, _ in limits_of(limits, self.used)}
         left = {
-            kind: getattr(limits, kind) - used
-            for kind, used in others.items()
-            if getattr(limits, kind) is not None
+            kind.replace(" ", "_"): limit - (used - mine[kind])
+            for kind, used, limit in limits_of(limits, self._parent.total)
+            if limit is not None
         }
         return self._own.over(limits.model_copy(update={**left, "seconds": None}))
 
@@ -78,12 +93,12 @@ class RunBudget:
 
         `lines`: calls that were made before a crash, of which the state does not know.
         """
-        self._used = with_spending(usage, lines)
+        self.used = with_spending(usage, lines)
         self._children.clear()
 
     def record(self, line: Spending) -> None:
         """A call was made."""
-        self._used = with_spending(self._used, [line])
+        self.used = with_spending(self.used, [line])
 
     def check(self) -> None:
         """See that there is room for another model call.

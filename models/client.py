@@ -7,30 +7,28 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from manus.models.budget import RunBudget
+from manus.models.budget import RunBudget, book
 from manus.models.endpoint_call import Question, ask_endpoint
-from manus.models.errors import NEVER_CONNECTED, Facts
-from manus.models.factory import build_model, endpoint_of
-from manus.models.normalize import cache_tokens
-from manus.models.providers import DEFAULT_MODEL, address_of, learn_window, window_of
+from manus.models.errors import may_be_billed
+from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
 from manus.models.recording import Recorder
-from manus.models.replies import (
-    CUT_OFF,
-    Reply,
-    book,
-    check_filtered,
-    empty_sentence,
-    is_empty,
-)
 from manus.models.retry import Tell, with_retries
-from manus.models.tokens import TOKENS, Calibration, estimate_message, estimate_request
+from manus.models.tokens import (
+    TOKENS,
+    Calibration,
+    cache_tokens,
+    estimate_message,
+    estimate_request,
+    learn_window,
+    window_of,
+)
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
@@ -39,6 +37,7 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.events import RetryEvent
+from manus.state.messages import CUT_OFF, ended_at_limit, is_empty, reason_of
 from manus.state.model_settings import ModelSettings, Price
 from manus.state.usage import Spending
 
@@ -46,6 +45,17 @@ log = logging.getLogger("manus")
 
 _BEFORE_FALLBACK = 3.0
 """Seconds for which an endpoint is tried again where another one can be asked instead."""
+_FILTERED = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
+_FILTERED |= {"guardrail_intervened", "content_filtered", "sensitive", "recitation", "image_safety"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's reply and what it used."""
+
+    message: AIMessage
+    used: Spending
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -137,23 +147,17 @@ class ModelClient:
         tell: Tell | None,
     ) -> Reply:
         """The reply of one endpoint."""
-        model, names = await self._model_at(endpoint), _names(endpoint)
-
-        async def ask() -> Reply:
-            reply = await self._counted(role, model, endpoint, question)
-            check_filtered(reply.message, **names)
-            return reply
-
-        reply = await with_retries(ask, retry_for, names, tell)
+        ask = partial(self._counted, role, endpoint, question)
+        reply = await with_retries(ask, endpoint, retry_for, tell)
         if not (is_empty(reply.message) or reply.message.additional_kwargs.pop(CUT_OFF, False)):
             return reply
         if question.tool_choice == "required" and is_empty(reply.message):
             return reply
         log.info("the model's reply was empty, or ended in its middle; it is asked once more")
-        again = await with_retries(ask, retry_for, names, tell)
+        again = await with_retries(ask, endpoint, retry_for, tell)
         again.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why one ended
         if is_empty(again.message):
-            raise ModelReplyError(empty_sentence(again.message, **names))
+            raise ModelReplyError(_empty(again.message, endpoint))
         return again
 
     async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
@@ -163,21 +167,21 @@ class ModelClient:
             self.built[endpoint] = await build_model(endpoint, self.workspace)
         return self.built[endpoint]
 
-    async def _counted(
-        self, role: str, model: BaseChatModel, endpoint: ModelSettings, question: Question
-    ) -> Reply:
+    async def _counted(self, role: str, endpoint: ModelSettings, question: Question) -> Reply:
         """One attempt. It needs room in the budget, also after one that failed and was paid for."""
+        model = await self._model_at(endpoint)
         self.budget.check()
         began = time.monotonic()
         try:
             is_given = model is self.given
             message = await ask_endpoint(model, endpoint, question, is_given=is_given)
         except BaseException as error:
-            if _may_be_billed(error):
+            if may_be_billed(error):
                 book(self._used(role, endpoint, question, AIMessage("")))
             raise
         used = self._used(role, endpoint, question, message)
         book(used)
+        _check_filtered(message, endpoint)
         return Reply(message, used, time.monotonic() - began)
 
     def _used(
@@ -212,19 +216,6 @@ class ModelClient:
         return used
 
 
-def _may_be_billed(error: BaseException) -> bool:
-    """Whether a provider may bill a call that ended so, though no whole reply came of it.
-
-    Not one that it refused, or that never reached it. One that was cancelled, or of which nothing
-    more was heard after it had been sent, may have been worked on.
-    """
-    if not isinstance(error, Exception):
-        return True
-    of = Facts(error)
-    refused = of.status is not None or of.told or of.kinds & NEVER_CONNECTED
-    return of.is_of_transport and not refused
-
-
 def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell | None) -> None:
     if not rest:
         return
@@ -244,7 +235,27 @@ def _together(failures: Sequence[ModelError]) -> ModelError:
     return kind(f"None of {len(failures)} models could be asked: {said}")
 
 
-@lru_cache(64)
-def _names(endpoint: ModelSettings) -> dict[str, str]:
-    """What the sentences on an endpoint call it."""
-    return {"model": endpoint.model or DEFAULT_MODEL, "address": address_of(endpoint)}
+def _check_filtered(message: AIMessage, endpoint: ModelSettings) -> None:
+    """See that a reply was not stopped by a content filter; what there is of it is not used.
+
+    Raises:
+        ModelRefusedError: it was.
+    """
+    if reason_of(message) in _FILTERED:
+        raise ModelRefusedError(
+            f"The content filter of the model server at {address_of(endpoint)} stopped the reply "
+            f"of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the request in "
+            "other words, or use another model."
+        )
+
+
+def _empty(message: AIMessage, endpoint: ModelSettings) -> str:
+    """What a user reads of a reply that is empty, once it has been asked for again."""
+    where = f"The model server at {address_of(endpoint)} gave an empty reply"
+    said = f"{where} of `{endpoint.model or DEFAULT_MODEL}` twice"
+    if ended_at_limit(message):
+        return (
+            f"{said}: it ended at its length limit before it said anything; set a larger "
+            "MANUS_MAX_TOKENS, or less reasoning_effort."
+        )
+    return f"{said}; try again, or use another model."

@@ -7,7 +7,6 @@ import copy
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +15,7 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.models.prompted import in_words, prompted, with_prompted_calls
-from manus.models.providers import EXTRAS, OTHER, Extra, habits_of
+from manus.models.providers import EXTRAS, OTHER, Extra
 from manus.models.reasoning import (
     drop_sealed,
     has_thoughts,
@@ -25,10 +24,9 @@ from manus.models.reasoning import (
     with_origin,
     without_thought,
 )
-from manus.models.replies import reason_of
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.wire_forms import SEND_REASONING, Back
-from manus.state.messages import calls_of, has_calls, is_ephemeral
+from manus.models.wire_forms import SEND_REASONING, back_to
+from manus.state.messages import calls_of, has_calls, is_ephemeral, reason_of
 from manus.state.model_settings import ModelSettings
 from manus.state.text import sanitize_all
 
@@ -100,18 +98,6 @@ def extra_of(model: BaseChatModel) -> Extra | None:
     if module.startswith("manus."):
         return None
     return next((e for e in EXTRAS.values() if module.startswith(e.module)), OTHER)
-
-
-@lru_cache(64)
-def back_to(endpoint: ModelSettings) -> Back:
-    """How what the model thought goes back to a compatible server."""
-    chosen, habits = endpoint.send_reasoning, habits_of(endpoint.base_url)
-    return Back(
-        origin_of(endpoint),
-        text=habits.wants_reasoning if chosen is None else chosen,
-        sealed=chosen is not False,
-        excused=chosen is not False and habits.wants_signatures,
-    )
 
 
 def _storable(message: AIMessage) -> AIMessage:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from manus.models.providers import KEYS
+from manus.models.providers import DEFAULT_MODEL, KEYS, address_of
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
 )
-from manus.state.model_settings import provider_of
+from manus.state.model_settings import ModelSettings, provider_of
 from manus.state.text import one_line
 
 _SHOWN = 300
@@ -52,15 +52,13 @@ _PASSING = (408, 409, 425, 429)
 _TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
 _TRANSPORT |= {"openai", "urllib3"}
 """Packages whose exceptions are about the connection, where there is no status."""
-NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
-NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
+_NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
+_NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
 _NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
-_NO_KEY = {"CredentialRetrievalError", "NoAuthTokenError", "NoCredentialsError"}
-_NO_KEY |= {"PartialCredentialsError", "SSOTokenLoadError", "TokenRetrievalError"}
-_NO_KEY |= {"UnauthorizedSSOTokenError"}
 _OF_AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
 _OF_AWS_TRANSPORT |= {"ResponseStreamingError"}
 """Of botocore's own errors those that may pass; the others are about how it was set up."""
+_CREDENTIALS = re.compile("Credential|Token")
 _FLAGGED = re.compile(
     r"flagged|moderation|content (?:management )?(?:policy|filter)|inappropriate content"
     r"|\b(?:content_filter|content_policy_violation|data_inspection_failed)\b",
@@ -75,10 +73,6 @@ _TOO_LARGE = re.compile(
     r"|(?:input|prompt) tokens? (?:exceed|too long)|maximum input tokens|max message tokens"
     r"|inputs. must have less than|contextwindowexceeded|n_keep.{0,20}n_ctx|length of messages must"
     r"|(?:prompt|messages|输入|上下文)\s*(?:长度)?(?:超长|过长|超过)|expected maxlength",
-    re.IGNORECASE,
-)
-_REPLY_TOO_LARGE = re.compile(
-    r"max_(?:completion_)?tokens\W.{0,30}is too large(?::\s*(\d+).*?context length is (\d+))?",
     re.IGNORECASE,
 )
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
@@ -107,11 +101,6 @@ class Facts:
         return next((found for link in self.links if (found := _told(link))), {})
 
     @cached_property
-    def name(self) -> str:
-        """What the server calls the error."""
-        return f"{self.told.get('code')} {self.told.get('type')}"
-
-    @cached_property
     def body(self) -> str:
         """The text of an answer that is no JSON object."""
         bodies = (getattr(link, "body", None) for link in self.links)
@@ -137,6 +126,11 @@ class Facts:
         return (text or body or str(self.links[0]) or type(self.links[0]).__name__)[:_READ]
 
     @cached_property
+    def words(self) -> str:
+        """What the server calls the error, and its message."""
+        return f"{self.told.get('code')} {self.told.get('type')} {self.message}"
+
+    @cached_property
     def headers(self) -> Mapping[str, str]:
         """The headers of the answer, by names in lower case."""
         for link in self.links:
@@ -152,28 +146,23 @@ class Facts:
     @cached_property
     def is_of_transport(self) -> bool:
         """Whether it is about the connection."""
-        return any(
-            isinstance(link, OSError) or type(link).__module__.split(".")[0] in _TRANSPORT
-            for link in self.links
-        )
+        return any(isinstance(link, OSError) or _home(link) in _TRANSPORT for link in self.links)
+
+
+def _home(link: BaseException) -> str:
+    """The package that an exception comes from."""
+    return type(link).__module__.partition(".")[0]
 
 
 def _status(link: BaseException) -> int | None:
-    by_name = _STATUS_OF.get(str(_told(link).get("Code") or _told(link).get("type")).lower())
-    if by_name is not None and isinstance(getattr(link, "response", None), dict):
-        return by_name  # AWS sends one status for several errors
-    found = (value for value in _statuses(link) if isinstance(value, int) and 400 <= value < 600)
-    return next(found, by_name)
-
-
-def _statuses(link: BaseException) -> Iterator[Any]:
-    response = getattr(link, "response", None)
-    if isinstance(response, dict):
-        yield (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
-    yield getattr(link, "status_code", None)
-    yield getattr(response, "status_code", None)
-    yield getattr(link, "code", None)
-    yield _told(link).get("code")
+    told, response = _told(link), getattr(link, "response", None)
+    by_name = _STATUS_OF.get(str(told.get("Code") or told.get("type")).lower())
+    if isinstance(response, dict):  # AWS sends one status for several errors
+        found = [by_name, (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")]
+    else:
+        sent = [getattr(link, "status_code", None), getattr(response, "status_code", None)]
+        found = [*sent, getattr(link, "code", None), told.get("code"), by_name]
+    return next((one for one in found if isinstance(one, int) and 300 <= one < 600), None)
 
 
 def _told(link: BaseException) -> dict[str, Any]:
@@ -195,14 +184,12 @@ def _is_too_large(of: Facts) -> bool:
         return True
     if of.status == 429:  # larger than what may be sent in a minute is not let through later either
         return bool(_TOO_LARGE_FOR_RATE.search(of.message))
-    if of.status in (401, 403, 404) or not _TOO_LARGE.search(f"{of.name} {of.message}"):
-        return False
-    found = _REPLY_TOO_LARGE.search(of.message)  # the reply that is asked for, by itself?
-    return found is None or (found[1] is not None and int(found[1]) < int(found[2]))
+    return of.status not in (401, 403, 404) and bool(_TOO_LARGE.search(of.words))
 
 
 def _has_no_key(of: Facts) -> bool:
-    return bool(of.kinds & _NO_KEY) or "no api key" in of.message.lower()
+    of_aws = "".join(type(link).__name__ for link in of.links if _home(link) == "botocore")
+    return bool(_CREDENTIALS.search(of_aws)) or "no api key" in of.message.lower()
 
 
 def _is_key_refused(of: Facts) -> bool:
@@ -216,23 +203,20 @@ def _is_out_of_quota(of: Facts) -> bool:
         return of.status == 402
     if details := of.told.get("details"):
         return "PerDay" in str(details) or "retryDelay" not in str(details)
-    return bool(_OUT_OF_QUOTA.search(f"{of.name} {of.message}"))
+    return bool(_OUT_OF_QUOTA.search(of.words))
 
 
 def _is_flagged(of: Facts) -> bool:
-    return of.status in (None, 403) and bool(_FLAGGED.search(f"{of.name} {of.message}"))
+    return of.status in (None, 403) and bool(_FLAGGED.search(of.words))
 
 
 def _is_of_aws_set_up(of: Facts) -> bool:
-    kinds = type(of.links[0]).__mro__
-    known = any(kind.__name__ in _OF_AWS_TRANSPORT for kind in kinds)
-    return not known and any(kind.__module__.startswith("botocore.") for kind in kinds)
+    kinds = {kind.__name__ for kind in type(of.links[0]).__mro__}
+    return _home(of.links[0]) == "botocore" and not kinds & _OF_AWS_TRANSPORT
 
 
 def _is_redirect(of: Facts) -> bool:
-    responses = (getattr(link, "response", None) for link in of.links)
-    statuses = (getattr(response, "status_code", None) or 0 for response in responses)
-    return "TooManyRedirects" in of.kinds or any(300 <= status < 400 for status in statuses)
+    return "TooManyRedirects" in of.kinds or 300 <= (of.status or 0) < 400
 
 
 def _is_final(of: Facts) -> bool:
@@ -255,18 +239,18 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
      "address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
     (_is_out_of_quota, R, "{where} says that the account has no credit left: {words}"),
     (lambda of: of.status == 429, U, "{where} limits the rate of requests (429): {words}"),
+    (_is_redirect, R, "{where} sends the request elsewhere, and that leads to no server; check "
+     "MANUS_BASE_URL."),
     (_is_final, R, "{where} refused the request{number}: {words}"),
     (lambda of: of.status, U, "{where} failed{number}: {words}"),
     (lambda of: of.kinds & _NO_ADDRESS, R, "{where} cannot be asked, since this is not an address "
      "({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
     (_is_of_aws_set_up, R, "{where} cannot be asked ({cause}); check MANUS_BASE_URL and the "
      "region."),
-    (_is_redirect, R, "{where} sends the request elsewhere, and that leads to no server; check "
-     "MANUS_BASE_URL."),
     (lambda of: "SSLCertVerificationError" in of.kinds, R, "{where} is not trusted: its "
      "certificate was not accepted ({cause}). If it is the right server, set SSL_CERT_FILE to a "
      "file with the certificates that are to be trusted, its authority's among them."),
-    (lambda of: of.kinds & NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
+    (lambda of: of.kinds & _NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
      "MANUS_BASE_URL and the network."),
     (lambda of: "timeout" in str(of.kinds).lower(), U, "{where} said nothing for too long; set a "
      "longer MANUS_TIMEOUT if it is only slow."),
@@ -278,15 +262,13 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
 )  # fmt: skip
 
 
-def explain(error: Exception, *, model: str, address: str) -> ModelError:
+def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
     """The error of ours that a provider's error means, with its sentence."""
-    if isinstance(error, ModelError):
-        return error
-    of = Facts(error)
+    of, model = Facts(error), endpoint.model or DEFAULT_MODEL
     words = one_line(of.message, _SHOWN)
     kind, sentence = next((kind, sentence) for holds, kind, sentence in _RULES if holds(of))
     said = sentence.format(
-        where=f"The model server at {address}",
+        where=f"The model server at {address_of(endpoint)}",
         model=model,
         words=words,
         cause=of.cause,
@@ -295,3 +277,16 @@ def explain(error: Exception, *, model: str, address: str) -> ModelError:
         because="" if words.startswith("Error code:") else f": {words.rstrip('.')}",
     )
     return ContextOverflowError(said, model) if kind is ContextOverflowError else kind(said)
+
+
+def may_be_billed(error: BaseException) -> bool:
+    """Whether a provider may bill a call that ended so, though no whole reply came of it.
+
+    Not one that it refused, or that never reached it. One that was cancelled, or of which nothing
+    more was heard after it had been sent, may have been worked on.
+    """
+    if not isinstance(error, Exception):
+        return True
+    of = Facts(error)
+    refused = of.status is not None or of.told or of.kinds & _NEVER_CONNECTED
+    return of.is_of_transport and not refused

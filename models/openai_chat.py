@@ -36,11 +36,12 @@ from manus.models.wire_forms import (
     SEND_REASONING,
     Back,
     WireForm,
-    WireForms,
     encode,
+    wire_forms,
     wire_messages,
 )
 from manus.state.context import is_watched
+from manus.state.messages import PerMessage
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 _END = object()
@@ -65,7 +66,7 @@ class FastChat(BaseChatOpenAI):
     def model_post_init(self, context: Any, /) -> None:
         """Make room for the wire forms, which are no field of the model."""
         super().model_post_init(context)
-        self._forms: dict[Back, WireForms] = {}
+        self._forms: dict[Back, PerMessage[WireForm]] = {}
 
     async def ainvoke(
         self,
@@ -169,7 +170,7 @@ class FastChat(BaseChatOpenAI):
     def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
         back = kwargs.pop(SEND_REASONING, None) or Back()
         if back not in self._forms:
-            self._forms[back] = WireForms(back)
+            self._forms[back] = wire_forms(back)
         payload = super()._get_request_payload([], **kwargs)
         payload.pop("messages")
         name = (self.model_name or "").rpartition("/")[2].lower()

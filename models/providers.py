@@ -1,14 +1,28 @@
-"""What is known of models and their servers without asking: packages, keys, habits, windows."""
+"""Providers of models: what is known of them without asking, and the chat model of an endpoint.
+
+Packages are imported when they are used. Their clients are told not to try again by themselves:
+that is done in one place, for all.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import importlib
+import os
 import re
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from manus.state.errors import ContextOverflowError
+from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings, split_spec
+from manus.state.text import one_line
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 DEFAULT_MODEL = "gpt-5"
 """Where a key is set and no model is named."""
@@ -101,91 +115,169 @@ def shown_address(address: str) -> str:
     return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
 
 
-class Habits(NamedTuple):
-    """What a compatible server wants that others do not, or refuse."""
+_CONNECT_TIMEOUT = 15.0
+"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
 
-    wants_reasoning: bool = False
-    """`reasoning_content` has to come back: api-docs.deepseek.com/guides/thinking_mode."""
-    wants_signatures: bool = False
-    """Each call has to be signed, or say that it is not: Gemini's thought signatures."""
-
-
-_BY_HOST = {
-    "api.deepseek.com": Habits(wants_reasoning=True),
-    "api.moonshot.ai": Habits(wants_reasoning=True),
-    "api.moonshot.cn": Habits(wants_reasoning=True),
-    "googleapis.com": Habits(wants_signatures=True),
-}
+Models = dict[ModelSettings, "BaseChatModel"]
+# Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
+_kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
-def habits_of(address: str | None) -> Habits:
-    """The habits of the server at an address."""
-    try:
-        host = urlsplit(address or "").hostname or ""
-    except ValueError:  # not an address: the client will say so
-        host = ""
-    known = (habits for end, habits in _BY_HOST.items() if f".{host}".endswith(f".{end}"))
-    return next(known, Habits())
+async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
+    """The chat model that the settings name.
 
-
-WINDOWS = {
-    "gpt-5": 272_000,
-    "gpt-4.1": 1_047_576,
-    "gpt-4o": 128_000,
-    "gpt-4-turbo": 128_000,
-    "gpt-4": 8_192,
-    "gpt-3.5": 16_385,
-    "o1": 200_000,
-    "o3": 200_000,
-    "o4": 200_000,
-    "claude": 200_000,
-    "gemini": 1_048_576,
-    "deepseek": 64_000,
-    "qwen2.5": 32_768,
-    "qwen3": 40_960,
-    "llama3:": 8_192,
-    "llama3.": 128_000,
-    "mistral": 32_768,
-}
-"""Input tokens by the beginning of a model's name, for those whose package has no figure."""
-DEFAULT = 128_000
-_LEAST = 1_000
-"""Tokens that a window is taken to have at least."""
-_UNDER = 0.8
-"""Of a request that was refused although the estimate says that it fits."""
-_SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
-
-
-# What servers have said, by address and model: the same for every run of the process.
-_learned: dict[tuple[str | None, str | None], int] = {}
-
-
-def window_of(settings: ModelSettings, model: Any = None) -> int:
-    """The context window of an endpoint; `model` is its chat model, if there is one yet."""
-    learned = _learned.get((settings.base_url, settings.model))
-    if settings.context_window is not None:
-        return min(settings.context_window, learned or settings.context_window)
-    if learned is not None:
-        return learned
-    profile = getattr(model, "profile", None) or {}
-    if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
-        return size
-    name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
-    return next((size for begin, size in WINDOWS.items() if name.startswith(begin)), DEFAULT)
-
-
-def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
-    """Remember how large a window is whose server refused a request of about so many tokens.
-
-    As the server named it, but less than the estimate of a request that was too large; where it
-    named none, half of that.
+    Raises:
+        SettingsError: none is configured, a recording cannot be read, or a package is missing.
     """
-    found = _SAID.search(str(error))
-    said = int(found[1].replace(",", "")) if found else 0
-    guess = said if _LEAST <= said <= size else _UNDER * size if said >= _LEAST else size / 2
-    _learned[settings.base_url, settings.model] = max(round(guess), _LEAST)
+    if not is_configured(settings):
+        raise SettingsError(NOT_CONFIGURED)
+    spec = settings.model or DEFAULT_MODEL
+    if spec.startswith(REPLAY):
+        from manus.models.recording import ReplayModel
+
+        path = spec.removeprefix(REPLAY)
+        return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
+    known = await _models_of_loop()
+    if settings not in known:
+        # imports take a second and read files: not on the event loop
+        built = await asyncio.to_thread(_build, settings, *split_spec(spec))
+        known.setdefault(settings, built)  # another run may have built it meanwhile, and use it
+    return known[settings]
 
 
-def forget_windows() -> None:
-    """Know nothing of any server: for tests, whose servers follow one another at one address."""
-    _learned.clear()
+def name_of(model: str | BaseChatModel) -> str:
+    """What a model is called: the name itself, or that of a chat model that the caller has made."""
+    if isinstance(model, str):
+        return model
+    named = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return str(named or type(model).__name__)
+
+
+def endpoint_of(model: BaseChatModel, settings: ModelSettings) -> ModelSettings:
+    """The endpoint that stands for a chat model that the caller has made."""
+    values = {"model": name_of(model), "base_url": getattr(model, "openai_api_base", None)}
+    return settings.model_copy(update={"api_key": None, "fallback": (), **values})
+
+
+async def _models_of_loop() -> Models:
+    """The models that were made for the running loop, to look in and to add to."""
+    loop = asyncio.get_running_loop()
+    if loop not in _kept:
+        keeper = _keeper(loop)
+        _kept[loop] = await anext(keeper), keeper
+    return _kept[loop][0]
+
+
+async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
+    """Stays open until the loop shuts its generators down, the last thing that it does."""
+    models: Models = {}
+    try:
+        yield models
+    finally:
+        # only OpenAI's clients belong to one model alone: those of other packages share parts
+        for settings, model in list(models.items()):
+            if (client := getattr(model, "root_async_client", None)) is not None:
+                del models[settings]
+                with contextlib.suppress(OSError, RuntimeError):
+                    await client.close()
+        if not models:
+            del _kept[loop]
+
+
+def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
+    names = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
+    values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
+    if provider in EXTRAS:
+        return _extra(settings, provider, name, values)
+    from openai import Timeout
+
+    from manus.models.openai_chat import http_client
+
+    timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
+    values |= {
+        "timeout": timeout,
+        "max_retries": 0,
+        # usage has to be asked for where the address is not OpenAI's
+        "stream_usage": True,
+        # whose sockets have their options: with its own it would warn that these hide a proxy
+        "http_async_client": http_client(timeout),
+        "http_socket_options": (),
+        # comments that keep a connection open are no part of a reply
+        "stream_chunk_timeout": settings.timeout,
+    }
+    return (_azure if provider == "azure" else _openai)(settings, name, values)
+
+
+def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
+    from manus.models.openai_chat import FastChatOpenAI
+
+    if settings.api_key is None and settings.base_url is None:
+        raise SettingsError(NOT_CONFIGURED)
+    # a local server wants no key, the client wants one; given as a function, it keeps the client
+    # from being built a second time for synchronous use
+    key = settings.api_key.get_secret_value() if settings.api_key else "none"
+    values |= {"api_key": partial(_later, key), "model": name}
+    if settings.base_url is not None:
+        # a compatible server knows chat completions, whatever the model is called
+        values["use_responses_api"] = False
+    return FastChatOpenAI(**values)
+
+
+async def _later(key: str) -> str:
+    return key
+
+
+def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
+    from manus.models.openai_chat import FastAzureChatOpenAI
+
+    if settings.base_url is None:
+        raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
+    if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
+        raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
+    values |= {
+        "azure_endpoint": values.pop("base_url"),
+        "azure_deployment": name,
+        # deployments mostly bear their model's name: what that model refuses is told from it
+        "model": name,
+        "use_responses_api": False,  # whatever the name: the address is that of chat completions
+        "api_version": settings.api_version or "2024-10-21",
+    }
+    return FastAzureChatOpenAI(**values)
+
+
+def _extra(
+    settings: ModelSettings, provider: str, name: str, values: dict[str, Any]
+) -> BaseChatModel:
+    """The chat model of a provider whose package comes as an extra."""
+    extra = EXTRAS[provider]
+    try:
+        module = importlib.import_module(extra.module)
+    except ImportError:
+        raise SettingsError(
+            f"The provider `{provider}` needs a package that is not installed: "
+            f"pip install {extra.package}."
+        ) from None
+    try:
+        limits = _bedrock(settings) if provider == "bedrock" else {"timeout": settings.timeout}
+        made: Any = getattr(module, extra.model_class)
+        model: BaseChatModel = made(
+            model=name, streaming=True, **values, **limits, **extra.attempts
+        )
+        key: Any = getattr(model, "anthropic_api_key", None)
+        if key is not None and not key.get_secret_value():
+            raise ValueError("there is none")  # its client would find out with an odd request
+    except Exception as error:  # each client has exceptions of its own
+        raise SettingsError(
+            f"The model `{provider}:{name}` cannot be set up; it needs {extra.needs} "
+            f"({one_line(str(error), 300)})."
+        ) from error
+    return model
+
+
+def _bedrock(settings: ModelSettings) -> dict[str, Any]:
+    made = importlib.import_module("botocore.config").Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        read_timeout=settings.timeout,
+        connect_timeout=min(settings.timeout, _CONNECT_TIMEOUT),
+    )
+    return {"config": made}

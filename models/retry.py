@@ -15,6 +15,7 @@ from typing import TypeVar
 from manus.models.errors import Facts, explain
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import RetryEvent
+from manus.state.model_settings import ModelSettings
 
 log = logging.getLogger("manus")
 
@@ -30,7 +31,7 @@ Tell = Callable[[RetryEvent], None]
 
 
 async def with_retries(
-    ask: Callable[[], Awaitable[T]], retry_for: float, names: dict[str, str], tell: Tell | None
+    ask: Callable[[], Awaitable[T]], endpoint: ModelSettings, retry_for: float, tell: Tell | None
 ) -> T:
     """The reply, asked for again for so many seconds after the first failure that may pass.
 
@@ -46,8 +47,8 @@ async def with_retries(
             return await ask()
         except ManusError:
             raise
-        except Exception as error:
-            failure = explain(error, **names)
+        except Exception as error:  # each client has its own, and lets through those of others
+            failure = explain(error, endpoint)
             if not isinstance(failure, ModelUnavailableError):
                 raise failure from error
             now = time.monotonic()

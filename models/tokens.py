@@ -1,18 +1,24 @@
-"""About how many tokens a request has: four bytes each, corrected by the server's figures.
+"""How many tokens: what a request has, what a call used, what a model takes.
 
-A character of Chinese has three bytes and is about one token; an English letter has one.
+Estimated as four bytes each, and corrected by the server's figures. A character of Chinese has
+three bytes and is about one token; an English letter has one.
 """
 
 from __future__ import annotations
 
 import json
-import weakref
+import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
+
+from manus.models.providers import DEFAULT_MODEL
+from manus.state.errors import ContextOverflowError
+from manus.state.messages import PerMessage
+from manus.state.model_settings import ModelSettings, split_spec
 
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
@@ -21,9 +27,36 @@ _BYTES = 4.0
 """Bytes of UTF-8 in a token."""
 _IMAGE = 1_000
 """Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
-
-# A message is written once and stands in every later request.
-_known: dict[int, tuple[weakref.ref[BaseMessage], float]] = {}
+_READ = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+"""Input that was in the cache, beside the details: DeepSeek, Moonshot, gateways to Anthropic."""
+_KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+"""Kinds of what Anthropic and Bedrock wrote, by how long it is kept."""
+_MOST = 10**12
+"""Tokens of a call beyond which a figure is none."""
+_WINDOWS = {
+    "gpt-5": 272_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-4": 8_192,
+    "gpt-3.5": 16_385,
+    "o1": 200_000,
+    "o3": 200_000,
+    "o4": 200_000,
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "deepseek": 64_000,
+    "qwen2.5": 32_768,
+    "qwen3": 40_960,
+    "llama3:": 8_192,
+    "mistral": 32_768,
+}
+"""Input tokens by the beginning of a model's name, for those whose package has no figure."""
+_WINDOW = 128_000
+_LEAST = 1_000
+"""Tokens that a window is taken to have at least."""
+_SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
+# What servers have said, by address and model: the same for every run of the process.
+_learned: dict[tuple[str | None, str | None], int] = {}
 
 
 def estimate_text(text: str) -> float:
@@ -32,30 +65,22 @@ def estimate_text(text: str) -> float:
     return size / _BYTES
 
 
-def estimate_message(message: BaseMessage) -> float:
-    """About how many tokens a message has in a request, its calls and images included."""
-    key = id(message)
-    known = _known.get(key)
-    if known is not None and known[0]() is message:
-        return known[1]
+def _estimated(message: BaseMessage) -> float:
     size: float = count_tokens_approximately(
         [message], chars_per_token=_BYTES, tokens_per_image=_IMAGE
     )
     # that counts characters
     written = f"{message.content}{getattr(message, 'tool_calls', '')}"
-    size += estimate_text(written) - len(written) / _BYTES
-    _known[key] = (weakref.ref(message, lambda _: _known.pop(key, None)), size)
-    return size
+    return size + estimate_text(written) - len(written) / _BYTES
+
+
+estimate_message = PerMessage(_estimated).of
+"""About how many tokens a message has in a request, its calls and images included."""
 
 
 def estimate_tools(tools: Sequence[Mapping[str, Any]] | None) -> float:
     """About how many tokens the descriptions of tools have in a request."""
-    return sum(_tool(json.dumps(tool)) for tool in tools or ())
-
-
-@lru_cache(256)
-def _tool(described: str) -> float:
-    return estimate_text(described)
+    return estimate_text("".join(map(json.dumps, tools or ())))
 
 
 def estimate_request(
@@ -80,11 +105,9 @@ class Calibration:
 
     LOW, HIGH = 0.25, 6.0
     """Beyond these a server counts something else: its figures are not learned from."""
-    _MEMORY = 0.7
 
     def __init__(self) -> None:
         self.factor = 1.0
-        self._known = False
         self._calls = 0
 
     def is_due(self) -> bool:
@@ -97,12 +120,87 @@ class Calibration:
 
     def learn(self, estimated: float, counted: int) -> None:
         """One more pair of an estimate without the factor and the server's count."""
-        if estimated < 1 or not self.LOW <= (seen := counted / estimated) <= self.HIGH:
-            return
-        memory = self._MEMORY if self._known else 0.0
-        self.factor = memory * self.factor + (1 - memory) * seen
-        self._known = True
+        if estimated >= 1 and self.LOW <= (seen := counted / estimated) <= self.HIGH:
+            self.factor = seen
 
     def __call__(self, estimated: float) -> int:
         """The estimate, calibrated."""
         return max(0, round(self.factor * estimated))
+
+
+def usage_in(chunk: Mapping[str, Any], choice: Any) -> dict[str, Any]:
+    """What a chunk says was used; Moonshot says it in the choice, Groq apart."""
+    for place in (chunk, choice, chunk.get("x_groq")):
+        if isinstance(place, Mapping) and isinstance(used := place.get("usage"), dict):
+            return used
+    return {}
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
+    """The figures of a call as LangChain has them; None where the server does not know them.
+
+    More in the cache than there was input: gateways to Anthropic count these tokens apart. Where
+    the parts are less than the total, the rest was thought, and is paid for as output: xAI and
+    Google's compatible server leave that out of the reply's figure.
+    """
+    of = _figures(usage)
+    if not (given := of.get("prompt_tokens", 0)):
+        return None
+    details = _figures(usage.get("prompt_tokens_details"))
+    read = details.get("cached_tokens") or next((of[n] for n in _READ if of.get(n)), 0)
+    written = details.get("cache_write_tokens") or of.get("cache_creation_input_tokens", 0)
+    given += read + written if read + written > given else 0
+    said = max(of.get("completion_tokens", 0), of.get("total_tokens", 0) - given)
+    thought = _figures(usage.get("completion_tokens_details")).get("reasoning_tokens", 0)
+    said += thought if thought > said else 0
+    return UsageMetadata(
+        input_tokens=given,
+        output_tokens=said,
+        total_tokens=given + said,
+        input_token_details=InputTokenDetails(cache_read=read, cache_creation=written),
+        output_token_details=OutputTokenDetails(reasoning=thought),
+    )
+
+
+def cache_tokens(details: Mapping[str, Any] | None) -> tuple[int, int]:
+    """Of `input_token_details`: the tokens that were in the provider's cache, and those written."""
+    found = _figures(details)
+    kinds = sum(found.get(kind, 0) for kind in _KINDS)
+    return found.get("cache_read", 0), max(found.get("cache_creation", 0), kinds)
+
+
+def _figures(given: Any) -> dict[str, int]:
+    """What of it are figures."""
+    found = given.items() if isinstance(given, Mapping) else ()
+    numbers = {name: value for name, value in found if isinstance(value, int | float)}
+    return {name: int(value) for name, value in numbers.items() if 0 <= value < _MOST}
+
+
+def window_of(settings: ModelSettings, model: Any = None) -> int:
+    """The context window of an endpoint; `model` is its chat model, if there is one yet."""
+    learned = _learned.get((settings.base_url, settings.model))
+    if settings.context_window is not None:
+        return min(settings.context_window, learned or settings.context_window)
+    if learned is not None:
+        return learned
+    profile = getattr(model, "profile", None) or {}
+    if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
+        return size
+    name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
+    return next((size for begin, size in _WINDOWS.items() if name.startswith(begin)), _WINDOW)
+
+
+def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
+    """Remember how large a window is whose server refused a request of about so many tokens.
+
+    As the server named it, but less than the request; where it named none, half of that.
+    """
+    found = _SAID.search(str(error))
+    said = int(found[1].replace(",", "")) if found else size / 2
+    guess = said if said <= size else 0.8 * size
+    _learned[settings.base_url, settings.model] = max(round(guess), _LEAST)
+
+
+def forget_windows() -> None:
+    """Know nothing of any server: for tests, whose servers follow one another at one address."""
+    _learned.clear()

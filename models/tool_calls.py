@@ -18,8 +18,15 @@ from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from manus.models.replies import CUT_OFF, ended_at_limit, reason_of
-from manus.state.messages import MALFORMED_AT, calls_of, has_calls
+from manus.state.messages import (
+    CUT_OFF,
+    MALFORMED_AT,
+    calls_of,
+    ended_at_limit,
+    has_calls,
+    is_cut_off,
+    reason_of,
+)
 from manus.state.text import DEEPEST, is_too_deep
 
 log = logging.getLogger("manus")
@@ -150,11 +157,6 @@ def as_sent(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
     arguments = call["args"] or ""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {"id": call["id"], "name": call["name"], "args": text}
-
-
-def is_cut_off(message: AIMessage) -> bool:
-    """Whether a reply ended at its length limit, or without saying why."""
-    return ended_at_limit(message) or bool(message.additional_kwargs.get(CUT_OFF))
 
 
 def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:

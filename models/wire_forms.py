@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-import weakref
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from langchain_core.messages import (
     AIMessage,
@@ -13,8 +15,9 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 
-from manus.models.reasoning import EXTRA, REASONING, is_foreign, put_back
-from manus.state.messages import calls_of, text_of
+from manus.models.reasoning import EXTRA, REASONING, is_foreign, origin_of, put_back
+from manus.state.messages import PerMessage, calls_of, text_of
+from manus.state.model_settings import ModelSettings
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`Back`)."""
@@ -22,6 +25,11 @@ IMAGE_FOLLOWS = "[The image follows in the next message.]"
 NO_SIGNATURE = "skip_thought_signature_validator"
 """What Google takes for the signature of a call that another model has made:
 ai.google.dev/gemini-api/docs/thought-signatures."""
+_WANT_REASONING = ("api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn")
+"""Servers to which `reasoning_content` has to come back:
+api-docs.deepseek.com/guides/thinking_mode."""
+_WANT_SIGNATURES = ("googleapis.com",)
+"""Servers for which each call has to be signed, or to say that it is not."""
 
 
 class Back(NamedTuple):
@@ -34,6 +42,26 @@ class Back(NamedTuple):
     """What is signed or encrypted, to the endpoint that gave it."""
     excused: bool = False
     """Calls that have no signature say so."""
+
+
+@lru_cache(64)
+def back_to(endpoint: ModelSettings) -> Back:
+    """How what the model thought goes back to a compatible server."""
+    chosen, address = endpoint.send_reasoning, endpoint.base_url
+    return Back(
+        origin_of(endpoint),
+        text=_is_at(address, _WANT_REASONING) if chosen is None else chosen,
+        sealed=chosen is not False,
+        excused=chosen is not False and _is_at(address, _WANT_SIGNATURES),
+    )
+
+
+def _is_at(address: str | None, hosts: Sequence[str]) -> bool:
+    try:
+        host = urlsplit(address or "").hostname or ""
+    except ValueError:  # not an address: the client will say so
+        return False
+    return any(f".{host}".endswith(f".{end}") for end in hosts)
 
 
 def encode(value: Any) -> bytes:
@@ -51,25 +79,16 @@ class WireForm(NamedTuple):
     encoded: bytes
 
 
-class WireForms:
+def wire_forms(back: Back | None = None) -> PerMessage[WireForm]:
     """The wire form of each message, kept as long as the message lives."""
+    return PerMessage(lambda message: _encoded(message, back or Back()))
 
-    def __init__(self, back: Back | None = None) -> None:
-        self._back = back or Back()
-        self._forms: dict[int, tuple[weakref.ref[BaseMessage], WireForm]] = {}
 
-    def of(self, message: BaseMessage) -> WireForm:
-        """The wire form of a message; the same object each time."""
-        key = id(message)
-        known = self._forms.get(key)
-        if known is not None and known[0]() is message:
-            return known[1]
-        plain = wire_form(message)
-        if isinstance(message, AIMessage):
-            _add_thoughts(plain, message, self._back)
-        form = WireForm(plain, encode(plain))
-        self._forms[key] = (weakref.ref(message, lambda _: self._forms.pop(key, None)), form)
-        return form
+def _encoded(message: BaseMessage, back: Back) -> WireForm:
+    form = wire_form(message)
+    if isinstance(message, AIMessage):
+        _add_thoughts(form, message, back)
+    return WireForm(form, encode(form))
 
 
 def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
@@ -114,7 +133,7 @@ def _assistant(message: AIMessage) -> dict[str, Any]:
     return {**form, "tool_calls": calls} if calls else form
 
 
-def wire_messages(messages: list[BaseMessage], forms: WireForms) -> list[WireForm]:
+def wire_messages(messages: list[BaseMessage], forms: PerMessage[WireForm]) -> list[WireForm]:
     """A request's messages on the wire.
 
     Images of tool messages may stand only in one of the user's, which follows their batch.

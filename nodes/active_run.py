@@ -21,11 +21,10 @@ from langgraph.errors import GraphInterrupt
 from langgraph.runtime import Runtime
 from langgraph.types import Interrupt
 
-from manus.models.budget import RunBudget, check_prices
+from manus.models.budget import RunBudget, check_prices, counting
 from manus.models.client import ModelClient
-from manus.models.factory import endpoint_of, name_of
+from manus.models.providers import endpoint_of, name_of
 from manus.models.recording import Recorder
-from manus.models.replies import counting
 from manus.nodes.context.shown import Shown
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.replies import Reply
+from manus.models.client import Reply
 from manus.nodes.active_run import Running, metered, running_of, waits_for_model
 from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn, prepared

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -28,9 +29,19 @@ from pydantic import ValidationError
 MALFORMED_AT = "malformed_at"
 """In a message's `additional_kwargs`: the places of its malformed calls among all, ascending."""
 
+CUT_OFF = "cut_off"
+"""In a streamed reply's `additional_kwargs`: it ended without saying why."""
+
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
 
+_AT_LIMIT = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_AT_LIMIT |= {"model_context_window_exceeded"}
+_TIMES = 8
+_REPEATED = 600
+"""Characters of repetition at a reply's end that are taken for a model that does not stop."""
+_LONGEST = 2_000
+"""Characters of a passage that is looked for."""
 _IDS = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
 _DUMPED: dict[str, type[BaseMessage]] = {
     "ai": AIMessage,
@@ -38,6 +49,8 @@ _DUMPED: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "tool": ToolMessage,
 }
+
+V = TypeVar("V")
 
 
 def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
@@ -197,3 +210,67 @@ def _of_block(block: Any) -> str:
     if isinstance(inner, Mapping):
         return _text(inner.get("text"))
     return next(filter(None, (_text(block.get(name)) for name in _NAMES)), "")
+
+
+def reason_of(message: AIMessage) -> str:
+    """Why a reply ended, in the provider's word, in lower case."""
+    said = message.response_metadata
+    names = ("finish_reason", "stop_reason", "stopReason")
+    return next((str(said[name]).lower() for name in names if said.get(name)), "")
+
+
+def ended_at_limit(message: AIMessage) -> bool:
+    """Whether a reply ended at its length limit, so that its last call may lack its end."""
+    return reason_of(message) in _AT_LIMIT
+
+
+def is_cut_off(message: AIMessage) -> bool:
+    """Whether a reply ended at its length limit, or without saying why."""
+    return ended_at_limit(message) or bool(message.additional_kwargs.get(CUT_OFF))
+
+
+def is_empty(message: AIMessage) -> bool:
+    """Whether a reply says nothing and calls nothing."""
+    return not has_calls(message) and not text_of(message).strip()
+
+
+def no_answer(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
+    """Why the text of a reply is no answer; None where it may be one.
+
+    A reply with calls is not judged: what is wrong with a call is said of that call.
+    """
+    if has_calls(message):
+        return None
+    if _repeats_itself(text_of(message).rstrip()):
+        return "repeats itself"
+    return "cut off" if ended_at_limit(message) else None
+
+
+def _repeats_itself(text: str) -> bool:
+    """Whether a text ends in one passage over and over: at least 8 times, and 600 characters."""
+    for period in range(1, min(_LONGEST, len(text) // _TIMES) + 1):
+        size = max(_TIMES * period, _REPEATED)
+        is_like = size <= len(text) and text[-1] == text[-1 - period]  # cheap, and mostly not so
+        if is_like and text[-size:-period] == text[-size + period :]:
+            return True
+    return False
+
+
+class PerMessage(Generic[V]):
+    """What is made of a message once, and kept as long as the message lives."""
+
+    def __init__(self, make: Callable[[BaseMessage], V]) -> None:
+        self._make = make
+        self._made: dict[int, tuple[weakref.ref[BaseMessage], V]] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def of(self, message: BaseMessage) -> V:
+        """What was made of a message; the same object each time."""
+        key = id(message)
+        known = self._made.get(key)
+        if known is None or known[0]() is not message:
+            gone = weakref.ref(message, lambda _: self._made.pop(key, None))
+            known = self._made[key] = (gone, self._make(message))
+        return known[1]

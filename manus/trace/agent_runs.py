@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from manus.formatting import count, span
 from manus.graph.outcome import question_of
-from manus.models.normalize import cache_tokens
+from manus.models.tokens import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
 from manus.trace.checkpoint_history import INTERRUPT, RESUME, Children, Superstep

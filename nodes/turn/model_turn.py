@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.config import get_stream_writer
 
+from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
-from manus.models.replies import Reply, no_answer
 from manus.models.tokens import estimate_request
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import (
@@ -33,6 +33,7 @@ from manus.state.messages import (
     calls_of,
     ephemeral,
     has_calls,
+    no_answer,
     since,
     text_of,
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from langchain_core.messages import HumanMessage
 
-from manus.models.factory import build_model
+from manus.models.providers import build_model
 from manus.state.model_settings import ModelSettings
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.models.providers import forget_windows
+from manus.models.tokens import forget_windows
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer

@@ -28,7 +28,7 @@ async def explained(server: ScriptedServer, reply: Scripted, streamed: bool) -> 
     server.script(reply)
     patience = 1.0 if isinstance(reply, Hang) else 30.0
     error = await failure(server.base_url, streamed, timeout=patience)
-    return explain(error, model="scripted", address="there")
+    return explain(error, ModelSettings(model="scripted", base_url="there"))
 
 
 Kind = type[ModelError]
@@ -91,7 +91,7 @@ async def test_a_stream_that_falls_silent_is_a_time_out(server: ScriptedServer) 
 async def test_nobody_there(address: str, kind: Kind, words: str) -> None:
     for streamed in (False, True):
         error = await failure(address, streamed)
-        found = explain(error, model="scripted", address=address)
+        found = explain(error, ModelSettings(model="scripted", base_url=address))
         assert type(found) is kind
         assert words in str(found)
         assert "MANUS_BASE_URL" in str(found)

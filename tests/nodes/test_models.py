@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from manus.models.factory import build_model
 from manus.models.openai_chat import FastChatOpenAI
-from manus.models.providers import address_of, is_configured
+from manus.models.providers import address_of, build_model, is_configured
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings, split_spec
 from tests.helpers.agent import ScriptedAgent

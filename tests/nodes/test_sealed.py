@@ -14,7 +14,7 @@ from manus.models.reasoning import (
     THOUGHT_BY,
     SealedReader,
 )
-from manus.models.wire_forms import Back, WireForms
+from manus.models.wire_forms import Back, wire_forms
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import Scripted, ScriptedServer, fail, raw, text
 
@@ -261,7 +261,7 @@ def test_calls_that_are_no_longer_those_that_were_made_are_unsigned(count: int) 
     calls: Any = [{"name": "a", "args": {}, "id": f"c{n}"} for n in range(count)]
     kept = {CALLS: [signed("AbC")], THOUGHT_BY: "me"}
     changed = AIMessage("Edited.", tool_calls=calls, additional_kwargs=kept)
-    form = WireForms(Back("me")).of(changed).form
+    form = wire_forms(Back("me")).of(changed).form
     assert "AbC" not in json.dumps(form)
 
 

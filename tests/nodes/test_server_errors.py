@@ -44,7 +44,7 @@ async def failure(server: ScriptedServer, reply: Raw, streamed: bool) -> Excepti
 
 
 def explained(found: Exception) -> ModelError:
-    return explain(found, model="m", address="there")
+    return explain(found, ModelSettings(model="m", base_url="there"))
 
 
 SPENT = "TPM: Limit 30000, Requested 53000. The input or output tokens must be reduced in order"

@@ -50,10 +50,7 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
     "a total that is too small": ({**OK, "total_tokens": 1}, (50, 3, 0, 0)),
     "below zero": ({**OK, "completion_tokens": -3, "total_tokens": -1}, (50, 0, 0, 0)),
     "below zero in the details": (details(cached_tokens=-20), (50, 3, 0, 0)),
-    "as text": (
-        {"prompt_tokens": "50", "completion_tokens": "3", "prompt_tokens_details": "{}"},
-        (50, 3, 0, 0),
-    ),
+    "details as text": ({**OK, "prompt_tokens_details": "{}"}, (50, 3, 0, 0)),
     "audio": (details(audio_tokens=10, cached_tokens=None), (50, 3, 0, 0)),
 }
 CASES = pytest.mark.parametrize(("usage", "meant"), FIGURES.values(), ids=FIGURES)
@@ -72,7 +69,7 @@ async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, 
     assert await counted(agent) == meant
 
 
-@pytest.mark.parametrize("figure", [10**12, 1e300, "1e30", "inf", "nan", "x", [], {}])
+@pytest.mark.parametrize("figure", [10**12, 1e300, "50", "x", []])
 async def test_what_is_no_figure_is_estimated(agent: ScriptedAgent, figure: Any) -> None:
     usage = {"prompt_tokens": figure, "completion_tokens": 3}
     outcome = await agent.run(whole({"role": "assistant", "content": "Hi."}, usage=usage))

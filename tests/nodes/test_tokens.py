@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from manus.models.factory import build_model
-from manus.models.providers import learn_window, window_of
+from manus.models.providers import build_model
 from manus.models.tokens import (
     estimate_message,
     estimate_request,
     estimate_text,
     estimate_tools,
+    learn_window,
+    window_of,
 )
 from manus.state.errors import ContextOverflowError
 from manus.state.model_settings import ModelSettings

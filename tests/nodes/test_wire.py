@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import arguments_of, with_calls
-from manus.models.wire_forms import IMAGE_FOLLOWS, WireForms, encode, wire_form, wire_messages
+from manus.models.wire_forms import IMAGE_FOLLOWS, encode, wire_form, wire_forms, wire_messages
 from manus.state.messages import MALFORMED_AT
 from manus.tools.result import Image, Observation
 from manus.tools.terminate import TerminateArgs
@@ -151,7 +151,7 @@ class TestImages:
             AIMessage("I see."),
             HumanMessage("Next?"),
         ]
-        wire = [message.form for message in wire_messages(messages, WireForms())]
+        wire = [message.form for message in wire_messages(messages, wire_forms())]
         assert [m["role"] for m in wire] == [
             "assistant", "tool", "tool", "tool", "user", "assistant", "user"
         ]  # fmt: skip
@@ -171,14 +171,14 @@ class TestImages:
 
 
 def test_a_form_is_made_once_for_each_message() -> None:
-    forms = WireForms()
+    forms = wire_forms()
     message, twin = HumanMessage("Hi."), HumanMessage("Hi.")
     assert forms.of(message) is forms.of(message)
     assert forms.of(message) is not forms.of(twin)
-    assert len(forms._forms) == 2
+    assert len(forms) == 2
     del message, twin
     gc.collect()
-    assert len(forms._forms) == 0, "and does not outlive it"
+    assert len(forms) == 0, "and does not outlive it"
 
 
 @given(st.text())

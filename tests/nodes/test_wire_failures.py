@@ -13,9 +13,9 @@ from langchain_core.messages import (
     HumanMessage,
 )
 
-from manus.models.factory import build_model
-from manus.models.tool_calls import is_cut_off, with_repairs
-from manus.state.messages import calls_of
+from manus.models.providers import build_model
+from manus.models.tool_calls import with_repairs
+from manus.state.messages import calls_of, is_cut_off
 from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.raw_server import Answer, RawServer

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from manus.models.endpoint_call import Question, ask_endpoint
-from manus.models.factory import build_model
+from manus.models.providers import build_model
 from manus.state.settings import load_settings
 from manus.state.usage import Budget
 from tests.providers.conftest import PROVIDERS, ProvidedAgent
