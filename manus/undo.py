@@ -23,13 +23,14 @@ def undo_last(runs: Sequence[Run]) -> list[str]:
 
 
 def _undone(run: Run, began: float) -> Iterator[str]:
-    editor = Editor(Workspace(run.workspace), 1)
+    workspace = Workspace(run.workspace)
     refused: set[str] = set()
     for step in reversed(run.agent_steps):
         for edit in filter(None, map(edit_of, reversed(step.calls))):
             try:
-                if edit.path not in refused and editor.has_edited(edit.path, since=began):
-                    yield editor.undo(edit.path).text
+                editor = Editor(workspace, edit.path, 1, writes=True)
+                if edit.path not in refused and editor.has_edited(since=began):
+                    yield editor.undo().text
             except ToolError as error:
                 refused.add(edit.path)
                 yield str(error)

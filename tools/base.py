@@ -32,14 +32,16 @@ class AgentTool(BaseTool):
     """Seconds after which a call is cancelled from outside, whatever its own limit."""
     channels: ClassVar[frozenset[str]] = frozenset()
     """Channels of the state, beside the messages, that a call may change."""
+    uses: ClassVar[str] = EVERYTHING
+    """The one resource that each call uses and may change; else see `resources`."""
     without_effect: ClassVar[bool] = False
-    """Whether no call uses or changes anything that another might; else see the two below."""
+    """Whether no call uses or changes anything that another might."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
         """What a call uses; calls that use the same do not run side by side."""
-        return frozenset() if self.without_effect else frozenset({Resource(EVERYTHING)})
+        return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
 
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Whether a call may be carried out again after a crash because it changes nothing."""

@@ -12,7 +12,7 @@ from typing_extensions import override
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import WORKSPACE, Resource
+from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import exit_state, program_text
@@ -72,12 +72,8 @@ class Bash(AgentTool):
         "job prints later is not shown."
     )
     args_schema: type[BaseModel] = BashArgs
+    uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes
     time_limit: ClassVar[float] = _LONGEST + 120
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        # nobody can tell from a command what it changes
-        return frozenset({Resource(WORKSPACE)})
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.chart.worker import lacks_bundle
-from manus.tools.locks import WORKSPACE, Resource
+from manus.tools.locks import WORKSPACE
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
@@ -53,11 +53,8 @@ class DataVisualization(AgentTool):
     name: str = "data_visualization"
     description: str = CHART
     args_schema: type[BaseModel] = DataVisualizationArgs
+    uses: ClassVar[str] = WORKSPACE
     time_limit: ClassVar[float] = _SECONDS + 60
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 DELEGATE = "delegate"
@@ -45,15 +44,8 @@ class Delegate(AgentTool):
     )
     args_schema: type[BaseModel] = DelegateArgs
     time_limit: ClassVar[float] = 86_400.0  # its own steps and the run's budget end it
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        """The call may be made again: the agent goes on, and its own journal knows its effects."""
-        return True
+    without_effect: ClassVar[bool] = True
+    """It may be made again: the agent goes on, and its own journal knows its effects."""
 
     @override
     async def observe(self, task: str, profile: str = "manus", **_: Any) -> Observation:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from jinja2 import Environment, PackageLoader
@@ -25,7 +25,7 @@ from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.files import image_type, read_file, replace_file
-from manus.tools.locks import WORKSPACE, Resource
+from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 
@@ -59,10 +59,7 @@ class MakeReport(AgentTool):
     name: str = "make_report"
     description: str = REPORT
     args_schema: type[BaseModel] = MakeReportArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset({Resource(WORKSPACE)})
+    uses: ClassVar[str] = WORKSPACE
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -15,7 +15,7 @@ from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
-from manus.tools.locks import WORKSPACE, Resource
+from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import Finished, exit_state, program_text, run
@@ -53,12 +53,8 @@ class PythonExecute(AgentTool):
         "processes that the code starts end with it. `input()` finds no input."
     )
     args_schema: type[BaseModel] = PythonExecuteArgs
+    uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes
     time_limit: ClassVar[float] = _LONGEST + 120
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        # nobody can tell from code what it changes
-        return frozenset({Resource(WORKSPACE)})
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
@@ -11,7 +11,6 @@ from typing_extensions import override
 from manus.state.errors import ToolError
 from manus.state.memory import add_to_memory, memory_file
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
 
 REMEMBER = "remember"
@@ -31,10 +30,7 @@ class Remember(AgentTool):
         "Keep a fact for all later conversations. Only when the user asks you to remember it."
     )
     args_schema: type[BaseModel] = RememberArgs
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset({Resource("memory")})
+    uses: ClassVar[str] = "memory"
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:

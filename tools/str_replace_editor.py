@@ -99,15 +99,12 @@ class StrReplaceEditor(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        name = next(filter(is_protected, self._names(args)), None)
-        is_view = args.get("command") == "view"
-        return "" if name is None or is_view else f"{name} configures other programs"
+        [name] = self.subjects(args)
+        leaves = args.get("command") != "view" and is_protected(name)
+        return f"{name} configures other programs" if leaves else ""
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        return self._names(args)
-
-    def _names(self, args: dict[str, Any]) -> tuple[str, ...]:
         """The file's real path in the workspace, behind links."""
         workspace, path = self.session.workspace, str(args.get("path"))
         try:
@@ -139,16 +136,16 @@ class StrReplaceEditor(AgentTool):
         return replace(await asyncio.to_thread(self._carry_out, wanted), source=WORKSPACE)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
-        workspace = self.session.workspace
-        editor = Editor(workspace, self._room())
+        workspace, is_view = self.session.workspace, wanted.command == "view"
         try:
-            if wanted.command == "view":
-                return editor.view(wanted.path, wanted.view_range)
-            with workspace.exclusive(workspace.writable(wanted.path)):
+            editor = Editor(workspace, wanted.path, self._room(), writes=not is_view)
+            if is_view:
+                return editor.view(wanted.view_range)
+            with workspace.exclusive(editor.real):
                 return _edit(editor, wanted)
         except OSError as error:
             raise ToolError(
-                f"{wanted.path} cannot be {'read' if wanted.command == 'view' else 'changed'}: "
+                f"{wanted.path} cannot be {'read' if is_view else 'changed'}: "
                 f"{error.strerror or type(error).__name__}."
             ) from None
 
@@ -162,14 +159,13 @@ class StrReplaceEditor(AgentTool):
 def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
     match wanted.command:
         case "create":
-            return editor.create(wanted.path, _given(wanted, "file_text"))
+            return editor.create(_given(wanted, "file_text"))
         case "str_replace":
-            return editor.replace(wanted.path, _given(wanted, "old_str"), wanted.new_str or "")
+            return editor.replace(_given(wanted, "old_str"), wanted.new_str or "")
         case "insert":
-            line: int = _given(wanted, "insert_line")
-            return editor.insert(wanted.path, line, _given(wanted, "new_str"))
+            return editor.insert(_given(wanted, "insert_line"), _given(wanted, "new_str"))
         case _:
-            return editor.undo(wanted.path)
+            return editor.undo()
 
 
 def _given(wanted: StrReplaceEditorArgs, name: str) -> Any:

@@ -66,14 +66,18 @@ def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
 def test_a_folder_swapped_for_a_link_never_leads_outside(
     workspace: Workspace, outside: Path, swapped: subprocess.Popen[bytes]
 ) -> None:
-    editor, before = Editor(workspace, 10_000), _state(outside)
+
+    def editor(path: str, *, writes: bool = True) -> Editor:
+        return Editor(workspace, path, 10_000, writes=writes)
+
+    before = _state(outside)
     openings: dict[str, Callable[[], object]] = {
-        "folder": lambda: editor.view("d", None),
-        "view": lambda: editor.view("d/f", None),
-        "create": lambda: editor.create("d/f", "a\n"),
-        "create in a new folder": lambda: editor.create("d/new/f", "x"),
-        "str_replace": lambda: editor.replace("d/f", "a", "a b"),
-        "undo_edit": lambda: editor.undo("d/f"),
+        "folder": lambda: editor("d", writes=False).view(None),
+        "view": lambda: editor("d/f", writes=False).view(None),
+        "create": lambda: editor("d/f").create("a\n"),
+        "create in a new folder": lambda: editor("d/new/f").create("x"),
+        "str_replace": lambda: editor("d/f").replace("a", "a b"),
+        "undo_edit": lambda: editor("d/f").undo(),
         "chart": lambda: read_table(workspace.readable("d/t.csv"), "d/t.csv", None).columns,
         "upload": lambda: _payload(workspace, "d/t.csv"),
     }
