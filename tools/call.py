@@ -145,7 +145,9 @@ async def _to_result(
 
     That of a call which may have had an effect is recorded under its `key`.
     """
-    text = mask(sanitize(observation.text), session.settings.secrets)
+    text = sanitize(observation.text)
+    if session.settings.secrets:
+        text = mask(text, session.settings.secrets)
     if len(text) > max_observe:
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(

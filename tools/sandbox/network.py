@@ -30,8 +30,6 @@ class Network:
         self._turn = asyncio.Lock()
         self.listener = listener
         """Where programs inside ask for what is outside; the run's proxy accepts here."""
-        self.proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        """The listener's address, as seen from inside."""
 
     @property
     def entry(self) -> tuple[str, ...]:
@@ -58,7 +56,7 @@ class Network:
         self._porter.wait()
 
 
-def open_network(python: str = sys.executable) -> Network:
+def open_network() -> Network:
     """A new network. Blocking.
 
     Raises:
@@ -68,7 +66,7 @@ def open_network(python: str = sys.executable) -> Network:
     here.settimeout(_SECONDS)
     with there:
         porter = subprocess.Popen(
-            [python, "-I", "-S", str(_PORTER), str(there.fileno())],
+            [sys.executable, "-I", "-S", str(_PORTER), str(there.fileno())],
             pass_fds=(there.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ import re
 import secrets
 import shlex
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class Bash:
         reports: asyncio.StreamReader,
         pipe: asyncio.BaseTransport,
         status: int,
-        sandbox: Sandbox | None,
+        sandbox: Sandbox,
     ) -> None:
         self._process, self.pid = process, process.pid
         self._sandbox = sandbox
@@ -83,7 +83,7 @@ class Bash:
         self._last = 0
 
     @classmethod
-    async def launch(cls, directory: Path, sandbox: Sandbox | None = None) -> Bash:
+    async def launch(cls, directory: Path, sandbox: Sandbox) -> Bash:
         """Start bash in a directory.
 
         Raises:
@@ -150,8 +150,7 @@ class Bash:
                 await asyncio.wait((report, self._exit), return_when=asyncio.FIRST_COMPLETED)
                 status = report.result() if report.done() else None
                 if status is None:  # bash ends, or has let go of the pipe and ends after that
-                    code = await asyncio.shield(self._exit)
-                    return self._sandbox.exit_code(code) if self._sandbox else code
+                    return self._sandbox.exit_code(await asyncio.shield(self._exit))
         except TimeoutError:
             return None
         finally:
@@ -187,7 +186,7 @@ class Shell:
     one, in the directory where the old one was when it was last heard of.
     """
 
-    def __init__(self, workspace: Workspace, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
         self._workspace = workspace
         self._sandbox = sandbox
         self._folder = workspace.private / "shell"
@@ -212,9 +211,8 @@ class Shell:
             bash = await self._ready()
             async with self._files(command) as (text, fifo, reader):
                 fresh, self._lost = self._lost, False
-                limits = self._sandbox and self._sandbox.limits.watching(bash.pid)
                 try:
-                    async with limits or nullcontext():
+                    async with self._sandbox.limits.watching(bash.pid):
                         status = await bash.carry_out(text, fifo, seconds)
                     await self._note(bash)
                 except BaseException:
