@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from manus.prompts.render import render
+from manus.prompts import render
 
 PLANNER = """\
 You plan work that others carry out. You are given a request and break it into steps with the \

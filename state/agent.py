@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -31,9 +31,16 @@ StopReason = Literal[
     "completed",
 ]
 
-# A full copy of the history goes into every SNAPSHOT_EVERY-th write of it; between two copies a
-# checkpoint holds only what is new, so that storage grows with the steps and not with their square.
 SNAPSHOT_EVERY = 1000
+"""A full copy of what grows goes into every so many writes of it."""
+
+
+def growing(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
+    """A channel of which a checkpoint holds only what is new.
+
+    So storage grows with the steps and not with their square.
+    """
+    return DeltaChannel(fold, snapshot_frequency=SNAPSHOT_EVERY)
 
 
 class Compaction(TypedDict):
@@ -167,11 +174,9 @@ def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[Trail
 class AgentState(TypedDict, total=False):
     """The channels of the agent graph."""
 
-    messages: Annotated[
-        list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    messages: Annotated[list[AnyMessage], growing(append_messages)]
     run: Run
-    place: Annotated[str, DeltaChannel(last_of, str, snapshot_frequency=SNAPSHOT_EVERY)]
+    place: Annotated[str, growing(last_of)]
     """Where the run works, as its model is told from the beginning to the end."""
     status: RunStatus
     stop_reason: StopReason | None
@@ -181,23 +186,17 @@ class AgentState(TypedDict, total=False):
     results: list[str]
     usage: Usage
     loop: Loop | None
-    trail: Annotated[
-        list[TrailEntry], DeltaChannel(newest_entries, list, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    trail: Annotated[list[TrailEntry], growing(newest_entries)]
     """The run's newest calls, with what came of them."""
-    plans: Annotated[
-        dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    plans: Annotated[dict[str, Plan], growing(fold_plans)]
     """Plans by id; those of an agent that has the `planning` tool."""
     active_plan: Annotated[str | None, newest]
     compaction: Compaction
-    earlier: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    earlier: Annotated[list[str], growing(extended)]
     """Result lines of the run's steps whose messages have been taken out of the history."""
-    spent: Annotated[
-        list[Spending], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    spent: Annotated[list[Spending], growing(extended)]
     """Model calls that the run's tools have made; the step that they belong to counts them."""
-    approved: Annotated[list[str], DeltaChannel(extended, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    approved: Annotated[list[str], growing(extended)]
     """Rules about calls that a person has approved for the rest of the run."""
 
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
-from langgraph.channels.delta import DeltaChannel
 
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import SNAPSHOT_EVERY, AgentStart, Compaction, RunStatus, StopReason
+from manus.state.agent import AgentOutput, AgentStart, Compaction, RunStatus, StopReason, growing
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
@@ -68,27 +67,13 @@ class StepTask(TypedDict):
     """What was used for the step before, if it is not the first time that it is worked on."""
 
 
-class FlowOutput(TypedDict, total=False):
-    """What a run gives back."""
+class FlowOutput(AgentOutput, total=False):
+    """What a run gives back; its messages are requests and summaries."""
 
-    status: RunStatus
-    """The last one: `finished` and `error` stay until the next run on the thread."""
-    stop_reason: StopReason | None
-    """Why the run has ended."""
-    success: bool | None
-    """Whether it says of itself that it succeeded; None if it says nothing."""
-    output: str
-    """The answer, or the last text, or the step log."""
-    results: list[str]
-    """One line for each step."""
-    usage: Usage
-    """What it has used."""
     plan: Plan
     """The plan as it is at the end."""
     todos: list[Todo]
     """The same as chat UIs show it."""
-    messages: list[AnyMessage]
-    """Requests and summaries."""
 
 
 class FlowState(TypedDict, total=False):
@@ -99,18 +84,14 @@ class FlowState(TypedDict, total=False):
     namespace of its own.
     """
 
-    messages: Annotated[
-        list[AnyMessage], DeltaChannel(append_messages, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    messages: Annotated[list[AnyMessage], growing(append_messages)]
     """Requests and summaries."""
     compaction: Compaction
-    plan: Annotated[Plan, DeltaChannel(fold_plan, Plan, snapshot_frequency=SNAPSHOT_EVERY)]
+    plan: Annotated[Plan, growing(fold_plan)]
     """The plan of the newest request; empty before there is one."""
-    todos: Annotated[list[Todo], DeltaChannel(fold_todos, list, snapshot_frequency=SNAPSHOT_EVERY)]
+    todos: Annotated[list[Todo], growing(fold_todos)]
     """The same as chat UIs show it."""
-    plans: Annotated[
-        dict[str, Plan], DeltaChannel(fold_plans, dict, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
+    plans: Annotated[dict[str, Plan], growing(fold_plans)]
     """Plans of earlier requests on the thread, by id."""
     run: FlowRun
     status: RunStatus

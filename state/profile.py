@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, Field
 
-from manus.prompts.render import render
+from manus.prompts import render
 from manus.state.errors import SettingsError
 
 

@@ -97,7 +97,7 @@ def memory(edit: bool) -> int:
     """Print what the agent was asked to remember, and where it is kept."""
     from manus.report import print_output
     from manus.state.files import make_private_folder
-    from manus.state.memory import memory_file, read_memory
+    from manus.tools.remember import memory_file, read_memory
 
     if edit:
         make_private_folder(memory_file().parent)

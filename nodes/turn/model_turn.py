@@ -24,7 +24,7 @@ from manus.nodes.context.shown import is_image
 from manus.nodes.turn.notes import Notes
 from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
-from manus.prompts.render import render
+from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError

@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
-from manus.state.memory import read_memory
 from manus.state.settings import Settings
 from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files
 from manus.tools.beneath import open_file
 from manus.tools.editor.view import listing
+from manus.tools.remember import read_memory
 from manus.tools.skill import skills_of
 from manus.tools.workspace import Workspace
 

@@ -10,7 +10,7 @@ import pytest
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
 from manus.graph.run_graph import RunGraph
-from manus.prompts.render import render
+from manus.prompts import render
 from manus.state.context import Context
 from manus.state.errors import SettingsError
 from manus.state.profile import Profile

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from manus.state.memory import memory_file
+from manus.tools.remember import memory_file
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.manus.program import Program
 from tests.server import call, text

@@ -44,7 +44,7 @@ FILLED: dict[str, Any] = {
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_prompts_of_a_profile(name: str, snapshot: SnapshotAssertion) -> None:
     profile = PROFILES[name]
-    said = render.render(profile.system_prompt, workspace="/work", place=PLACE)
+    said = render(profile.system_prompt, workspace="/work", place=PLACE)
     assert [said, profile.next_step_prompt] == snapshot
 
 

@@ -7,8 +7,8 @@ import asyncio
 from langchain_core.messages import HumanMessage, SystemMessage
 from playwright.async_api import Error as PlaywrightError
 
+from manus.prompts import render
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
-from manus.prompts.render import render
 from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
 from manus.state.secret_texts import mask
