@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
     try:
-        code = _flushed(_execute(given))
+        code = _flushed(execute(given))
     except BrokenPipeError:
         # Whoever read stdout has gone: nothing is left to be said, also not by Python's exit.
         from manus.screen import discard
@@ -65,7 +65,8 @@ def _hide_process() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _execute(given: list[str]) -> int:
+def execute(given: list[str]) -> int:
+    """Do what the words say; what goes wrong is told in a sentence."""
     try:
         from manus.commands import program
 

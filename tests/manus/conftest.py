@@ -1,11 +1,12 @@
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from manus.cli import execute
 from tests.manus.nursery import Nursery
-from tests.manus.program import Program
+from tests.manus.program import Program, Result
 from tests.server.server import ScriptedServer
 
 
@@ -42,3 +43,19 @@ def manus(tmp_path: Path, server: ScriptedServer, nursery: Nursery) -> Iterator[
     program = Program(tmp_path, model, nursery)
     yield program
     program.end_leftovers()
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Result]:
+    """The command line in this process, for what it says before anything begins."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def run(*arguments: str) -> Result:
+        code = execute(list(arguments))
+        said = capsys.readouterr()
+        return Result(code, said.out, said.err)
+
+    return run

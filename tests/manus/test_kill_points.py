@@ -128,12 +128,12 @@ def on_sqlite(manus: Program, **more: Any) -> Sweep:
 
 async def test_an_agent(job: Program, server: ScriptedServer, tmp_path: Path) -> None:
     server.always(working)
-    await on_sqlite(job).run(tmp_path, store=str(job.database))
+    await on_sqlite(job, every=2).run(tmp_path, store=str(job.database))
 
 
 async def test_an_answer(job: Program, server: ScriptedServer, tmp_path: Path) -> None:
     server.always(asking)
-    await on_sqlite(job, until_asked=True, every=3).run(tmp_path, store=str(job.database))
+    await on_sqlite(job, until_asked=True, every=6).run(tmp_path, store=str(job.database))
 
 
 async def test_a_flow(job: Program, server: ScriptedServer, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_a_flow(job: Program, server: ScriptedServer, tmp_path: Path) -> N
     server.when(is_step("alpha")).always(
         lambda r: succeeds() if any(m["role"] == "tool" for m in r.messages) else EFFECT
     )
-    await on_sqlite(job, command="flow", every=4).run(tmp_path, store=str(job.database))
+    await on_sqlite(job, command="flow", every=8).run(tmp_path, store=str(job.database))
 
 
 @pytest.fixture
@@ -160,4 +160,4 @@ async def test_an_agent_on_postgres(
     url = postgres.new_database()
     job.environment["MANUS_CHECKPOINT"] = url
     server.always(working)
-    await Sweep(job, ("-e", "trace=sendto"), every=50).run(tmp_path, store=url)
+    await Sweep(job, ("-e", "trace=sendto"), every=100).run(tmp_path, store=url)

@@ -1,8 +1,11 @@
 """`manus profiles`, and `--profile`."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from tests.manus.program import Program
+from tests.manus.program import Program, Result
 from tests.server import ScriptedServer, call, text
 
 _OWN = """
@@ -74,9 +77,9 @@ def test_as_json(own: Program) -> None:
         ),
     ],
 )
-def test_one_that_does_not_fit(bare: Program, toml: str, said: str) -> None:
-    (bare.home / "manus.toml").write_text(toml)
-    result = bare("profiles")
+def test_one_that_does_not_fit(typed: Callable[..., Result], toml: str, said: str) -> None:
+    Path("manus.toml").write_text(toml)
+    result = typed("profiles")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert said in result.err
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds
 
 def test_an_answer(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Hello to you."))
-    result = manus("run", "Say hello")
+    result = manus("run", "--thread", "t", "Say hello")
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.requests[0].messages[-2]["content"] == "Say hello"
     first, _, rest = result.err.partition("\n")
@@ -28,6 +29,9 @@ def test_an_answer(manus: Program, server: ScriptedServer) -> None:
         if "files in" not in line and "Working in" not in line
     )
     assert "Finished: 1 step, " in result.err
+    [log] = manus.home.rglob("manus.log")
+    assert "thread t: answered" in log.read_text()
+    assert "Say hello" not in log.read_text(), "what a person asks stays in the threads"
 
 
 def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
@@ -69,22 +73,6 @@ def test_json_is_one_object_on_the_last_line_and_nothing_else(
     assert "Step 1/60" in result.err
 
 
-def test_quiet_says_nothing_but_the_output(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo hi"), text("Hi."))
-    result = manus("run", "--quiet", "Say hi")
-    assert (result.code, result.out, result.err) == (0, "Hi.\n", "")
-
-
-def test_the_step_limit_is_exit_code_1(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo 1"), call("bash", command="echo 2"))
-    result = manus("run", "--json", "--max-steps", "2", "Count")
-    assert result.code == 1
-    assert (result.json["status"], result.json["stop_reason"]) == ("idle", "max_steps")
-    assert result.json["output"].endswith("Terminated: Reached max steps (2)")
-    assert "Step 2/2" in result.err
-    assert f"Go on with: manus resume {result.thread}\n" in result.err
-
-
 def test_a_refused_key_is_a_sentence_and_exit_code_1(
     manus: Program, server: ScriptedServer
 ) -> None:
@@ -98,27 +86,16 @@ def test_a_refused_key_is_a_sentence_and_exit_code_1(
 
 
 def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("a"), text("b"))
+    server.script(text("a"), text("b"), text("c"))
     assert manus("run", stdin="  Say grüße\n").code == 0
     assert manus("run", "-", stdin="and more\nlines").code == 0
     asked = [request.messages[-2]["content"] for request in server.requests]
     assert asked == ["Say grüße", "and more\nlines"]
-
-
-def test_what_is_piped_is_attached_to_the_request(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Fine."))
+    # beside words it is attached
     assert manus("run", "review this", stdin="-old\n+new\n").code == 0
-    asked = str(server.requests[0].messages[-2]["content"])
-    assert asked.startswith("review this\n")
-    assert "\n-old\n+new\n" in asked
-
-
-def test_what_was_done_is_in_the_log(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Hi."))
-    assert manus("run", "--thread", "t", "Say hi").code == 0
-    [log] = manus.home.rglob("manus.log")
-    assert "thread t: answered" in log.read_text()
-    assert "Say hi" not in log.read_text(), "what a person asks stays in the threads"
+    asked = [str(server.requests[-1].messages[-2]["content"])]
+    assert asked[0].startswith("review this\n")
+    assert "\n-old\n+new\n" in asked[0]
 
 
 def test_json_is_an_object_where_nothing_could_begin(bare: Program) -> None:
@@ -138,7 +115,9 @@ def test_the_workspace_is_the_current_folder_in_a_project(
     (manus.home / "repository/.git").mkdir(parents=True)
     folders = {"empty": "empty/workspace", "mine": "mine", "repository": "repository"}
     for folder, place in folders.items():
-        err = manus.cold("run", "where?", prefix=("env", "-C", folder)).err
+        there = copy(manus)
+        there.home = manus.home / folder
+        err = there("run", "where?").err
         assert err.startswith(f"Working in {manus.home / place} (")
         assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
 
@@ -206,7 +185,6 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
     log = Path(result.err.partition("traceback is in ")[2].partition(" (MANUS_DEBUG")[0])
     assert "RuntimeError: a broken installation" in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
-    assert "Traceback" in manus.cold("graph", PYTHONPATH=path, MANUS_DEBUG="1").err
 
 
 def test_bytes_that_are_no_text(manus: Program, server: ScriptedServer) -> None:
@@ -235,15 +213,11 @@ def test_a_stdout_without_room(manus: Program, server: ScriptedServer, size: int
     assert answer in manus("show", "t").out
 
 
-@pytest.mark.parametrize(("closed", "out"), [("2>&-", "Hi.\n"), ("<&- >&- 2>&-", "")])
-def test_streams_that_the_caller_has_closed(
-    manus: Program, server: ScriptedServer, closed: str, out: str
-) -> None:
+def test_streams_that_the_caller_has_closed(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo made > a"), text("Hi."))
-    prefix = ("sh", "-c", f'exec "$@" {closed}', "sh")
+    prefix = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
     result = manus.cold("run", "--thread", "t", "hello", prefix=prefix)
-    assert (result.code, result.out) == (0, out)
-    assert "unexpected" not in result.err
+    assert (result.code, result.out) == (0, "")
     assert (manus.workspace / "a").exists()
     assert "Hi." in manus("show", "t").out
 

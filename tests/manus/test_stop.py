@@ -168,6 +168,9 @@ def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedSe
     server.script(call("bash", command="echo ran >> runs"), call("bash", command="echo 2"))
     first = manus("run", "--json", "--thread", "t", "--max-steps", "1", "do")
     assert (first.code, first.json["stop_reason"]) == (1, "max_steps")
+    assert first.json["output"].endswith("Terminated: Reached max steps (1)")
+    assert "Step 1/1" in first.err
+    assert "Go on with: manus resume t\n" in first.err
     again = manus("resume", "--json", "t")
     assert again.json["stop_reason"] == "max_steps"
     assert len(again.json["results"]) == 2, "as many steps again"

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,17 +25,6 @@ def _sentence(result: Result) -> str:
     return result.err
 
 
-def test_without_arguments_it_prints_its_help(bare: Program) -> None:
-    result = bare()
-    assert (result.code, result.err) == (0, "")
-    for word in ("run", "resume", "threads", "show", "graph", "doctor", "--version"):
-        assert word in result.out
-
-
-def test_version(bare: Program) -> None:
-    assert bare("--version").out == f"manus {__version__}\n"
-
-
 def test_help_imports_nothing_slow(bare: Program) -> None:
     code = (
         "import sys; from manus.cli import main\n"
@@ -52,38 +42,57 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("line", "said"),
     [
-        (["fly"], "'fly'"),
-        (["run", "--max-steps", "0", "x"], "'--max-steps': 0 "),
-        (["run", "--max-steps", "many", "x"], "'--max-steps': 'many'"),
-        (["run", "--speed", "x"], "--speed"),
-        (["resume"], "THREAD"),
-        (["resume", "a", "--thread", "b"], "a and b name different threads"),
-        (["run", "--thread", "", "x"], "cannot be a thread's id"),
-        (["run", "--thread", "a\nb", "x"], "cannot be a thread's id"),
-        (["run", "--thread", "x" * 300, "x"], "cannot be a thread's id"),
-        (["graph", "train"], "train"),
-        (["threads", "--limit", "-1"], "--limit"),
+        ("fly", "'fly'; `manus --help`"),
+        ("runn x", "'runn' (did you mean run?); `manus --help`"),
+        ("mcp lst", "'lst' (did you mean list?); `manus mcp --help`"),
+        ("run --modle=x y", "'--modle' (did you mean --model?); `manus run --help`"),
+        ("threads delete x", "(delete x); `manus threads --help`"),
+        ("--versoin", "'--versoin' (did you mean --version?); `manus --help`"),
+        ("run --max-steps 0 x", "'--max-steps': 0 "),
+        ("run --max-steps many x", "'--max-steps': 'many'"),
+        ("run --speed x", "--speed"),
+        ("resume", "THREAD"),
+        ("resume a --thread b", "a and b name different threads"),
+        ("run --thread '' x", "cannot be a thread's id"),
+        ("run --thread 'a\nb' x", "cannot be a thread's id"),
+        (f"run --thread {'x' * 300} x", "cannot be a thread's id"),
+        ("threads --limit -1", "--limit"),
+        ("resume nowhere", "no thread nowhere"),
+        ("show nowhere", "no thread nowhere"),
+        ("threads --delete nowhere", "no thread nowhere"),
     ],
 )
-def test_wrong_arguments(bare: Program, arguments: list[str], said: str) -> None:
-    result = bare(*arguments)
+def test_wrong_usage(typed: Callable[..., Result], line: str, said: str) -> None:
+    result = typed(*shlex.split(line))
     assert result.code == 2
     assert said in _sentence(result)
-    assert "--help` shows how it is used" in result.err
+    assert "nowhere" in line or "--help` shows how it is used" in result.err
+
+
+def test_help_version_and_a_drawing(typed: Callable[..., Result]) -> None:
+    helped = typed("--help")
+    assert (helped.code, helped.err) == (0, "")
+    for word in ("run", "resume", "threads", "show", "graph", "doctor", "--version"):
+        assert word in helped.out
+    for words in ([], ["help"]):
+        assert typed(*words).out == helped.out
+    assert typed("help", "run").out == typed("run", "--help").out
+    assert typed("--version").out == f"manus {__version__}\n"
+    drawn = typed("graph")
+    assert (drawn.code, drawn.err) == (0, "")
+    assert "graph TD;" in drawn.out
+    assert "stuck_check" in drawn.out
 
 
 @pytest.mark.parametrize("stdin", ["", " \n\t\n"])
-def test_no_request(bare: Program, stdin: str) -> None:
+def test_no_request_and_no_model(bare: Program, stdin: str) -> None:
     for arguments in (["run"], ["run", ""], ["run", "-"], ["run", "--", "  "]):
         result = bare(*arguments, stdin=stdin)
         assert result.code == 2
         assert "There is no request" in _sentence(result)
-
-
-def test_no_model(bare: Program) -> None:
-    result = bare("run", "hello")
+    result = bare("run", "hello", stdin=stdin)
     assert result.code == 2
     assert "No model is configured: run `manus setup`" in _sentence(result)
     assert not bare.workspace.exists()
@@ -96,21 +105,6 @@ def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> N
     assert "workspace" in _sentence(result)
     assert "--workspace or MANUS_WORKSPACE" in result.err
     assert "finished" not in manus("threads").out
-
-
-@pytest.mark.parametrize("command", ["resume", "show", "threads --delete"])
-def test_an_unknown_thread(bare: Program, command: str) -> None:
-    result = bare(*command.split(), "nowhere")
-    assert result.code == 2
-    assert "no thread nowhere" in _sentence(result)
-
-
-def test_graph_prints_mermaid(bare: Program) -> None:
-    result = bare("graph")
-    assert (result.code, result.err) == (0, "")
-    assert "graph TD;" in result.out
-    assert "stuck_check" in result.out
-    assert result == bare.cold("graph", "agent")
 
 
 def _commands_of_the_readme() -> list[str]:
@@ -133,38 +127,6 @@ def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) 
         refused = command == "setup" or "--answer" in command
         assert done.code == (2 if refused else 0), (command, done)
         assert "Traceback" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("runn x", "'runn' (did you mean run?); `manus --help`"),
-        ("zzz", "'zzz'; `manus --help`"),
-        ("mcp lst", "'lst' (did you mean list?); `manus mcp --help`"),
-        (
-            "run --modle x y",
-            "'--modle' (did you mean --model?); `manus run --help`",
-        ),
-        ("run --modle=x y", "'--modle' (did you mean --model?); `manus run --help`"),
-        ("threads delete x", "(delete x); `manus threads --help`"),
-        (
-            "--versoin",
-            "'--versoin' (did you mean --version?); `manus --help`",
-        ),
-    ],
-)
-def test_a_slip(bare: Program, typed: str, said: str) -> None:
-    result = bare(*typed.split())
-    assert result.code == 2
-    assert said in result.err
-    assert result.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("typed", ["help", "help run"])
-def test_help_as_a_command(bare: Program, typed: str) -> None:
-    result = bare(*typed.split())
-    assert (result.code, result.err) == (0, "")
-    assert result.out == bare(*typed.split()[1:], "--help").out
 
 
 def test_what_to_type_is_found_by_the_shell(

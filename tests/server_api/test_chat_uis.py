@@ -98,15 +98,14 @@ EDITED = {"name": "bash", "args": {"command": "echo edited > made"}}
 
 
 @pytest.mark.parametrize(
-    ("decision", "made"),
+    ("given", "decision", "made"),
     [
-        ({"type": "approve"}, "first\n"),
-        ({"type": "edit", "edited_action": EDITED}, "edited\n"),
-        ({"type": "reject", "message": "Not now."}, None),
+        ({}, {"type": "approve"}, "first\n"),
+        ({}, {"type": "edit", "edited_action": EDITED}, "edited\n"),
+        (None, {"type": "reject", "message": "Not now."}, None),
     ],
-    ids=["approve", "edit", "reject"],
+    ids=["agent-chat-approve", "agent-chat-edit", "deep-agents-reject"],
 )
-@pytest.mark.parametrize("given", [{}, None], ids=["agent-chat", "deep-agents"])
 async def test_decisions_about_a_call(
     studio: Studio, given: Any, decision: dict[str, Any], made: str | None
 ) -> None:

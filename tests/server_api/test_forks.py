@@ -1,4 +1,4 @@
-"""Forks over the SDK: from every checkpoint, as it is and with an edit; all states read back."""
+"""Forks over the SDK: from checkpoints as they are and with an edit; all states read back."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 EDIT = {"messages": [{"type": "human", "content": "And now?"}]}
 
 
-async def test_from_every_checkpoint_of_an_agent(studio: Studio) -> None:
+async def test_from_checkpoints_of_an_agent(studio: Studio) -> None:
     threads = studio.client.threads
     thread = await studio.thread()
     await studio.run(thread, call("bash", command="echo one"), text("It says one."))
     history = await threads.get_history(thread, limit=100)
     studio.server.when(lambda _: True).always(text("Once more."))
-    for state in history:
+    for state in history[::2]:
         await threads.update_state(thread, None, checkpoint=state["checkpoint"])
         edited = await threads.update_state(thread, EDIT, checkpoint=state["checkpoint"])
         place = edited["checkpoint"]["checkpoint_id"]
@@ -29,5 +29,5 @@ async def test_from_every_checkpoint_of_an_agent(studio: Studio) -> None:
     assert [state["values"] for state in states] == [state["values"] for state in each]
     values: Any = [state["values"] for state in each]
     said = [[message["content"] for message in one.get("messages", [])] for one in values]
-    assert sum("And now?" in texts for texts in said) >= len(history)
-    assert sum("Once more." in texts for texts in said) >= len(history)
+    assert sum("And now?" in texts for texts in said) >= len(history[::2])
+    assert sum("Once more." in texts for texts in said) >= len(history[::2])

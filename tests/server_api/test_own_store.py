@@ -4,19 +4,21 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from langgraph.types import Command
 from langgraph_sdk import get_client
 
+from manus import build_agent
 from manus.checkpoint import open_store
+from manus.state.context import Context
 from manus.state.settings import Settings
+from tests.helpers.agent import thread_config
 from tests.manus.postgres_server import PostgresServer, binaries, running
 from tests.server import ScriptedServer, call, text
-from tests.server_api.dev_server import DevServer, serving
-from tests.server_api.studio import Studio, is_there, said, until
+from tests.server_api.dev_server import serving
+from tests.server_api.studio import Studio, is_there, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,10 +52,7 @@ async def test_threads_in_postgres_outlive_the_server(
     url = postgres.new_database()
     own = {"MANUS_CHECKPOINT": url, "PYTHONPATH": str(clone)}
 
-    def serve() -> AbstractContextManager[DevServer]:
-        return serving(folder, tmp_path, **own)
-
-    with serve() as dev:
+    with serving(folder, tmp_path, **own) as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
             lost = await studio.run(None, context={})
@@ -70,19 +69,17 @@ async def test_threads_in_postgres_outlive_the_server(
             shell = await studio.pid()
             assert is_there(shell)
         await asyncio.to_thread(dev.end)
+        told = dev.log
+    assert "PostgresStore" in told
+    assert "BlockingError" not in told
     await until(lambda: not is_there(shell))
     async with open_store(Settings(checkpoint=url)) as store:
         assert await store.recent(10) == [thread]
-    with serve() as dev:
-        async with get_client(url=dev.url, api_key=None) as client:
-            studio = Studio(client, server, tmp_path / "workspace")
-            turns = call("bash", command="cat made.txt; echo [$X]"), text("Blue.")
-            resumed: dict[str, Any] = {"command": {"resume": "blue"}, "context": chosen}
-            ended = await studio.run(thread, *turns, **resumed)
-        told = dev.log
-    # the workspace is the same, the shell is another one
-    tools = [words for kind, words in said(ended) if kind == "tool"]
+        # another process goes on: the workspace is the same, the shell is another one
+        server.script(call("bash", command="cat made.txt; echo [$X]"), text("Blue."))
+        ended = await build_agent(checkpointer=store.saver).ainvoke(
+            Command(resume="blue"), thread_config(thread), context=Context(**chosen)
+        )
+    tools = [m.text for m in ended["messages"] if m.type == "tool"]
     assert tools == ["one\n[exit code 0]", "blue", "one\n[]\n[exit code 0]"]
     assert ended["output"] == "Blue."
-    assert "PostgresStore" in told
-    assert "BlockingError" not in told

@@ -32,9 +32,9 @@ async def flow(
     await made.graph.close_waiting()
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser for the tests of a module; starting one takes seconds."""
+    """A browser for all; starting one takes seconds."""
     expect.set_options(timeout=60_000)
     async with async_playwright() as playwright:
         program = find_browser(None, playwright.chromium.executable_path)
@@ -43,7 +43,7 @@ async def chromium() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def view(chromium: Browser) -> AsyncIterator[Callable[..., Awaitable[Viewer]]]:
     """Open a page; whatever it asks for and complains of is kept."""
     made: list[Viewer] = []

@@ -12,7 +12,7 @@ from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import Call, ScriptedServer, call, calls, text
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 View = Callable[..., Awaitable[Viewer]]
 
@@ -34,7 +34,7 @@ open("fake.png", "w").write("<svg onload=alert(1)>")
 """
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def hostile(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     """The address of the page of a thread with two runs; all that can be said is hostile."""
     with ScriptedServer() as server:

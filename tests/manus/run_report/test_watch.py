@@ -13,7 +13,7 @@ from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import ScriptedServer, call, calls, text
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 View = Callable[..., Awaitable[Viewer]]
 
 
