@@ -18,7 +18,7 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
 from manus.models.tokens import usage_in, usage_metadata
-from manus.models.tool_calls import is_whole, with_calls
+from manus.models.tool_calls import parsed, with_calls
 from manus.state.messages import CUT_OFF
 
 MOST_REPLY = 2_000_000
@@ -38,7 +38,7 @@ class _Call:
 
     def is_whole(self) -> bool:
         """Whether the arguments are a whole JSON object; they are read only where they may be."""
-        return self.args.endswith("}") and is_whole(self.args)
+        return self.args.endswith("}") and parsed(self.args) is not None
 
 
 class ReplyReader:
@@ -87,7 +87,7 @@ class ReplyReader:
 
     def end(self) -> AIMessageChunk:
         """What was not shown before the stream ended."""
-        return self._shown(*self._thoughts.end(), [], position="last")
+        return self._shown(*self._thoughts.feed("", is_last=True), [], position="last")
 
     def message(self) -> AIMessage:
         """The reply, once it has ended; its calls as they were sent."""

@@ -52,56 +52,42 @@ class ThoughtReader:
         self._close = ""
         self._at = "beginning"
 
-    def feed(self, piece: str) -> tuple[str, str]:
+    def feed(self, piece: str, *, is_last: bool = False) -> tuple[str, str]:
         """What is thought and what is said, as far as this piece decides it."""
         if self._at == "answer":
             return "", piece
-        self._held += piece
-        thought = ""
+        text, self._held, thought = self._held + piece, "", ""
         if self._at == "beginning":
-            self._begin()
+            if opened := _OPEN.match(text):
+                self._at, self._close = "thought", f"</{opened[1].lower()}>"
+                text = text[opened.end() :]
+            elif is_last or not any(tag.startswith(text.strip().lower()) for tag in _OPENS):
+                self._at = "answer"
+                return "", text
+            else:
+                self._held = text
+                return "", ""
         if self._at == "thought":
-            thought = self._inside()
-        if self._at == "behind" and (rest := self._held.lstrip()):
-            self._held, self._at = rest, "answer"
-        return (thought, self._rest()) if self._at == "answer" else (thought, "")
-
-    def end(self) -> tuple[str, str]:
-        """What was held back."""
-        rest = "" if self._at == "behind" else self._rest()
-        return (rest, "") if self._at == "thought" else ("", rest)
-
-    def _begin(self) -> None:
-        if opened := _OPEN.match(self._held):
-            self._at, self._close = "thought", f"</{opened[1].lower()}>"
-            self._held = self._held[opened.end() :]
-        elif not any(tag.startswith(self._held.strip().lower()) for tag in _OPENS):
-            self._at = "answer"
-
-    def _inside(self) -> str:
-        """The thought, up to what may be the beginning of the closing tag."""
-        text, size = self._held, len(self._close)
-        end = text.lower().find(self._close)
-        if end >= 0:
-            self._held, self._at = text[end + size :], "behind"
-        else:
-            end = text.find("<", max(0, len(text) - size + 1))
-            end = end if end >= 0 else len(text)
-            self._held = text[end:]
-        return text[:end]
-
-    def _rest(self) -> str:
-        rest, self._held = self._held, ""
-        return rest
+            end = text.lower().find(self._close)
+            if end < 0:
+                may_end = (
+                    -1 if is_last else text.find("<", max(0, len(text) + 1 - len(self._close)))
+                )
+                end = may_end if may_end >= 0 else len(text)
+                self._held = text[end:]
+                return text[:end], ""
+            thought, text = text[:end], text[end + len(self._close) :]
+            self._at = "behind"
+        said = text.lstrip()
+        self._at = "answer" if said else "behind"
+        return thought, said
 
 
 def thought_apart(text: str) -> tuple[str, str]:
     """What is thought and what is said in a whole text."""
     if (found := _ONLY_CLOSED.match(text)) and "<think" not in found[1].lower():
         return found[1].strip(), text[found.end() :].lstrip()
-    reader = ThoughtReader()
-    (thought, said), (more, rest) = reader.feed(text), reader.end()
-    return thought + more, said + rest
+    return ThoughtReader().feed(text, is_last=True)
 
 
 def without_thought(message: AIMessage) -> AIMessage:

@@ -14,7 +14,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
@@ -34,15 +34,6 @@ log = logging.getLogger("manus")
 MOST_ARGUMENTS = 1_000_000
 """Characters of the arguments of one call."""
 
-_KINDS = {
-    list: "an array",
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "a boolean",
-    type(None): "null",
-}
-_DIGITS = 21
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """Whole numbers that a checkpoint and a server can hold."""
 _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
@@ -65,18 +56,16 @@ def arguments_of(text: str) -> dict[str, Any]:
     """The arguments that a text holds; nothing at all is an empty object.
 
     Raises:
-        ValueError: it is not one JSON object; the message says what it is.
+        ValueError: it is not one JSON object; the message says what is wrong with it.
     """
-    if not text.strip():
-        return {}
     try:
-        found = _json(text)
+        found = _json(text) if text.strip() else {}
     except RecursionError:
         raise ValueError("they are nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"they are not valid JSON ({error})") from None
     if not isinstance(found, dict):
-        raise ValueError(f"they are {_KINDS[type(found)]}, not an object")
+        raise ValueError("they are not an object")
     return found
 
 
@@ -88,26 +77,22 @@ def _json(text: str) -> Any:
     return json.loads(
         text,
         strict=False,
-        parse_constant=_refuse,
+        parse_constant=_finite,
         parse_float=_finite,
         parse_int=_whole,
         object_pairs_hook=_once_each,
     )
 
 
-def _refuse(constant: str) -> NoReturn:
-    # Python reads NaN and Infinity; a server would refuse the history that holds them
-    raise ValueError(f"they are not valid JSON ({constant} is not a JSON value)")
-
-
 def _finite(digits: str) -> float:
+    # Python reads NaN and Infinity; a server would refuse the history that holds them
     if not math.isfinite(number := float(digits)):
-        raise ValueError(f"the number {digits[:30]}… is too large")
+        raise ValueError(f"{digits[:30]} is not a number in JSON, or too large")
     return number
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > _DIGITS or not _LEAST <= (number := int(digits)) <= _MOST:
+    if not _LEAST <= (number := int(digits)) <= _MOST:
         raise ValueError(f"the number {digits[:30]}… is too large")
     return number
 
@@ -120,27 +105,21 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _parsed(text: str) -> dict[str, Any] | None:
+def parsed(text: str) -> dict[str, Any] | None:
+    """The arguments that a text holds; None where it is not one JSON object."""
     try:
         return arguments_of(text)
     except ValueError:
         return None
 
 
-def is_whole(text: str) -> bool:
-    """Whether a text is a whole JSON object."""
-    return bool(text.strip()) and _parsed(text) is not None
-
-
 def with_calls(message: AIMessage, raw: Sequence[dict[str, Any]]) -> AIMessage:
     """The message with these calls (`id`, `name`, `args` as text) as its only ones."""
-    places = []
-    message.tool_calls, message.invalid_tool_calls = [], []
+    message.tool_calls, message.invalid_tool_calls, places = [], [], []
     for place, call in enumerate(raw):
-        arguments = _parsed(call["args"])
         id_, name, args = call["id"], call["name"] or "", call["args"]
-        if arguments is not None:
-            message.tool_calls.append(ToolCall(id=id_, name=name, args=arguments, type="tool_call"))
+        if (read := parsed(args)) is not None:
+            message.tool_calls.append(ToolCall(id=id_, name=name, args=read, type="tool_call"))
             continue
         places.append(place)
         message.invalid_tool_calls.append(
@@ -174,7 +153,7 @@ def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
     # arguments that had not begun to come are no arguments, and look whole
     doubtful = [c for c in calls[-1:] if c["args"] in ("", "{}")] if as_it_came else calls
     for call in doubtful:
-        if _parsed(call["args"]) is not None:
+        if parsed(call["args"]) is not None:
             call["args"] = (call["args"] or "{}")[:-1]
     return with_calls(message, calls) if doubtful else message
 
@@ -188,20 +167,18 @@ def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
     calls = calls_of(message)
     if not calls or not schemas:
         return message
-    changed, repaired = False, []
+    made = []
     for call in calls:
-        given = call["args"]
-        args: Any = given
+        args: Any = call["args"]
         if not isinstance(args, dict) and not is_cut_off(message):
             args = read_arguments(args or "")
         if isinstance(args, dict):
             args = fitted(args, schemas.get(call["name"] or "", {}))
-        if args != given and args is not None:
-            changed = True
+        if args is not None and args != call["args"]:
             log.info("the arguments of a call of %s were repaired", call["name"])
-        text = given if args is None else args
-        repaired.append({**call, "args": text if isinstance(text, str) else json.dumps(text)})
-    return with_calls(message, repaired) if changed else message
+            call = cast(ToolCall, {**call, "args": args})
+        made.append(call)
+    return message if made == calls else with_calls(message, [*map(as_sent, made)])
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
@@ -245,32 +222,35 @@ def _python(text: str) -> Any:
 def fitted(args: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The arguments under the names that the schema has, and lists and objects out of texts."""
     properties: Mapping[str, Any] = schema.get("properties", {})
-    made = {_meant(name, args, properties): value for name, value in args.items()}
+    made = {
+        name if name in properties else _meant(name, args, properties): value
+        for name, value in args.items()
+    }
     if len(made) != len(args):
-        made = dict(args)
-    return {name: _out_of_text(value, properties.get(name, {})) for name, value in made.items()}
+        made = args
+    return {
+        name: _out_of_text(value, properties.get(name, {}))
+        if isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
+        else value
+        for name, value in made.items()
+    }
 
 
 def _meant(name: str, args: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
-    if name in properties:
-        return name
     names = next((names for names in _SAME if name.lower() in names), set())
     known = [other for other in names if other in properties]
     return known[0] if len(known) == 1 and known[0] not in args else name
 
 
-def _out_of_text(value: Any, about: Mapping[str, Any]) -> Any:
+def _out_of_text(text: str, about: Mapping[str, Any]) -> Any:
     """A list or an object that was written as a text, where the schema takes no text."""
-    wanted = (
-        {"[": "array", "{": "object"}.get(value.strip()[:1]) if isinstance(value, str) else None
-    )
     kinds = _types_of(about)
-    if wanted is None or "string" in kinds or wanted not in kinds:
-        return value
+    if "string" in kinds or {"[": "array", "{": "object"}[text.lstrip()[0]] not in kinds:
+        return text
     try:
-        return _json(value)
+        return _json(text)
     except (ValueError, RecursionError):
-        return value
+        return text
 
 
 def _types_of(about: Mapping[str, Any]) -> set[str]:

@@ -109,7 +109,7 @@ async def test_two_values_of_one_argument_are_not_chosen_between(agent: Scripted
 def test_a_thought_is_told_however_it_is_cut(said: str, parts: tuple[str, str], size: int) -> None:
     reader = ThoughtReader()
     found = [reader.feed(said[start : start + size]) for start in range(0, len(said), size)]
-    found.append(reader.end())
+    found.append(reader.feed("", is_last=True))
     assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
     assert thought_apart(said) == parts
 

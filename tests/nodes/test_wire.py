@@ -115,12 +115,8 @@ class TestMalformedCalls:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            ("[1]", "an array"),
-            ('"x"', "a string"),
-            ("7", "a number"),
-            ("1.5", "a number"),
-            ("true", "a boolean"),
-            ("null", "null"),
+            ("[1]", "not an object"),
+            ("null", "not an object"),
             ("{", "not valid JSON"),
             ('{"a": NaN}', "NaN"),
             ('{"a": -Infinity}', "Infinity"),
