@@ -26,11 +26,9 @@ from manus.models.tokens import (
     cache_tokens,
     estimate_message,
     estimate_request,
-    learn_window,
     window_of,
 )
 from manus.state.errors import (
-    ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelReplyError,
@@ -78,24 +76,10 @@ class ModelClient:
         """The endpoint of a role that is asked first."""
         return self.endpoint_of(role).with_fallbacks()[0]
 
-    async def model(self, role: str) -> BaseChatModel:
-        """The chat model of a role, built when it is first asked for.
-
-        Raises:
-            SettingsError: no model is configured, or its package is missing.
-        """
-        return await self._model_at(self.endpoint(role))
-
     def window(self, role: str) -> int:
         """The context window of the endpoint of a role that is asked first."""
         endpoint = self.endpoint(role)
         return window_of(endpoint, self.built.get(endpoint))
-
-    def learn_window(self, role: str, error: ContextOverflowError, size: float) -> None:
-        """A request of about so many tokens was refused: by which endpoint, its name tells."""
-        chain = self.endpoint_of(role).with_fallbacks()
-        refused = (one for one in chain if (one.model or DEFAULT_MODEL) == error.model)
-        learn_window(next(refused, chain[0]), error, size)
 
     async def complete(
         self,

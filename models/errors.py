@@ -7,7 +7,6 @@ Each client library raises the same facts in a shape of its own. OpenAI, Anthrop
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +27,6 @@ _SHOWN = 300
 _READ = 100_000
 """Characters of a server's words that are read."""
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-_TAG = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 # What providers call an error, for where there is no status: in the middle of a stream, mostly.
 _STATUS_OF = {
     name: status
@@ -120,9 +118,7 @@ class Facts:
         behind = self.told.get("metadata")
         if text and isinstance(behind, dict) and isinstance(raw := behind.get("raw"), str):
             text = f"{text}: {raw}"  # OpenRouter's own does not say what the provider's was
-        body = self.body
-        if self.is_page:
-            body = html.unescape(_TAG.sub(" ", body[:_READ]))
+        body = "it is a page in HTML" if self.is_page else self.body
         return (text or body or str(self.links[0]) or type(self.links[0]).__name__)[:_READ]
 
     @cached_property
@@ -233,7 +229,7 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
     (_has_no_key, R, "{where} cannot be asked without a key; check {key}."),
     (_is_flagged, R, "{where} refused the request{number}: {words}"),
     (lambda of: of.status == 403 and of.is_page, R, "{where} cannot be asked: a page came back "
-     "(403){because}; check whether a proxy or a firewall stands between, and {key}."),
+     "(403); check whether a proxy or a firewall stands between, and {key}."),
     (_is_key_refused, R, "{where} refused the key{number}{because}; check {key}."),
     (lambda of: of.status == 404, R, "{where} does not know the model `{model}` or has no such "
      "address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
@@ -276,7 +272,9 @@ def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
         number="" if of.status is None else f" ({of.status})",
         because="" if words.startswith("Error code:") else f": {words.rstrip('.')}",
     )
-    return ContextOverflowError(said, model) if kind is ContextOverflowError else kind(said)
+    if kind is ContextOverflowError:
+        return ContextOverflowError(said, (endpoint.base_url, endpoint.model))
+    return kind(said)
 
 
 def may_be_billed(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
@@ -70,11 +70,12 @@ class ReplyReader:
             return None
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
+        choice = choice if isinstance(choice, dict) else {}
         _raise_if_failed(chunk, choice)
         self._usage |= {name: value for name, value in usage_in(chunk, choice).items() if value}
         if isinstance(chunk.get("model"), str):
             self._about["model_name"] = chunk["model"]
-        if not isinstance(choice, dict):
+        if not choice:
             return None
         self.has_begun = True
         if reason := choice.get("finish_reason"):
@@ -116,7 +117,11 @@ class ReplyReader:
         self._sealed.feed(delta, whole=whole)
         calls = delta.get("tool_calls")
         found = calls if isinstance(calls, list) else [calls]
-        pieces = [self._piece(one) for one in found if _is_call(one, whole=whole)]
+        pieces = [
+            self._piece(one)
+            for one in found
+            if isinstance(one, dict) and (one.get("function") or not whole)
+        ]
         return self._shown(thought, text, pieces) if text or thought or pieces else None
 
     def _shown(
@@ -144,8 +149,7 @@ class ReplyReader:
 
     def _piece(self, piece: Json) -> ToolCallChunk:
         """What a piece adds to a call: with its place, and id and name only at first."""
-        function = piece.get("function")
-        function = function if isinstance(function, dict) else {}
+        function = piece.get("function") or {}
         name, args = str(function.get("name") or ""), function.get("arguments") or ""
         args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
         id_ = str(piece["id"]) if piece.get("id") not in (None, "") else None
@@ -175,17 +179,8 @@ class ReplyReader:
         return place, is_whole
 
 
-def _is_call(piece: Any, *, whole: bool) -> TypeGuard[Json]:
-    """Whether something is a call, or a piece of one; a whole one has a name."""
-    if not isinstance(piece, dict) or not whole:
-        return isinstance(piece, dict)
-    function = piece.get("function")
-    return isinstance(function, dict) and bool(function.get("name"))
-
-
-def _raise_if_failed(chunk: Json, choice: Any) -> None:
+def _raise_if_failed(chunk: Json, choice: Json) -> None:
     """See that a body is no error: some servers send one with status 200, or as a chunk."""
-    choice = choice if isinstance(choice, dict) else {}
     if error := chunk.get("error") or choice.get("error"):
         raise ValueError({"message": error} if isinstance(error, str) else error)
     bare = isinstance(chunk.get("message"), str) and not chunk.get("usage")
@@ -220,6 +215,4 @@ def _in_block(block: Any, kind: str) -> str:
     if not isinstance(block, dict) or block.get("type") != kind:
         return ""
     inner = block.get(kind)
-    if isinstance(inner, list):
-        return "".join(_in_block(one, "text") for one in inner)
-    return inner if isinstance(inner, str) else ""
+    return inner if isinstance(inner, str) else "".join(_in_block(b, "text") for b in inner or ())

@@ -140,9 +140,7 @@ class Recorder:
             make_private_file(self._path)  # it holds all that was said
             self._path.write_text("", "utf-8")
         except OSError as error:
-            raise SettingsError(
-                f"The recording {self._path} cannot be written ({error.strerror})."
-            ) from None
+            raise SettingsError(self._unwritten(error)) from None
 
     def add(self, role: str, request: Sequence[BaseMessage], reply: AIMessage) -> None:
         """Append one turn. Blocking; steps of a plan at work side by side share a recorder.
@@ -162,10 +160,11 @@ class Recorder:
                 with self._path.open("a", encoding="utf-8") as handle:
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
             except OSError as error:
-                raise StorageError(
-                    f"The recording {self._path} cannot be written ({error.strerror})."
-                ) from None
+                raise StorageError(self._unwritten(error)) from None
             self._turns.append([*conversation, normal_turn(reply, self._workspace)])
+
+    def _unwritten(self, error: OSError) -> str:
+        return f"The recording {self._path} cannot be written ({error.strerror})."
 
 
 class ReplayModel(BaseChatModel):
@@ -186,10 +185,8 @@ class ReplayModel(BaseChatModel):
         """
         model = cls(path=path, workspace=workspace)
         try:
-            with Path(path).open(encoding="utf-8") as handle:
-                for line in handle:
-                    if line.endswith("\n"):  # else the recording process died while it wrote it
-                        model._add(json.loads(line))
+            for line in Path(path).read_text("utf-8").split("\n")[:-1]:
+                model._add(json.loads(line))  # what follows was under way when its process died
         except OSError as error:
             raise SettingsError(
                 f"The recording {path} cannot be read ({error.strerror})."
@@ -267,10 +264,7 @@ class ReplayModel(BaseChatModel):
 
 def _as_chunk(reply: AIMessage) -> AIMessageChunk:
     """The reply as it is shown, in one piece."""
-    calls = [
-        tool_call_chunk(id=call["id"], name=call["name"], args=call["args"], index=index)
-        for index, call in enumerate(map(as_sent, calls_of(reply)))
-    ]
+    calls = [tool_call_chunk(**as_sent(c), index=i) for i, c in enumerate(calls_of(reply))]
     return AIMessageChunk(
         content=reply.content,
         tool_call_chunks=calls,

@@ -128,7 +128,7 @@ class Calibration:
         return max(0, round(self.factor * estimated))
 
 
-def usage_in(chunk: Mapping[str, Any], choice: Any) -> dict[str, Any]:
+def usage_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
     """What a chunk says was used; Moonshot says it in the choice, Groq apart."""
     for place in (chunk, choice, chunk.get("x_groq")):
         if isinstance(place, Mapping) and isinstance(used := place.get("usage"), dict):
@@ -190,15 +190,15 @@ def window_of(settings: ModelSettings, model: Any = None) -> int:
     return next((size for begin, size in _WINDOWS.items() if name.startswith(begin)), _WINDOW)
 
 
-def learn_window(settings: ModelSettings, error: ContextOverflowError, size: float) -> None:
-    """Remember how large a window is whose server refused a request of about so many tokens.
+def learn_window(error: ContextOverflowError, size: float) -> None:
+    """Remember how large the window is whose server refused a request of about so many tokens.
 
     As the server named it, but less than the request; where it named none, half of that.
     """
     found = _SAID.search(str(error))
     said = int(found[1].replace(",", "")) if found else size / 2
     guess = said if said <= size else 0.8 * size
-    _learned[settings.base_url, settings.model] = max(round(guess), _LEAST)
+    _learned[error.endpoint] = max(round(guess), _LEAST)
 
 
 def forget_windows() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,21 +14,16 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 
-from manus.models.reasoning import EXTRA, REASONING, is_foreign, origin_of, put_back
+from manus.models.reasoning import REASONING, is_foreign, origin_of, put_back
 from manus.state.messages import PerMessage, calls_of, text_of
 from manus.state.model_settings import ModelSettings
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`Back`)."""
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
-NO_SIGNATURE = "skip_thought_signature_validator"
-"""What Google takes for the signature of a call that another model has made:
-ai.google.dev/gemini-api/docs/thought-signatures."""
 _WANT_REASONING = ("api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn")
 """Servers to which `reasoning_content` has to come back:
 api-docs.deepseek.com/guides/thinking_mode."""
-_WANT_SIGNATURES = ("googleapis.com",)
-"""Servers for which each call has to be signed, or to say that it is not."""
 
 
 class Back(NamedTuple):
@@ -40,28 +34,18 @@ class Back(NamedTuple):
     """What can be read, of every message of the assistant."""
     sealed: bool = True
     """What is signed or encrypted, to the endpoint that gave it."""
-    excused: bool = False
-    """Calls that have no signature say so."""
 
 
 @lru_cache(64)
 def back_to(endpoint: ModelSettings) -> Back:
     """How what the model thought goes back to a compatible server."""
-    chosen, address = endpoint.send_reasoning, endpoint.base_url
-    return Back(
-        origin_of(endpoint),
-        text=_is_at(address, _WANT_REASONING) if chosen is None else chosen,
-        sealed=chosen is not False,
-        excused=chosen is not False and _is_at(address, _WANT_SIGNATURES),
-    )
-
-
-def _is_at(address: str | None, hosts: Sequence[str]) -> bool:
+    chosen = endpoint.send_reasoning
     try:
-        host = urlsplit(address or "").hostname or ""
+        host = urlsplit(endpoint.base_url or "").hostname
     except ValueError:  # not an address: the client will say so
-        return False
-    return any(f".{host}".endswith(f".{end}") for end in hosts)
+        host = None
+    is_wanted = host in _WANT_REASONING if chosen is None else chosen
+    return Back(origin_of(endpoint), text=is_wanted, sealed=chosen is not False)
 
 
 def encode(value: Any) -> bytes:
@@ -99,9 +83,6 @@ def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
         form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
     if back.sealed and not foreign:
         put_back(form, message)
-    calls = form.get("tool_calls")
-    if back.excused and calls and not any(EXTRA in call for call in calls):
-        calls[0][EXTRA] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
 def wire_form(message: BaseMessage) -> dict[str, Any]:

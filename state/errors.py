@@ -64,12 +64,12 @@ class ContextOverflowError(ModelError):
     """The request is larger than the model's context window.
 
     Attributes:
-        model: The model that refused it; a fallback's window may be smaller than the main one's.
+        endpoint: Address and model that refused it: a fallback's window may be smaller.
     """
 
-    def __init__(self, said: str, model: str = "") -> None:
+    def __init__(self, said: str, endpoint: tuple[str | None, str | None] = (None, None)) -> None:
         super().__init__(said)
-        self.model = model
+        self.endpoint = endpoint
 
 
 class BudgetError(ModelError):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.config import get_stream_writer
 
-from manus.models.tokens import estimate_request, estimate_text
+from manus.models.tokens import estimate_request, estimate_text, learn_window
 from manus.nodes.active_run import Running
 from manus.nodes.context.turns import turns_of, who, whole_text
 from manus.nodes.turn.fingerprint import shown_call
@@ -137,7 +137,7 @@ async def _written(
             tell = get_stream_writer()
             reply = await running.client.complete(ROLE, asked, tell=tell, quiet=True)
         except ContextOverflowError as error:
-            running.client.learn_window(ROLE, error, estimate_request(asked))
+            learn_window(error, estimate_request(asked))
             raise
         except ManusError as error:
             log.info("no notes by the model: %s", error)

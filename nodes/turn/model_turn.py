@@ -11,7 +11,7 @@ from langgraph.config import get_stream_writer
 
 from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
-from manus.models.tokens import estimate_request
+from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import (
     Compacted,
@@ -85,7 +85,7 @@ class ModelTurn:
         except ContextOverflowError as error:
             refused = error
         size = estimate_request(request, running.catalog.schemas())
-        running.client.learn_window(self._role, refused, size)
+        learn_window(refused, size)
         shorter = await self._fitting(notes, tight=True)
         try:
             if estimate_request(shorter) < estimate_request(request):
@@ -95,7 +95,7 @@ class ModelTurn:
         raise ContextOverflowError(
             f"{str(refused).rstrip('.')}. What is left of it cannot be made shorter; put long "
             "texts into files, offer fewer tools, or use a model with a larger window.",
-            refused.model,
+            refused.endpoint,
         )
 
     async def _fitting(self, notes: Notes, *, tight: bool = False) -> list[BaseMessage]:

@@ -51,7 +51,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
     (fail(413, message="maximum context is 9"), ContextOverflowError, "maximum context is 9"),
     (fail(400, message="the request exceeds the available context size"), ContextOverflowError, ""),
     (raw(HTML, 502), ModelUnavailableError, "failed (502)"),
-    (raw(HTML, 403), ModelRefusedError, "a page came back (403): Bad gateway; check whether"),
+    (raw(HTML, 403), ModelRefusedError, "a page came back (403); check whether"),
     (raw(HTML, 200), ModelRefusedError, "no chat reply"),
     (raw(b"", 200, "application/json"), ModelUnavailableError, "no reply in it"),
     (raw(b'{"choices": []}', 200, "application/json"), ModelUnavailableError, "no reply in it"),

@@ -53,7 +53,7 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     model = await build_model(GPT, Path())
     assert window_of(GPT, model) == 272_000
     assert window_of(GPT) == 272_000, "before there is a client, too"
-    learn_window(GPT, ContextOverflowError("maximum context length is 9000 tokens"), 10_000)
+    learn_window(ContextOverflowError("maximum context length is 9000", (None, "gpt-5")), 10_000)
     assert window_of(GPT.model_copy(), model) == 9_000, "whichever run asks"
     assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
     assert window_of(ModelSettings(model="someone/unknown")) == 128_000
