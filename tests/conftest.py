@@ -54,7 +54,9 @@ def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         patch.delenv(name)
-    patch.setenv("MANUS_RETRY_FOR", "3")  # nobody waits for minutes here
+    # nobody waits for minutes here
+    patch.setenv("MANUS_RETRY_FOR", "3")
+    patch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         patch.setenv(name, str(folder / "home" / name.lower()))
     patch.setenv("MANUS_TRUST", "1")

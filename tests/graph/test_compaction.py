@@ -162,17 +162,6 @@ async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
     assert "Place 5. A wall" in observations[-1]
 
 
-async def test_a_workspace_with_another_name_recalls_what_was_before(
-    looker: ScriptedAgent,
-) -> None:
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    overflow = fail(400, code="context_length_exceeded")
-    await looker.run(*looks, overflow, text("done"), request=REQUEST)
-    looker.workspace = looker.workspace.rename(looker.workspace.with_name("renamed"))
-    await looker.run(call("recall", query="#2"), text("ok"), request="Go on.")
-    assert (await looker.observations())[-1].startswith("[#2] look:\nPlace 1.")
-
-
 async def test_a_call_of_recall_that_another_process_carries_out(looker: ScriptedAgent) -> None:
     looks = [calls(call("look", place=place)) for place in range(1, 9)]
     overflow = fail(400, code="context_length_exceeded")

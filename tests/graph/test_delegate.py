@@ -59,15 +59,6 @@ async def test_only_the_answer_comes_back(lead: Delegator) -> None:
     assert set(inside.tool_names) == {"append", "hold", "ask_human"}, "it cannot pass it on"
 
 
-async def test_what_it_uses_is_the_runs(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
-    lead.given("Name the fish.", text("Carp."))
-    outcome = await lead.run(calls(COUNT, NAME), text("Done."))
-    usage = outcome.usage
-    assert (usage["model_calls"], usage["tool_calls"]) == (5, 3)
-    assert usage["roles"]["main"]["model_calls"] == 5
-
-
 async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
     lead.given("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})

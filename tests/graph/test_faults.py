@@ -19,14 +19,6 @@ from tests.server import call, text
 ROOT = Path(__file__).parents[2]
 
 
-async def test_fault_8_tool_choice_required_does_not_crash(agent: ScriptedAgent) -> None:
-    outcome = await agent.run(*[text("No.")] * 3, tool_choice="required")
-    assert outcome.stop_reason == "error"
-    assert "`required`" in outcome.output
-    again = await agent.run(text("Yes."), request="Again.")
-    assert again.stop_reason == "answered"
-
-
 async def test_fault_16_where_they_are_left_out_a_line_says_so(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

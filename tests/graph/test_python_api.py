@@ -24,7 +24,7 @@ from manus.graph.state_update import reopen
 from manus.sqlite import SqliteStore
 from manus.state.agent import AgentOutput, AgentState
 from manus.state.context import Context
-from manus.state.errors import ThreadBusyError, UsageError
+from manus.state.errors import ThreadBusyError
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import ScriptedServer, call, hang, text
@@ -291,16 +291,6 @@ def test_the_schemas_hold_the_threads_state_and_nothing_else() -> None:
     assert shown == {*AgentState.__annotations__, "request"}
     assert set(graph.get_input_jsonschema()["properties"]) == {"request", "messages"}
     assert set(graph.get_output_jsonschema()["properties"]) == set(AgentOutput.__annotations__)
-
-
-async def test_what_does_not_fit_the_state_is_not_stored(agent: ScriptedAgent) -> None:
-    await agent.run(text("Done."))
-    before = await agent.values()
-    wrong: list[Any] = [{"messages": [5]}, {"run": "x"}, {"plan": {}}, {"nothing": 1}, "nonsense"]
-    for values in wrong:
-        with pytest.raises(UsageError):
-            await agent.graph.aupdate_state(T, values)
-    assert await agent.values() == before
 
 
 async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:

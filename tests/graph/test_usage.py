@@ -9,7 +9,7 @@ from langgraph.types import Command
 from manus.state.usage import Budget, Usage, summed
 from tests.helpers.agent import CONSULTER, ScriptedAgent, thread_config
 from tests.helpers.child import REQUEST, killed_when, started
-from tests.server import call, calls, fail, hang, text, tokens
+from tests.server import call, calls, fail, text, tokens
 
 POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
 CONSULT = calls(call("consult", path="said", line="Who?"), usage=tokens(2_000, 20))
@@ -46,19 +46,14 @@ async def test_a_server_that_reports_zeros_is_not_believed(agent: ScriptedAgent)
     assert_sums(usage)
 
 
-async def test_by_role(consulter: ScriptedAgent) -> None:
-    usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
-    assert_sums(usage)
-    assert usage["roles"]["main"]["model_calls"] == 3
-    assert usage["roles"]["extract"]["input_tokens"] == 300
-    assert usage["cached_tokens"] == 400
-
-
 async def test_cached_input_has_a_price_of_its_own(
     consulter: ScriptedAgent, tmp_path: Path
 ) -> None:
     (tmp_path / "manus.toml").write_text(PRICES)
     usage = (await consulter.run(POLL, CONSULT, ANSWER, DONE)).usage
+    assert usage["roles"]["main"]["model_calls"] == 3
+    assert usage["roles"]["extract"]["input_tokens"] == 300
+    assert usage["cached_tokens"] == 400
     costs = [600 + 400 * 0.25 + 10 * 2, 2_300 + 23 * 2, 4_000 + 40 * 2]
     assert usage["cost"] == pytest.approx(sum(costs) / 1e6)
     assert_sums(usage)
@@ -127,17 +122,6 @@ class TestCrash:
         assert "not executed again" in (await consulter.observations())[0]
         assert outcome.usage["roles"]["extract"]["input_tokens"] == 300
         assert outcome.usage["input_tokens"] == 6_300
-        assert_sums(outcome.usage)
-
-    async def test_in_a_step_whose_first_reply_had_to_be_asked_for_again(
-        self, agent: ScriptedAgent
-    ) -> None:
-        agent.server.script(text("", usage=tokens(700, 0)), hang(), DONE)
-        with started(agent, REQUEST) as child:
-            killed_when(child, lambda: len(agent.server.requests) == 2)
-        outcome = await agent.invoke(None)
-        assert outcome.usage["input_tokens"] == 4_700
-        assert outcome.usage["model_calls"] == 2
         assert_sums(outcome.usage)
 
 
