@@ -68,6 +68,8 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     values: dict[str, Any] = snapshot.values or {}
     questions = tuple(snapshot.interrupts)
     ended = is_over(snapshot)
+    if not ended and values.get("stop_reason"):  # what is known is of the run before
+        values = {}
     return Outcome(
         thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
         status=values.get("status", "idle"),

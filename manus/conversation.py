@@ -239,6 +239,8 @@ class Conversation:
             self._turn_to(NEWEST)
         elif known.status != "finished":
             self._run(go_on, self._args, self._thread)
+        elif not meant:
+            self._screen.paragraph("There is nothing to go on with: the last request is done.")
 
     def _turn_to(self, meant: str) -> None:
         """Make another thread that of the conversation, and tell where it stands."""

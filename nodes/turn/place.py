@@ -35,7 +35,8 @@ _PATH_INSIDE = "/usr/local/bin:/usr/bin:/bin"
 def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) -> str:
     """What the model is told of the place, and of the `skills` that it can read. Blocking.
 
-    It is asked for once a run: a listing made anew would cost the provider's cache at each step.
+    It is asked for once a run: a listing made anew would cost the provider's cache at each step,
+    and a clock that of the whole conversation at each request.
     """
     root = workspace.root
     confined = settings.sandbox.kind != "none"
@@ -43,7 +44,7 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
     found = ", ".join(name for name in _PROGRAMS if shutil.which(name, path=path))
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
-        "Time at the beginning": f"{datetime.now().astimezone():%A %Y-%m-%d %H:%M %Z}",
+        "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
         "System": f"{_system()}; shell: bash; found: {found or 'no usual programs'}",
         "Git branch": _branch(root),
         "Secrets": prompts.secrets({name: s.host for name, s in settings.secrets.items()}),

@@ -49,20 +49,23 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
 def test_ctrl_c_stops_the_run_and_not_the_conversation(
     manus: Program, server: ScriptedServer
 ) -> None:
-    server.script(hang(reply=text("Never."), after_chunks=0), text("Here I am."))
+    server.script(text("Hello."), hang(reply=text("Never."), after_chunks=0), text("Thought."))
     with manus.terminal() as terminal:
         terminal.expect(READY)
+        ask(terminal, "hello", "Hello.")
         terminal.type("think\r")
         terminal.expect("thinking 1 s")
         terminal.type("\x03")
         terminal.expect("/resume goes on")
-        ask(terminal, "are you there?", "Here I am.")
+        assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
+        ask(terminal, "/resume", "Thought.")
+        ask(terminal, "/resume", "nothing to go on with")
         terminal.type("dropped\x03")
         terminal.type("\x03")
         terminal.expect("once more")
         terminal.type("\x03")
         assert terminal.wait() == 0
-    assert said_by_user(server) == ["think", "are you there?"]
+    assert said_by_user(server) == ["hello", "think"]
 
 
 def test_a_question_left_open_is_answered_by_what_is_said_next(
