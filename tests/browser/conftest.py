@@ -61,7 +61,7 @@ async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDri
         async def join() -> Browser:
             proxy = await egress_of(session)
             context = await open_context(chromium, session.settings.browser, proxy.url)
-            return Browser(Engine(context), proxy, session.settings.browser, session.workspace)
+            return Browser(Engine(context), proxy, session)
 
         await session.obtain("egress", start_proxy)
         await session.obtain(NAME, join)

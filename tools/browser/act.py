@@ -6,13 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
-from manus.state.secret_texts import fill, names_in
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.fields import (
     get_dropdown_options,
@@ -21,10 +19,18 @@ from manus.tools.browser.fields import (
     send_keys,
     upload_file,
 )
-from manus.tools.browser.navigate import check_url, go_back, go_to_url, refresh
+from manus.tools.browser.navigate import (
+    check_url,
+    go_back,
+    go_to_url,
+    refresh,
+    wait_until_idle,
+)
 from manus.tools.browser.pointer import (
+    NotThereError,
     click_at,
     click_element,
+    explain_failure,
     hover,
     screenshot,
     scroll,
@@ -32,9 +38,7 @@ from manus.tools.browser.pointer import (
 )
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, page_fingerprint, source_of
-from manus.tools.browser.tab import Tab
-from manus.tools.browser.target import NotThereError, explain_failure
-from manus.tools.browser.timing import PageStuckError, wait_until_idle
+from manus.tools.browser.tab import PageStuckError, Tab
 from manus.tools.browser_use import AIMED, BrowserArgs
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -77,7 +81,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     tab.trouble.clear()
     is_error = True
     try:
-        done = await _in_time(session, browser, tab, arguments)
+        done = await _in_time(browser, tab, arguments)
         is_error = False
     except ToolError as error:
         done = str(error)
@@ -97,14 +101,14 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     )
 
 
-async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """The action itself, given up when its time is over or the page is beyond help.
 
     Raises:
         ToolError: it was not done, or not to the end.
     """
     limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
-    work = asyncio.ensure_future(_work(session, browser, tab, a))
+    work = asyncio.ensure_future(_work(browser, tab, a))
     alarm = asyncio.ensure_future(tab.trouble.wait())
     try:
         await asyncio.wait({work, alarm}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
@@ -128,7 +132,7 @@ async def _in_time(session: Session, browser: Browser, tab: Tab, a: BrowserArgs)
         await asyncio.gather(work, alarm, return_exceptions=True)
 
 
-async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
     # message may have led away from it.
     if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
@@ -138,7 +142,7 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
     failure: ToolError | None = None
     said = ""
     try:
-        said = await _carry_out(session, browser, tab, a)
+        said = await _ACTIONS[a.action](browser, tab, a)
     except NotThereError:
         raise
     except ToolError as error:  # it may have had an effect all the same
@@ -154,64 +158,63 @@ async def _work(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) ->
     return said
 
 
-async def _carry_out(session: Session, browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """Do what was asked and say so; a `ToolError` says why it cannot be done."""
-    if a.action == "extract_content":
-        return await extract_content(session, browser, tab, a.goal, a.page)
-    if a.action == "input_text" and names_in(str(a.text)):
-        return await _typed(session, tab, a)
-    if a.action == "wait":
-        await asyncio.sleep(a.seconds or 3)
-        return f"Waited {a.seconds or 3:g} s."
-    return await _ACTIONS.get(a.action, _tabs)(browser, tab, a)
+async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:
+    seconds = a.seconds or 3
+    await asyncio.sleep(seconds)
+    return f"Waited {seconds:g} s."
 
 
-# What an action needs has been looked for before: hence `Any`.
-_ACTIONS: dict[str, Callable[[Browser, Tab, Any], Awaitable[str]]] = {
-    "go_to_url": lambda browser, tab, a: go_to_url(browser, tab, a.url),
-    "go_back": lambda browser, tab, _: go_back(browser, tab),
-    "refresh": lambda browser, tab, _: refresh(browser, tab),
-    "click_element": lambda _, tab, a: click_element(tab, a.index),
-    "click_at": lambda _, tab, a: click_at(tab, a.x, a.y),
-    "hover": lambda _, tab, a: hover(tab, a.index),
-    "input_text": lambda _, tab, a: input_text(tab, a.index, a.text),
-    "send_keys": lambda _, tab, a: send_keys(tab, a.keys),
-    "get_dropdown_options": lambda _, tab, a: get_dropdown_options(tab, a.index),
-    "select_dropdown_option": lambda _, tab, a: select_dropdown_option(tab, a.index, a.text),
-    "upload_file": lambda browser, tab, a: upload_file(browser.workspace, tab, a.index, a.path),
-    "scroll_down": lambda _, tab, a: scroll(tab, True, a.scroll_amount, a.index),
-    "scroll_up": lambda _, tab, a: scroll(tab, False, a.scroll_amount, a.index),
-    "scroll_to_text": lambda _, tab, a: scroll_to_text(tab, a.text),
-    "screenshot": lambda browser, tab, a: screenshot(browser.workspace, tab, a.path),
-}
+async def _open_tab(browser: Browser, _: Tab, a: BrowserArgs) -> str:
+    if a.url:
+        await check_url(browser, a.url)
+    fresh = await browser.open_tab()
+    said = f"Opened tab {fresh.id}."
+    return f"{said} {await go_to_url(browser, fresh, a)}" if a.url else said
 
 
-async def _typed(session: Session, tab: Tab, a: Any) -> str:
-    """Type a text with secrets into a field, of which nothing is told."""
-    field = tab.numbering.references.get(a.index)
-    host = urlsplit(field.frame.url).hostname if field else None
-    await input_text(tab, a.index, fill(a.text, session.settings.secrets, host or ""))
-    return f'Typed "{a.text.strip()}" into {tab.target}.'
+async def _switch_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    other = _known_tab(browser, tab, a)
+    await browser.bring_to_front(other)
+    return f"Tab {other.id} is in front."
 
 
-async def _tabs(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    if a.action == "open_tab":
-        if a.url:
-            await check_url(browser, a.url)
-        fresh = await browser.open_tab()
-        said = f"Opened tab {fresh.id}."
-        return f"{said} {await go_to_url(browser, fresh, a.url)}" if a.url else said
-    wanted = tab.id if a.tab_id is None else a.tab_id
-    other = browser.tabs.get(wanted)
-    if other is None:
-        known = ", ".join(str(number) for number in browser.tabs)
-        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
-    if a.action == "switch_tab":
-        await browser.bring_to_front(other)
-        return f"Tab {other.id} is in front."
+async def _close_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    other = _known_tab(browser, tab, a)
     await browser.close_tab(other)
     left = browser.active
     return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")
+
+
+def _known_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> Tab:
+    wanted = tab.id if a.tab_id is None else a.tab_id
+    if wanted not in browser.tabs:
+        known = ", ".join(map(str, browser.tabs))
+        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
+    return browser.tabs[wanted]
+
+
+_ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
+    "go_to_url": go_to_url,
+    "go_back": go_back,
+    "refresh": refresh,
+    "click_element": click_element,
+    "click_at": click_at,
+    "hover": hover,
+    "input_text": input_text,
+    "send_keys": send_keys,
+    "get_dropdown_options": get_dropdown_options,
+    "select_dropdown_option": select_dropdown_option,
+    "upload_file": upload_file,
+    "scroll_down": scroll,
+    "scroll_up": scroll,
+    "scroll_to_text": scroll_to_text,
+    "extract_content": extract_content,
+    "screenshot": screenshot,
+    "open_tab": _open_tab,
+    "switch_tab": _switch_tab,
+    "close_tab": _close_tab,
+    "wait": _wait,
+}
 
 
 def _trouble(browser: Browser) -> str:

@@ -13,12 +13,10 @@ from urllib.parse import unquote, urlsplit
 from playwright.async_api import Dialog, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
-from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolError
 from manus.tools.browser.downloads import Downloads
 from manus.tools.browser.engine import Engine, start_engine
-from manus.tools.browser.tab import Log, Tab
-from manus.tools.browser.timing import PageStuckError, with_timeout
+from manus.tools.browser.tab import Log, PageStuckError, Tab, with_timeout
 from manus.tools.session import Session
 from manus.tools.web.egress import is_loopback
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
@@ -34,15 +32,14 @@ _OPEN_SECONDS = 30.0
 class Browser:
     """A started browser. `obtain_browser` makes one."""
 
-    def __init__(
-        self, engine: Engine, proxy: EgressProxy, settings: BrowserSettings, workspace: Workspace
-    ) -> None:
+    def __init__(self, engine: Engine, proxy: EgressProxy, session: Session) -> None:
         self.engine = engine
         self.proxy = proxy
-        self.settings = settings
-        self.workspace = workspace
+        self.session = session
+        self.settings = session.settings.browser
         self.log = Log()
         self.tabs: dict[int, Tab] = {}
+        self.tab_came = asyncio.Event()
         self.dead = False
         """It has ended on its own; only a new one helps."""
         self.last_error = ""
@@ -51,7 +48,9 @@ class Browser:
         """The tab and the document that the model has seen last."""
         self.last_url = ""
         """What the tab in front showed when it was closed last."""
-        self.downloads = Downloads(workspace, settings.max_download_megabytes, self.log)
+        self.downloads = Downloads(
+            session.workspace, self.settings.max_download_megabytes, self.log
+        )
         self._shows_files = False
         self._active = 0
         self._last_tab = 0
@@ -71,6 +70,7 @@ class Browser:
         tab = Tab(self._last_tab, page, self.log)
         self.tabs[tab.id] = tab
         self._active = tab.id
+        self.tab_came.set()
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
@@ -93,7 +93,7 @@ class Browser:
                 await dialog.dismiss()
         message = " ".join(dialog.message.split())[:300]
         done = "closed" if kind == "alert" else "accepted" if accept else "dismissed"
-        self.log.add("dialog", f'{kind} "{message}" was {done}.')
+        self.log.add(("dialog", f'{kind} "{message}" was {done}.'))
 
     def _on_close(self, tab: Tab) -> None:
         if self._active == tab.id:
@@ -126,7 +126,7 @@ class Browser:
         """The tab in front; a new one if there is none, or if it has crashed."""
         tab = self.active
         if tab is not None and tab.crashed:
-            self.log.add("event", "The page had crashed; its tab was replaced by an empty one.")
+            self.log.add(("event", "The page had crashed; its tab was replaced by an empty one."))
             tab = await self.replace(tab)
         return tab or await self.open_tab()
 
@@ -176,7 +176,7 @@ class Browser:
     async def _guard_file(self, route: Route) -> None:
         """Let a `file:` address through to the workspace only, whoever asks for it."""
         try:
-            await asyncio.to_thread(workspace_file, self.workspace, route.request.url)
+            await asyncio.to_thread(workspace_file, self.session.workspace, route.request.url)
         except ToolError:
             await route.abort("accessdenied")
         else:
@@ -217,8 +217,7 @@ async def obtain_browser(session: Session) -> tuple[Browser, str]:
 
     async def make() -> Browser:
         proxy = await egress_of(session)
-        settings = session.settings.browser
-        engine = await start_engine(settings, proxy.url)
-        return Browser(engine, proxy, settings, session.workspace)
+        engine = await start_engine(session.settings.browser, proxy.url)
+        return Browser(engine, proxy, session)
 
     return await session.obtain(NAME, make), said

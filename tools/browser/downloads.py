@@ -97,7 +97,7 @@ class Downloads:
             with contextlib.suppress(PlaywrightError):
                 await download.cancel()
                 await download.delete()
-        self._log.add("download", said)
+        self._log.add(("download", said))
 
     def _refusal(self, name: str) -> str:
         most = f"{self._limit // 2**20} MB of `browser.max_download_megabytes`"

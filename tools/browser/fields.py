@@ -10,14 +10,17 @@ import mimetypes
 import re
 from typing import Any
 
-from playwright.async_api import ElementHandle, FilePayload
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.pointer import ACTION_MS, Target, find_target
 from manus.tools.browser.tab import Tab
-from manus.tools.browser.target import ACTION_MS, Target, find_target
+from manus.tools.browser_use import BrowserArgs
 from manus.tools.editor.files import read_file
+from manus.state.secret_texts import fill, names_in
 from manus.tools.workspace import Workspace
 
 # Fields that take a value in a fixed form only; the form stands beside them on the page.
@@ -57,35 +60,48 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _NAMED else f"{text[: _NAMED - 1]}…"
 
 
-async def input_text(tab: Tab, number: int, text: str) -> str:
+async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Replace what a field holds. A line break at the end of a one-line text presses Enter."""
-    target = await find_target(tab, number)
+    target = await find_target(tab, a.index)
     _require_field(target)
+    given = a.text or ""
+    is_secret = target.type == "password" or bool(names_in(given))
+    text = fill(given, browser.session.settings.secrets, target.host)
     is_line = target.tag == "INPUT"
-    presses_enter = is_line and text.endswith("\n")
     is_formed = is_line and target.type in _FORMED
     if is_line:
         text = " ".join(text.splitlines())
         text = text.strip() if is_formed else text
-    try:
-        await target.element.fill(text if is_formed else "", timeout=ACTION_MS)
-        if not is_formed:
-            await _write(tab, target.element, text)
-        held = str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
-    except PlaywrightError as error:
-        if "Malformed value" in str(error) or "Cannot type text" in str(error):
-            raise _wrong_form(target, text) from None
-        raise
+    held = await _write(tab, target, text, is_formed=is_formed)
     if is_formed and text and not held:
-        raise _wrong_form(target, text)
-    what = "the password" if target.type == "password" else f'"{_shorten(text)}"'
-    said = f"Typed {what} into {target.label}"
-    if target.type != "password" and held.split() != text.split():
+        raise ToolError(
+            f"{target.label} (a {target.type} field) does not take {given!r}: write it in the "
+            "form that the page's list gives beside it."
+        )
+    what = f'"{given.strip() if names_in(given) else _shorten(text)}"'
+    said = f"Typed {'the password' if target.type == 'password' else what} into {target.label}"
+    if not is_secret and held.split() != text.split():
         said += f'; the field made of it: "{" ".join(held.split())[:200]}"'
-    if presses_enter:
+    if is_line and given.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         said += ". Pressed Enter"
     return f"{said}."
+
+
+async def _write(tab: Tab, target: Target, text: str, *, is_formed: bool) -> str:
+    """What the field holds afterwards; nothing if it does not take such a text."""
+    try:
+        if is_formed or len(text) > _TYPED:
+            await target.element.fill(text, timeout=ACTION_MS)
+        else:
+            await target.element.fill("", timeout=ACTION_MS)
+            await target.element.focus()
+            await tab.page.keyboard.type(text)
+    except PlaywrightError as error:
+        if "Malformed value" in str(error) or "Cannot type text" in str(error):
+            return ""
+        raise
+    return str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
 
 
 def _require_field(target: Target) -> None:
@@ -105,23 +121,9 @@ def _require_field(target: Target) -> None:
         )
 
 
-async def _write(tab: Tab, element: ElementHandle, text: str) -> None:
-    await element.focus()
-    if len(text) <= _TYPED:
-        await tab.page.keyboard.type(text)
-    else:
-        await element.fill(text, timeout=ACTION_MS)
-
-
-def _wrong_form(target: Target, text: str) -> ToolError:
-    return ToolError(
-        f"{target.label} (a {target.type} field) does not take {text!r}: write it in the form "
-        "that the page's list gives beside it."
-    )
-
-
-async def send_keys(tab: Tab, keys: str) -> str:
+async def send_keys(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Press keys or chords, several separated by spaces; what is none of these is typed."""
+    keys = a.keys or ""
     names = [_key(word) for word in keys.split()]
     if names and all(names):
         for name in names:
@@ -152,9 +154,9 @@ def _key(word: str) -> str | None:
     return "+".join(found)
 
 
-async def get_dropdown_options(tab: Tab, number: int) -> str:
+async def get_dropdown_options(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """The options of a list, one a line; an asterisk marks what is chosen."""
-    target = await find_target(tab, number)
+    target = await find_target(tab, a.index)
     options = await _options(target)
     lines = [f"Options of {target.label}:"]
     for option in options[:_MAX_OPTIONS]:
@@ -165,9 +167,9 @@ async def get_dropdown_options(tab: Tab, number: int) -> str:
     return "\n".join(lines)
 
 
-async def select_dropdown_option(tab: Tab, number: int, text: str) -> str:
+async def select_dropdown_option(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Choose an option by its text or value; several, one a line, where the list takes several."""
-    target = await find_target(tab, number)
+    target, text = await find_target(tab, a.index), a.text or ""
     options = await _options(target)
     wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
     places = [_place(target.label, options, one) for one in wanted]
@@ -201,10 +203,10 @@ def _place(label: str, options: list[dict[str, Any]], wanted: str) -> int:
     raise ToolError(f'{label} has no option "{wanted}". It has: {names}.')
 
 
-async def upload_file(workspace: Workspace, tab: Tab, number: int, path: str) -> str:
+async def upload_file(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Give a file to a field for files, or to a button that asks for one."""
-    file = await asyncio.to_thread(_payload, workspace, path)
-    target = await find_target(tab, number)
+    file = await asyncio.to_thread(_payload, browser.session.workspace, a.path or "")
+    target = await find_target(tab, a.index)
     try:
         field = (await target.element.evaluate_handle(_FILE_FIELD)).as_element()
         if field is not None:
@@ -215,7 +217,7 @@ async def upload_file(workspace: Workspace, tab: Tab, number: int, path: str) ->
             await (await choosing.value).set_files(file)
     except PlaywrightTimeoutError:
         raise ToolError(f"{target.label} takes no file.") from None
-    return f"Gave {path} to {target.label}."
+    return f"Gave {a.path} to {target.label}."
 
 
 def _payload(workspace: Workspace, path: str) -> FilePayload:

@@ -1,13 +1,14 @@
-"""Going to pages: addresses, back, again.
+"""Going to pages (addresses, back, again), and waiting until an action has had its effect.
 
-Each says what it has done, or raises a `ToolError` that says why it could not be done.
+Each action says what it has done, or raises a `ToolError` that says why it could not be done.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,10 +17,19 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser, workspace_file
-from manus.tools.browser.tab import Tab
+from manus.tools.browser.tab import PageStuckError, Tab
+from manus.tools.browser_use import BrowserArgs
 from manus.tools.web.egress import is_loopback
 
-_PARSE_SECONDS = 5.0
+_STILL_MS = 120.0
+"""A page that has not changed for this long is taken to be done."""
+_RESTLESS_SECONDS = 1.5
+"""A page that only moves (an animation, a clock) is not waited for longer than this."""
+_LOADING_SECONDS = 6.0
+"""The same for one that waits for answers of its server."""
+_BUSY_SECONDS = 10.0
+"""A page that answers nothing may be at work (a large one is laid out) for this long."""
+_NAP = 0.05
 
 
 def complete_url(url: str) -> str:
@@ -36,7 +46,7 @@ async def check_url(browser: Browser, url: str) -> str:
     """The whole address, if it may be opened: a file of the workspace, or what the rules allow."""
     url = complete_url(url)
     if url.lower().startswith("file:"):
-        file = await asyncio.to_thread(workspace_file, browser.workspace, url)
+        file = await asyncio.to_thread(workspace_file, browser.session.workspace, url)
         if not file.exists():
             raise ToolError(f"{url} is not there.")
         await browser.open_workspace()
@@ -45,14 +55,14 @@ async def check_url(browser: Browser, url: str) -> str:
     return url
 
 
-async def go_to_url(browser: Browser, tab: Tab, url: str) -> str:
+async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Open an address in the tab."""
-    url = await check_url(browser, url)
+    url = await check_url(browser, a.url or "")
     if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
         await browser.leave_own(tab)
     happenings, incidents = browser.log.count, browser.proxy.incidents.count
     try:
-        await _go(browser, tab, url)
+        await _committed(browser, tab, tab.page.goto, url)
     except PlaywrightError as error:
         text = str(error)
         # a download announces itself a moment before or after the navigation is given up
@@ -68,17 +78,6 @@ async def go_to_url(browser: Browser, tab: Tab, url: str) -> str:
     return f"Opened {url}."
 
 
-async def _go(browser: Browser, tab: Tab, url: str) -> None:
-    for attempt in range(2):
-        going = tab.page.goto(url, wait_until="commit", timeout=browser.navigation_seconds * 1000)
-        try:
-            await _loaded(browser, tab, going, url)
-            break
-        except PlaywrightError as error:
-            if attempt or "interrupted by another navigation" not in str(error):
-                raise
-
-
 def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
     """Why the proxy did not reach the page itself, if it did not."""
     hosts = {urlsplit(url).hostname, urlsplit(tab.page.url).hostname}
@@ -86,34 +85,74 @@ def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
     return found[-1] if found else ""
 
 
-async def _loaded(browser: Browser, tab: Tab, going: Awaitable[Any], what: str) -> None:
-    """Wait for a navigation, and a little for its document."""
-    try:
-        await going
-    except PlaywrightTimeoutError:
-        await tab.stop_loading()
-        raise ToolError(
-            f"{what} did not answer within {browser.navigation_seconds:g} s; loading was stopped."
-        ) from None
-    seconds = min(_PARSE_SECONDS, 0.2 * browser.settings.action_timeout)
-    try:
-        await tab.page.wait_for_load_state("domcontentloaded", timeout=seconds * 1000)
-    except PlaywrightTimeoutError:
-        return  # a page that never ends: what has come of it can be used
-
-
-async def go_back(browser: Browser, tab: Tab) -> str:
+async def go_back(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Go back in the tab's history."""
     before = tab.page.url
-    going = tab.page.go_back(wait_until="commit", timeout=browser.navigation_seconds * 1000)
-    await _loaded(browser, tab, going, "The earlier page")
+    await _committed(browser, tab, tab.page.go_back)
     if tab.page.url == before:
         raise ToolError("There is no earlier page in this tab.")
     return "Went back."
 
 
-async def refresh(browser: Browser, tab: Tab) -> str:
+async def refresh(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Load the page again."""
-    going = tab.page.reload(wait_until="commit", timeout=browser.navigation_seconds * 1000)
-    await _loaded(browser, tab, going, "The page")
+    await _committed(browser, tab, tab.page.reload)
     return "Loaded the page again."
+
+
+async def _committed(
+    browser: Browser, tab: Tab, go: Callable[..., Awaitable[Any]], *to: str
+) -> None:
+    """Wait until a navigation has an answer."""
+    seconds = browser.navigation_seconds
+    try:
+        await go(*to, wait_until="commit", timeout=seconds * 1000)
+    except PlaywrightTimeoutError:
+        await tab.stop_loading()
+        what = to[0] if to else "The page"
+        raise ToolError(
+            f"{what} did not answer within {seconds:g} s; loading was stopped."
+        ) from None
+
+
+async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
+    """Wait for what an action begun at a moment (monotonic) has set off.
+
+    Raises:
+        PageStuckError: the page does not answer any more.
+    """
+    await asyncio.sleep(_NAP)  # a click's navigation begins a moment after the click
+    while tab.navigation is not None and not tab.trouble.is_set():
+        if time.monotonic() - begun > browser.navigation_seconds:
+            seconds = f"{browser.navigation_seconds:g} s"
+            said = f"The server did not answer within {seconds}; loading was stopped."
+            browser.log.add(("event", said))
+            await tab.stop_loading()
+            return
+        await asyncio.sleep(_NAP)
+    start = time.monotonic()
+    # an action's time includes this; something has to be left of it for the report
+    left = max(0.5, begun + browser.settings.action_timeout * 0.8 - start)
+    while not tab.trouble.is_set() and tab.id in browser.tabs:
+        waited = time.monotonic() - start
+        try:
+            is_still, is_loading = await _stillness(tab)
+        except PageStuckError:
+            if waited > min(_BUSY_SECONDS, left):
+                raise
+            continue
+        waits = is_loading or tab.is_loading_since(begun) or browser.is_busy
+        if is_still and not waits and waited >= _NAP:
+            return
+        if waited > min(_LOADING_SECONDS if waits else _RESTLESS_SECONDS, left):
+            return
+        await asyncio.sleep(_NAP)
+
+
+async def _stillness(tab: Tab) -> tuple[bool, bool]:
+    """Whether nothing changes on the page, and whether it is still loading."""
+    try:
+        answer = await tab.ask("quiet")
+    except PlaywrightError:  # between two documents
+        return False, True
+    return answer["still"] >= _STILL_MS, answer["ready"] == "loading"

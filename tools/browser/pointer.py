@@ -1,4 +1,4 @@
-"""What one does with a mouse: click, hover, scroll; and a picture of what is in view.
+"""The element that an action is meant for, and what one does with a mouse; a picture of the view.
 
 Each says what it has done, or raises a `ToolError` that says why it could not be done.
 """
@@ -7,26 +7,111 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import write_file
-from manus.tools.browser.tab import Tab, script
-from manus.tools.browser.target import ACTION_MS, find_target
-from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
-from manus.tools.browser_use import PICTURE
-from manus.tools.workspace import Workspace
+from manus.tools.browser.browser import Browser
+from manus.tools.browser.tab import (
+    ANSWER_SECONDS,
+    PageStuckError,
+    Tab,
+    element_of,
+    script,
+    with_timeout,
+)
+from manus.tools.browser_use import PICTURE, BrowserArgs
 
+ACTION_MS = 4_000
+"""How long an element may take to become ready to be acted on."""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
-async def click_element(tab: Tab, number: int) -> str:
+class NotThereError(ToolError):
+    """The page is not the one that the number was read from; the present one must be shown."""
+
+
+@dataclass(slots=True)
+class Target:
+    """An element and what it is."""
+
+    label: str
+    """How it is called in what is said of it: `[9] link "Terms"`."""
+    element: ElementHandle
+    tag: str
+    type: str
+    editable: bool
+    disabled: bool
+    read_only: bool
+    is_behind_label: bool
+    """Hidden itself, and acted on through its label."""
+    opens_tab: bool
+    """Whether a click on it opens another tab."""
+    host: str
+    """That of the frame it is in."""
+
+    async def ask(self, text: str, argument: Any = None) -> Any:
+        """Run a script on the element."""
+        return await with_timeout(ANSWER_SECONDS, self.element.evaluate(text, argument))
+
+    def require_enabled(self) -> None:
+        """Refuse to act on what is disabled."""
+        if self.disabled:
+            raise ToolError(f"{self.label} is disabled; something else has to be done first.")
+
+
+async def find_target(tab: Tab, number: int | None) -> Target:
+    """The element of a number.
+
+    Raises:
+        NotThereError: there is none, or it is not on the page any more.
+    """
+    reference = tab.numbering.references.get(number or 0)
+    about = tab.numbering.labels.get(number or 0, "")
+    label = f"[{number}] {about if len(about) <= 80 else about[:79] + '…'}".rstrip()
+    tab.target = label
+    element = None
+    with contextlib.suppress(PlaywrightError):
+        element = await element_of(reference, ANSWER_SECONDS) if reference else None
+    if element is None or reference is None:
+        why = "is no longer on the page" if about else "is not on the page"
+        raise NotThereError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")
+    found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    return Target(label, element, **found, host=urlsplit(reference.frame.url).hostname or "")
+
+
+def _nearest(tab: Tab, about: str) -> str:
+    """The element of the last look that is called most like one that is gone."""
+    labels = {tab.numbering.labels.get(number, ""): number for number in tab.numbering.shown}
+    found = difflib.get_close_matches(about, labels, n=1)
+    return f" Nearest to it is [{labels[found[0]]}] {found[0][:80]}." if found else ""
+
+
+def explain_failure(label: str, error: PlaywrightError) -> ToolError:
+    """What went wrong with an element, in a sentence. Playwright tells it in words only."""
+    text = str(error)
+    if "intercepts pointer events" in text:
+        cover = text.split("intercepts pointer events")[0].rstrip().rsplit("\n", 1)[-1]
+        cover = " ".join(cover.strip(" -").split())[:160]
+        return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
+    if "not attached" in text or "detached" in text.lower():
+        return NotThereError(f"{label} vanished while it was being acted on.")
+    why = [words for words in ("not visible", "not enabled", "not stable") if words in text]
+    return ToolError(
+        f"{label} could not be acted on: {why[0] if why else text.strip().splitlines()[0][:200]}."
+    )
+
+
+async def click_element(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click an element."""
-    target = await find_target(tab, number)
+    target = await find_target(tab, a.index)
     if target.tag == "SELECT":
         raise ToolError(
             f"{target.label} is a drop-down list: choose with `select_dropdown_option`, see its "
@@ -39,29 +124,18 @@ async def click_element(tab: Tab, number: int) -> str:
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
         element = label.as_element() or element
-    await (_click_for_tab(tab, element) if target.opens_tab else _click(element))
+    browser.tab_came.clear()
+    await element.click(timeout=ACTION_MS, no_wait_after=True)
+    if target.opens_tab:  # on a busy machine it comes late
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ACTION_MS / 1000):
+                await browser.tab_came.wait()
     return f"Clicked {target.label}."
 
 
-async def _click(element: ElementHandle) -> None:
-    await element.click(timeout=ACTION_MS, no_wait_after=True)
-
-
-async def _click_for_tab(tab: Tab, element: ElementHandle) -> None:
-    """Click what opens a tab, and wait for that tab: on a busy machine it comes late."""
-    coming = asyncio.ensure_future(tab.page.context.wait_for_event("page", timeout=ACTION_MS))
-    try:
-        await _click(element)
-        with contextlib.suppress(PlaywrightTimeoutError):
-            await coming
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
-
-
-async def click_at(tab: Tab, x: int, y: int) -> str:
+async def click_at(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click a place of the viewport, in CSS pixels from its top left corner."""
-    size = tab.page.viewport_size
+    x, y, size = a.x or 0, a.y or 0, tab.page.viewport_size
     if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
         raise ToolError(
             f"The place {x},{y} is outside the view, which is {size['width']}×{size['height']}."
@@ -70,18 +144,19 @@ async def click_at(tab: Tab, x: int, y: int) -> str:
     return f"Clicked at {x},{y}."
 
 
-async def hover(tab: Tab, number: int) -> str:
+async def hover(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Move the mouse over an element and leave it there."""
-    target = await find_target(tab, number)
+    target = await find_target(tab, a.index)
     await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
     return f"The mouse is over {target.label}."
 
 
-async def scroll(tab: Tab, is_down: bool, amount: int | None, number: int | None) -> str:
+async def scroll(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Scroll the page, or the area around an element, by pixels or (None) most of a screen."""
-    arguments = {"amount": amount, "direction": 1 if is_down else -1}
-    if number is not None:
-        got = await (await find_target(tab, number)).ask(script("scroll"), arguments)
+    is_down = a.action == "scroll_down"
+    arguments = {"amount": a.scroll_amount, "direction": 1 if is_down else -1}
+    if a.index is not None:
+        got = await (await find_target(tab, a.index)).ask(script("scroll"), arguments)
     else:
         text = f"(arguments) => ({script('scroll')})(null, arguments)"
         got = await with_timeout(ANSWER_SECONDS, tab.page.evaluate(text, arguments))
@@ -98,10 +173,10 @@ async def scroll(tab: Tab, is_down: bool, amount: int | None, number: int | None
     )
 
 
-async def scroll_to_text(tab: Tab, text: str) -> str:
+async def scroll_to_text(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Bring the first place of a text into view, in whatever frame."""
     for frame in tab.page.frames:
-        place = frame.get_by_text(text).filter(visible=True).first
+        place = frame.get_by_text(a.text or "").filter(visible=True).first
         try:
             if await with_timeout(ANSWER_SECONDS, place.count()):
                 found = await place.evaluate(_CENTER, timeout=ACTION_MS)
@@ -110,13 +185,13 @@ async def scroll_to_text(tab: Tab, text: str) -> str:
             if frame == tab.page.main_frame:
                 raise
     raise ToolError(
-        f'"{text}" is not on the page. Try fewer words, or read the page with `extract_content`.'
+        f'"{a.text}" is not on the page. Try fewer words, or read the page with `extract_content`.'
     )
 
 
-async def screenshot(workspace: Workspace, tab: Tab, path: str | None) -> str:
+async def screenshot(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Take a picture of the viewport."""
-    path = path or PICTURE
+    workspace, path = browser.session.workspace, a.path or PICTURE
     if not path.lower().endswith(".png"):
         raise ToolError(f"{path}: give a name that ends in .png.")
     place = await asyncio.to_thread(workspace.writable, path)

@@ -13,9 +13,8 @@ from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
 from manus.state.secret_texts import mask
 from manus.tools.browser.browser import Browser
-from manus.tools.browser.tab import Tab
-from manus.tools.browser.timing import PageStuckError, with_timeout
-from manus.tools.session import Session
+from manus.tools.browser.tab import PageStuckError, Tab, with_timeout
+from manus.tools.browser_use import BrowserArgs
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page
 
@@ -30,15 +29,14 @@ _LITTLE = 400
 _MAX_FRAMES = 5
 
 
-async def extract_content(
-    session: Session, browser: Browser, tab: Tab, goal: str | None, page: int | None
-) -> str:
+async def extract_content(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """What the page says about a goal; without a goal its text, page by page.
 
     Raises:
         ToolError: the page has no text, or not so many pages of it.
         PageStuckError: it does not answer.
     """
+    session, goal = browser.session, a.goal
     url, title = tab.page.url, await tab.title()
     text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
     text = mask(text, session.settings.secrets)
@@ -47,7 +45,7 @@ async def extract_content(
     if not text:
         raise ToolError("The page has no text that can be read.")
     if not goal:
-        return head + _one_page(text, page or 1)
+        return head + _one_page(text, a.page or 1)
     note = ""
     if session.complete is not None:
         cut = await asyncio.to_thread(excerpt, text, goal, _MODEL_CHARACTERS)

@@ -10,8 +10,14 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
-from manus.tools.browser.tab import Numbering, Reference, element_of, script
-from manus.tools.browser.timing import PageStuckError, with_timeout
+from manus.tools.browser.tab import (
+    Numbering,
+    PageStuckError,
+    Reference,
+    element_of,
+    script,
+    with_timeout,
+)
 
 _LOOK_SECONDS = 8.0
 _FRAME_SECONDS = 2.0

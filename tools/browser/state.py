@@ -17,13 +17,15 @@ from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
 from manus.state.secret_texts import mask
 from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.navigate import wait_until_idle
 from manus.tools.browser.reading import pdf_text
 from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot
-from manus.tools.browser.tab import Numbering, Tab, script
-from manus.tools.browser.timing import (
+from manus.tools.browser.tab import (
     ANSWER_SECONDS,
+    Numbering,
     PageStuckError,
-    wait_until_idle,
+    Tab,
+    script,
     with_timeout,
 )
 from manus.tools.result import Image
@@ -148,7 +150,7 @@ async def _look(browser: Browser, tab: Tab) -> FrameView | None:
         except PageStuckError:
             if not await tab.revive():
                 return None
-            browser.log.add("event", "A script of the page ran without end and was stopped.")
+            browser.log.add(("event", "A script of the page ran without end and was stopped."))
         except PlaywrightError:  # it changes its document at this moment
             if tab.id not in browser.tabs or browser.dead:
                 return None

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
+from collections.abc import Awaitable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from manus.tools.browser.timing import ANSWER_SECONDS, PageStuckError, with_timeout
+from manus.tools.web.egress_proxy import Recent
 
+ANSWER_SECONDS = 4.0
+"""How long a page may take over a question that a sound one answers at once."""
 _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 _FOLDER = Path(__file__).with_name("js")
 _NEEDS_STORE = frozenset({"walk", "element", "quiet"})
 
+T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
 
 
@@ -47,22 +50,28 @@ def _read(name: str) -> str:
     return "\n".join(lines)
 
 
-class Log:
-    """The last few hundred happenings of one browser, in words for the model."""
+class PageStuckError(Exception):
+    """The page did not answer in time."""
 
-    def __init__(self) -> None:
-        self._kept: deque[tuple[int, Kind, str]] = deque(maxlen=500)
-        self.count = 0
-        """A mark for `since`."""
 
-    def add(self, kind: Kind, text: str) -> None:
-        """Note something."""
-        self.count += 1
-        self._kept.append((self.count, kind, text))
+async def with_timeout(seconds: float, awaitable: Awaitable[T]) -> T:
+    """What the awaitable gives, if it gives it in time.
 
-    def since(self, mark: int) -> list[tuple[Kind, str]]:
-        """What has happened after a mark."""
-        return [(kind, text) for number, kind, text in self._kept if number > mark]
+    Most calls to a page take no time limit of their own, and a page whose script runs for ever
+    never answers any of them.
+
+    Raises:
+        PageStuckError: it does not.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await awaitable
+    except TimeoutError:
+        raise PageStuckError(f"no answer within {seconds:g} s") from None
+
+
+Log = Recent[tuple[Kind, str]]
+"""What happened in a browser, in words for the model."""
 
 
 class Reference(NamedTuple):
@@ -138,7 +147,7 @@ class Tab:
         page.on("requestfailed", self._on_failure)
         page.on("framenavigated", self._on_navigated)
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: log.add("console", _first_line(str(error))))
+        page.on("pageerror", lambda error: log.add(("console", _first_line(str(error)))))
         page.on("crash", self._on_crash)
 
     def _is_main(self, request: Request) -> bool:
@@ -165,7 +174,7 @@ class Tab:
 
     def _on_failure(self, request: Request) -> None:
         if request == self.navigation and request.failure and "ABORTED" not in request.failure:
-            self._log.add("event", f"{request.url} could not be loaded: {request.failure}")
+            self._log.add(("event", f"{request.url} could not be loaded: {request.failure}"))
         self._on_end(request)
 
     def _on_navigated(self, frame: Frame) -> None:
@@ -179,15 +188,16 @@ class Tab:
         # every server without an icon would be reported otherwise
         icon = str(message.location.get("url", "")).endswith("/favicon.ico")
         if message.type == "error" and not icon:
-            self._log.add("console", _first_line(message.text))
+            self._log.add(("console", _first_line(message.text)))
 
     def _on_crash(self, _page: Page) -> None:
         self.crashed = True
         self.trouble.set()
 
-    def loading_since(self, moment: float) -> bool:
+    def is_loading_since(self, moment: float) -> bool:
         """Whether something that was asked for after a moment has not arrived yet."""
-        return any(begun >= moment for begun in self._requests.values())
+        asked = (begun >= moment for begun in self._requests.values())
+        return self.navigation is not None or any(asked)
 
     @property
     def is_pdf(self) -> bool:
@@ -210,14 +220,6 @@ class Tab:
             PlaywrightError: it is gone, or changes its document at this moment.
         """
         return await with_timeout(ANSWER_SECONDS, self.page.evaluate(script(name)))
-
-    async def element(self, number: int) -> ElementHandle | None:
-        """The element of a number, or None if it is not on the page any more."""
-        reference = self.numbering.references.get(number)
-        try:
-            return await element_of(reference, ANSWER_SECONDS) if reference else None
-        except PlaywrightError:
-            return None
 
     async def token(self) -> str:
         """The document that the tab shows now; empty while it changes."""
@@ -256,12 +258,9 @@ class Tab:
 
     async def picture(self, kind: Literal["png", "jpeg"], quality: int | None = None) -> bytes:
         """The view as a picture; nothing if it is not painted in time."""
-        seconds = _PICTURE_SECONDS
+        taking = self.page.screenshot(type=kind, quality=quality, scale="css")
         try:
-            taking = self.page.screenshot(
-                type=kind, quality=quality, scale="css", timeout=seconds * 1000
-            )
-            return await with_timeout(seconds, taking)
+            return await with_timeout(_PICTURE_SECONDS, taking)
         except (PlaywrightError, PageStuckError):
             return b""
 
