@@ -2,11 +2,11 @@
 
 import io
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from manus.state.browser_settings import BrowserSettings
-from manus.tools.browser.downloads import safe_name
 from manus.tools.browser.state import browser_state
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
@@ -81,20 +81,19 @@ async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     assert not (root(driver) / "downloads").exists()
 
 
-async def test_names_of_downloads() -> None:
+async def test_names_of_downloads(driver: Driver, site: Site) -> None:
+    await driver.open("about:blank")
     for suggested, safe in (
-        ("report.csv", "report.csv"),
-        ("../../etc/passwd", "passwd"),
-        ("..\\..\\boot.ini", "boot.ini"),
+        ("../../etc/passwd", "_.._etc_passwd"),
         (".bashrc", "bashrc"),
-        ("a\x00b\n.txt", "a_b_.txt"),
         ("..", "download"),
-        ('we<i>rd:"*?.txt', "we_i_rd____.txt"),
-        ("l" * 300 + ".pdf", "l" * 100 + ".pdf"),
-        ("отчёт.pdf", "отчёт.pdf"),
-        ("a\u202egpj.exe", "a_gpj.exe"),
+        ("l" * 150 + ".pdf", "l" * 100 + ".pdf"),
+        ("отчёт\u202e.pdf", "отчёт_.pdf"),
     ):
-        assert safe_name(suggested) == safe
+        name = f"attachment; filename*=UTF-8''{quote(suggested)}"
+        site.pages["/f"] = Answer("x", headers={"Content-Disposition": name})
+        said = await driver.say("go_to_url", url=f"{site.base}/f")
+        assert f"Downloaded downloads/{safe} (1 bytes)" in said
 
 
 async def test_uploads_come_from_the_workspace_only(driver: Driver, site: Site) -> None:

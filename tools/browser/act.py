@@ -11,31 +11,8 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
+from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.browser import Browser, obtain_browser
-from manus.tools.browser.fields import (
-    get_dropdown_options,
-    input_text,
-    select_dropdown_option,
-    send_keys,
-    upload_file,
-)
-from manus.tools.browser.navigate import (
-    check_url,
-    go_back,
-    go_to_url,
-    refresh,
-    wait_until_idle,
-)
-from manus.tools.browser.pointer import (
-    NotThereError,
-    click_at,
-    click_element,
-    explain_failure,
-    hover,
-    screenshot,
-    scroll,
-    scroll_to_text,
-)
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, page_fingerprint, source_of
 from manus.tools.browser.tab import PageStuckError, Tab
@@ -136,26 +113,16 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
     # message may have led away from it.
     if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
-        raise NotThereError("Nothing was done: the page has changed since you saw it; look again.")
+        raise ToolError("Nothing was done: the page has changed since you saw it; look again.")
     tab.target = ""
     begun = time.monotonic()
-    failure: ToolError | None = None
-    said = ""
     try:
-        said = await _ACTIONS[a.action](browser, tab, a)
-    except NotThereError:
-        raise
-    except ToolError as error:  # it may have had an effect all the same
-        failure = error
+        return await _ACTIONS[a.action](browser, tab, a)
     except PlaywrightError as error:
-        if not tab.target:
-            raise
-        failure = explain_failure(tab.target, error)
-    if browser.active is not None:
-        await wait_until_idle(browser, browser.active, begun)
-    if failure is not None:
-        raise failure
-    return said
+        raise pointer.explain_failure(tab.target, error) if tab.target else error from None
+    finally:  # also what failed may have had an effect
+        if browser.active is not None:
+            await navigate.wait_until_idle(browser, browser.active, begun)
 
 
 async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:
@@ -164,55 +131,26 @@ async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:
     return f"Waited {seconds:g} s."
 
 
-async def _open_tab(browser: Browser, _: Tab, a: BrowserArgs) -> str:
-    if a.url:
-        await check_url(browser, a.url)
-    fresh = await browser.open_tab()
-    said = f"Opened tab {fresh.id}."
-    return f"{said} {await go_to_url(browser, fresh, a)}" if a.url else said
-
-
-async def _switch_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    other = _known_tab(browser, tab, a)
-    await browser.bring_to_front(other)
-    return f"Tab {other.id} is in front."
-
-
-async def _close_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    other = _known_tab(browser, tab, a)
-    await browser.close_tab(other)
-    left = browser.active
-    return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")
-
-
-def _known_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> Tab:
-    wanted = tab.id if a.tab_id is None else a.tab_id
-    if wanted not in browser.tabs:
-        known = ", ".join(map(str, browser.tabs))
-        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
-    return browser.tabs[wanted]
-
-
 _ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
-    "go_to_url": go_to_url,
-    "go_back": go_back,
-    "refresh": refresh,
-    "click_element": click_element,
-    "click_at": click_at,
-    "hover": hover,
-    "input_text": input_text,
-    "send_keys": send_keys,
-    "get_dropdown_options": get_dropdown_options,
-    "select_dropdown_option": select_dropdown_option,
-    "upload_file": upload_file,
-    "scroll_down": scroll,
-    "scroll_up": scroll,
-    "scroll_to_text": scroll_to_text,
+    "go_to_url": navigate.go_to_url,
+    "go_back": navigate.go_back,
+    "refresh": navigate.refresh,
+    "open_tab": navigate.open_tab,
+    "switch_tab": navigate.switch_tab,
+    "close_tab": navigate.close_tab,
+    "click_element": pointer.click_element,
+    "click_at": pointer.click_at,
+    "hover": pointer.hover,
+    "scroll_down": pointer.scroll,
+    "scroll_up": pointer.scroll,
+    "scroll_to_text": pointer.scroll_to_text,
+    "screenshot": pointer.screenshot,
+    "input_text": fields.input_text,
+    "send_keys": fields.send_keys,
+    "get_dropdown_options": fields.get_dropdown_options,
+    "select_dropdown_option": fields.select_dropdown_option,
+    "upload_file": fields.upload_file,
     "extract_content": extract_content,
-    "screenshot": screenshot,
-    "open_tab": _open_tab,
-    "switch_tab": _switch_tab,
-    "close_tab": _close_tab,
     "wait": _wait,
 }
 

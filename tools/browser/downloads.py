@@ -1,13 +1,12 @@
-"""Downloads: into the workspace, under a safe name that nothing there has yet."""
+"""Downloads: into the workspace, under a name that nothing there has yet."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
-import re
 import shutil
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,6 @@ from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
 _FOLDER = "downloads"
-_SECONDS = 900.0
-"""After which a download is given up."""
-
-
-def safe_name(suggested: str) -> str:
-    """A file name without folders, control characters or a leading dot."""
-    name = unicodedata.normalize("NFC", suggested).replace("\\", "/").rsplit("/", 1)[-1]
-    name = "".join(c if unicodedata.category(c)[0] != "C" else "_" for c in name)
-    name = re.sub(r'[<>:"|?*]', "_", name).strip(" .") or "download"
-    path = Path(name)
-    return path.stem[:100] + path.suffix[:12]
 
 
 class Downloads:
@@ -39,6 +27,9 @@ class Downloads:
     def __init__(self, workspace: Workspace, limit_megabytes: int, log: Log) -> None:
         self._workspace = workspace
         self._limit = limit_megabytes * 2**20
+        self._refusal = (
+            f"it is larger than the {limit_megabytes} MB of `browser.max_download_megabytes`."
+        )
         self._log = log
         self._under_way: dict[Download, asyncio.Timeout] = {}
         self._too_large: set[str] = set()
@@ -73,22 +64,19 @@ class Downloads:
 
     async def keep(self, download: Download) -> None:
         """Wait for a download and move it into the workspace; what came of it goes to the log."""
-        name = safe_name(download.suggested_filename)
+        # Chromium has taken out of the name what is not fit for one, but for its length
+        name = Path(download.suggested_filename)
+        name = Path(name.stem[:100] + name.suffix[:12])
         try:
-            async with asyncio.timeout(_SECONDS) as clock:
+            async with asyncio.timeout(0 if download.url in self._too_large else None) as clock:
                 self._under_way[download] = clock
-                if download.url in self._too_large:
-                    clock.reschedule(0)
                 problem = await download.failure()
             said = f"The download of {name} failed: {problem}."
             if not problem:
                 said = await asyncio.to_thread(self._move, Path(await download.path()), name)
-        except TimeoutError:
-            said = f"The download of {name} took over {_SECONDS:g} s."
-            if download.url in self._too_large:
-                said = self._refusal(name)
         except (ToolError, OSError) as error:
-            said = f"The download of {name} could not be kept: {error}"
+            why = self._refusal if isinstance(error, TimeoutError) else error
+            said = f"The download of {name} could not be kept: {why}"
         except PlaywrightError:
             said = f"The download of {name} was cut off."
         finally:
@@ -99,22 +87,17 @@ class Downloads:
                 await download.delete()
         self._log.add(("download", said))
 
-    def _refusal(self, name: str) -> str:
-        most = f"{self._limit // 2**20} MB of `browser.max_download_megabytes`"
-        return f"The download of {name} was given up: it is larger than the {most}."
-
-    def _move(self, source: Path, name: str) -> str:
+    def _move(self, source: Path, name: Path) -> str:
         size = source.stat().st_size
         if size > self._limit:
-            return self._refusal(name)
-        stem, suffix, count = Path(name).stem, Path(name).suffix, 1
-        while True:
+            raise ToolError(self._refusal)
+        for count in itertools.count(1):
             number = f" ({count})" if count > 1 else ""
-            target = self._workspace.writable(f"{_FOLDER}/{stem}{number}{suffix}")
+            target = self._workspace.writable(f"{_FOLDER}/{name.stem}{number}{name.suffix}")
             with contextlib.suppress(FileExistsError):
                 new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
                 descriptor = open_at(target, new, 0o644, make=0o777)
-                with source.open("rb") as reading, os.fdopen(descriptor, "wb") as writing:
-                    shutil.copyfileobj(reading, writing)
-                return f"Downloaded {self._workspace.show(target)} ({size:,} bytes)."
-            count += 1
+                break
+        with source.open("rb") as reading, os.fdopen(descriptor, "wb") as writing:
+            shutil.copyfileobj(reading, writing)
+        return f"Downloaded {self._workspace.show(target)} ({size:,} bytes)."

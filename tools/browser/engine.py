@@ -108,8 +108,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
 
 async def launch(playwright: Playwright, settings: BrowserSettings) -> Browser:
     """A browser of our own, without a context."""
-    options = await _launch_options(playwright, settings)
-    return await _sandboxed(settings, partial(playwright.chromium.launch, **options))
+    return await _started(playwright, settings, playwright.chromium.launch)
 
 
 async def open_context(
@@ -122,10 +121,14 @@ async def open_context(
 async def _open_profile(
     playwright: Playwright, settings: BrowserSettings, proxy_url: str
 ) -> BrowserContext:
-    folder = await asyncio.to_thread(_folder, str(settings.profile_dir))
-    options = await _launch_options(playwright, settings) | _context_options(settings, proxy_url)
-    start = partial(playwright.chromium.launch_persistent_context, folder, **options)
-    return await _prepared(await _sandboxed(settings, start))
+    folder = Path(str(settings.profile_dir))
+    folder = await asyncio.to_thread(lambda: folder.expanduser().resolve())
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    start = playwright.chromium.launch_persistent_context
+    options = _context_options(settings, proxy_url)
+    return await _prepared(
+        await _started(playwright, settings, start, user_data_dir=folder, **options)
+    )
 
 
 async def _prepared(context: BrowserContext) -> BrowserContext:
@@ -134,33 +137,37 @@ async def _prepared(context: BrowserContext) -> BrowserContext:
     return context
 
 
-async def _launch_options(playwright: Playwright, settings: BrowserSettings) -> dict[str, Any]:
-    """How a browser is started. It sees no keys of ours; its driver is a program of ours."""
+async def _started(
+    playwright: Playwright,
+    settings: BrowserSettings,
+    start: Callable[..., Awaitable[T]],
+    **options: Any,
+) -> T:
+    """Start a browser, with Chromium's own sandbox where that works.
+
+    It does not as root, nor where users are kept from making namespaces. The browser sees no keys
+    of ours; its driver is a program of ours.
+    """
     bundled = playwright.chromium.executable_path
     screen = {name: os.environ[name] for name in os.environ if name.startswith(_SCREEN)}
-    return {
-        "env": scrubbed(os.environ) | screen,
-        "executable_path": await asyncio.to_thread(find_browser, settings.path, bundled),
-        "headless": settings.headless,
-        "args": list(_FLAGS),
-        "timeout": settings.start_timeout * 1000,
-    }
-
-
-async def _sandboxed(settings: BrowserSettings, start: Callable[..., Awaitable[T]]) -> T:
-    """Start with Chromium's sandbox where that works.
-
-    It does not as root, nor where users are kept from making namespaces.
-    """
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     sandbox = not is_root if settings.sandbox is None else settings.sandbox
+    begin = partial(
+        start,
+        env=scrubbed(os.environ) | screen,
+        executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
+        headless=settings.headless,
+        args=list(_FLAGS),
+        timeout=settings.start_timeout * 1000,
+        **options,
+    )
     try:
-        return await start(chromium_sandbox=sandbox)
+        return await begin(chromium_sandbox=sandbox)
     except PlaywrightError as error:
         if settings.sandbox is not None or is_root or "sandbox" not in str(error).lower():
             raise
         log.warning("Chromium's own sandbox does not work on this machine; going on without it")
-        return await start(chromium_sandbox=False)
+        return await begin(chromium_sandbox=False)
 
 
 def find_browser(
@@ -197,9 +204,3 @@ def _context_options(settings: BrowserSettings, proxy_url: str) -> dict[str, Any
         "user_agent": settings.user_agent,
         "locale": settings.locale,
     }
-
-
-def _folder(name: str) -> Path:
-    folder = Path(name).expanduser().resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -1,4 +1,4 @@
-"""Going to pages (addresses, back, again), and waiting until an action has had its effect.
+"""Going to pages (addresses, back, again, tabs), and waiting until an action has had its effect.
 
 Each action says what it has done, or raises a `ToolError` that says why it could not be done.
 """
@@ -98,6 +98,38 @@ async def refresh(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Load the page again."""
     await _committed(browser, tab, tab.page.reload)
     return "Loaded the page again."
+
+
+async def open_tab(browser: Browser, _: Tab, a: BrowserArgs) -> str:
+    """Open a tab, with an address or empty."""
+    if a.url:
+        await check_url(browser, a.url)
+    fresh = await browser.open_tab()
+    said = f"Opened tab {fresh.id}."
+    return f"{said} {await go_to_url(browser, fresh, a)}" if a.url else said
+
+
+async def switch_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    """Bring a tab to the front."""
+    other = _known_tab(browser, tab, a)
+    await browser.bring_to_front(other)
+    return f"Tab {other.id} is in front."
+
+
+async def close_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+    """Close a tab, the one in front if none is named."""
+    other = _known_tab(browser, tab, a)
+    await browser.close_tab(other)
+    left = browser.active
+    return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")
+
+
+def _known_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> Tab:
+    wanted = tab.id if a.tab_id is None else a.tab_id
+    if wanted not in browser.tabs:
+        known = ", ".join(map(str, browser.tabs))
+        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
+    return browser.tabs[wanted]
 
 
 async def _committed(

@@ -34,10 +34,6 @@ _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "in
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
-class NotThereError(ToolError):
-    """The page is not the one that the number was read from; the present one must be shown."""
-
-
 @dataclass(slots=True)
 class Target:
     """An element and what it is."""
@@ -71,7 +67,7 @@ async def find_target(tab: Tab, number: int | None) -> Target:
     """The element of a number.
 
     Raises:
-        NotThereError: there is none, or it is not on the page any more.
+        ToolError: there is none, or it is not on the page any more.
     """
     reference = tab.numbering.references.get(number or 0)
     about = tab.numbering.labels.get(number or 0, "")
@@ -82,7 +78,7 @@ async def find_target(tab: Tab, number: int | None) -> Target:
         element = await element_of(reference, ANSWER_SECONDS) if reference else None
     if element is None or reference is None:
         why = "is no longer on the page" if about else "is not on the page"
-        raise NotThereError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")
+        raise ToolError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
     return Target(label, element, **found, host=urlsplit(reference.frame.url).hostname or "")
 
@@ -102,7 +98,7 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
         cover = " ".join(cover.strip(" -").split())[:160]
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
     if "not attached" in text or "detached" in text.lower():
-        return NotThereError(f"{label} vanished while it was being acted on.")
+        return ToolError(f"{label} vanished while it was being acted on.")
     why = [words for words in ("not visible", "not enabled", "not stable") if words in text]
     return ToolError(
         f"{label} could not be acted on: {why[0] if why else text.strip().splitlines()[0][:200]}."
