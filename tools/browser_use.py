@@ -22,32 +22,10 @@ from manus.tools.web_search import WebSearchArgs, search
 PICTURE = "screenshot.png"
 """Where a screenshot goes whose file is not named."""
 
-Action = Literal[
-    "go_to_url",
-    "go_back",
-    "refresh",
-    "click_element",
-    "click_at",
-    "hover",
-    "input_text",
-    "send_keys",
-    "get_dropdown_options",
-    "select_dropdown_option",
-    "scroll_down",
-    "scroll_up",
-    "scroll_to_text",
-    "extract_content",
-    "upload_file",
-    "switch_tab",
-    "open_tab",
-    "close_tab",
-    "web_search",
-    "wait",
-    "screenshot",
-]
-
-NEEDS: dict[str, tuple[str, ...]] = {
+ACTIONS: dict[str, tuple[str, ...]] = {
     "go_to_url": ("url",),
+    "go_back": (),
+    "refresh": (),
     "click_element": ("index",),
     "click_at": ("x", "y"),
     "hover": ("index",),
@@ -55,14 +33,21 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "send_keys": ("keys",),
     "get_dropdown_options": ("index",),
     "select_dropdown_option": ("index", "text"),
+    "scroll_down": (),
+    "scroll_up": (),
     "scroll_to_text": ("text",),
+    "extract_content": (),
     "upload_file": ("index", "path"),
     "switch_tab": ("tab_id",),
+    "open_tab": (),
+    "close_tab": (),
     "web_search": ("query",),
+    "wait": (),
+    "screenshot": (),
 }
-"""What an action cannot do without."""
+"""The actions, each with the arguments that it cannot do without."""
 
-AIMED = frozenset({name for name, needs in NEEDS.items() if {"index", "keys", "x"} & {*needs}})
+AIMED = frozenset({name for name, needs in ACTIONS.items() if {"index", "keys", "x"} & {*needs}})
 """Actions that are meant for a page that has been seen, and wrong on any other."""
 
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
@@ -72,7 +57,7 @@ READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
 class BrowserArgs(Arguments):
     """Arguments of `browser_use`."""
 
-    action: Action = Field(description="What to do")
+    action: Literal[tuple(ACTIONS)] = Field(description="What to do")  # type: ignore[valid-type]
     url: str | None = Field(None, description="Address, for go_to_url and open_tab")
     index: int | None = Field(
         None, ge=1, description="Number of the element, as the page's list shows it in brackets"
@@ -169,7 +154,7 @@ class BrowserUse(AgentTool):
     @override
     async def observe(self, **given: Any) -> Observation:
         arguments = BrowserArgs(**given)
-        needed = NEEDS.get(arguments.action, ())
+        needed = ACTIONS[arguments.action]
         if lacking := [name for name in needed if getattr(arguments, name) is None]:
             names = " and ".join(f"`{name}`" for name in lacking)
             raise ToolError(f"`{arguments.action}` needs {names}.")

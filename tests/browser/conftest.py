@@ -1,5 +1,6 @@
 """A browser for each worker, a context for each test, a web site for each test."""
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -72,10 +73,38 @@ async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDri
         await driver.session.close()
 
 
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def shared(
+    chromium: Chromium, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Driver]:
+    """One context for the tests of a worker that leave it usable."""
+    session = new_session(tmp_path_factory.mktemp("shared"))
+    driver = Driver(session)
+
+    async def join() -> Browser:
+        proxy = await egress_of(session)
+        context = await open_context(chromium, session.settings.browser, proxy.url)
+        return Browser(Engine(context), proxy, session)
+
+    await session.obtain(NAME, join)
+    yield driver
+    await session.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(new_driver: NewDriver) -> Driver:
-    """A browser with nothing in it."""
-    return await new_driver()
+async def driver(shared: Driver) -> AsyncIterator[Driver]:
+    """A browser with no page open and nothing in its workspace."""
+    yield shared
+    for tab in list(shared.browser.tabs.values()):
+        await shared.browser.close_tab(tab)
+    shared.session.page_is_prompted = True
+    shared.session.complete = None
+    root = shared.session.workspace.root
+    for path in root.iterdir():
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.name != ".manus":
+            shutil.rmtree(path)
 
 
 @pytest.fixture
@@ -83,8 +112,8 @@ def new_site() -> Iterator[Callable[..., Site]]:
     """Make web sites, as many as wanted."""
     made: list[Site] = []
 
-    def make(host: str = "127.0.0.1") -> Site:
-        made.append(Site(host))
+    def make() -> Site:
+        made.append(Site())
         return made[-1]
 
     yield make

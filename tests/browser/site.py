@@ -1,7 +1,6 @@
 """Web sites for the tests, served on loopback: one for each test, with the pages it wants."""
 
 import contextlib
-import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ Page = str | bytes | Answer | Callable[[Request], Answer]
 class Site:
     """A server. `pages` maps paths to what is there."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.requests: list[Request] = []
         self.ended = threading.Event()
@@ -55,15 +54,13 @@ class Site:
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
             def handle_error(self, *_: Any) -> None:
                 pass  # a browser that goes away in the middle is no fault
 
-        self._server = Server((host, 0), Handler)
+        self._server = Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port
-        name = f"[{host}]" if ":" in host else host
-        self.place = f"{name}:{self.port}"
+        self.place = f"127.0.0.1:{self.port}"
         self.base = f"http://{self.place}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()

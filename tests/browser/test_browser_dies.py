@@ -6,24 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
-import pytest
 
 from manus.state.browser_settings import BrowserSettings
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
-
-
-@pytest.fixture
-async def driver(tmp_path: Path) -> AsyncIterator[Driver]:
-    # a browser that has just been started may be slow to open its first page
-    session = new_session(tmp_path, BrowserSettings(action_timeout=60))
-    yield Driver(session)
-    await session.close()
 
 
 def family() -> set[psutil.Process]:
@@ -38,9 +28,12 @@ def kill(processes: set[psutil.Process]) -> None:
                 process.kill()
 
 
-async def test_a_browser_killed_in_the_middle_of_an_action_is_started_anew(
-    driver: Driver, site: Site
+async def test_a_browser_killed_in_the_middle_of_an_action_is_started_anew_and_closed(
+    tmp_path: Path, site: Site
 ) -> None:
+    # a browser that has just been started may be slow to open its first page
+    driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=60)))
+    site.pages["/loop"] = "<script>setTimeout(() => { for(;;); }, 50)</script>"
     site.pages["/"] = "<title>Home</title><button>Go</button>"
     site.pages["/never"] = Answer("late", hold=threading.Event())
     before = family()
@@ -59,6 +52,13 @@ async def test_a_browser_killed_in_the_middle_of_an_action_is_started_anew(
     said = await driver.say("go_to_url", url=site.base)
     assert f"It showed {site.base}/." in said
     assert "Title: Home" in await driver.look()
+    driver.browser.settings = BrowserSettings(action_timeout=2)
+    await driver.do("go_to_url", url=f"{site.base}/loop")
+    begun = family() - before
+    assert begun
+    await driver.session.close()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, begun, 60)
+    assert alive == []
 
 
 CHILD = """
@@ -99,15 +99,3 @@ async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path) -> None:
         child.kill()
         if child.stdout is not None:
             child.stdout.close()
-
-
-async def test_closing_leaves_nothing(tmp_path: Path, site: Site) -> None:
-    driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=3)))
-    site.pages["/"] = "<script>setTimeout(() => { for(;;); }, 50)</script>"
-    before = family()
-    await driver.do("go_to_url", url=site.base)
-    begun = family() - before
-    assert begun
-    await driver.session.close()
-    _, alive = await asyncio.to_thread(psutil.wait_procs, begun, 60)
-    assert alive == []

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from manus.state.browser_settings import BrowserSettings
+from manus.tools.browser import fields
 from manus.tools.browser.state import browser_state
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
@@ -55,8 +56,10 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     assert "downloads/report (3).csv" in said
 
 
-async def test_a_download_does_not_follow_a_link_out(driver: Driver, site: Site) -> None:
-    outside = root(driver).parent / "outside"
+async def test_a_download_does_not_follow_a_link_out(
+    driver: Driver, site: Site, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
     outside.mkdir()
     (root(driver) / "downloads").symlink_to(outside)
     headers = {"Content-Disposition": "attachment; filename=x.txt"}
@@ -96,7 +99,9 @@ async def test_names_of_downloads(driver: Driver, site: Site) -> None:
         assert f"Downloaded downloads/{safe} (1 bytes)" in said
 
 
-async def test_uploads_come_from_the_workspace_only(driver: Driver, site: Site) -> None:
+async def test_uploads_come_from_the_workspace_only(
+    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.pages["/"] = """<input type=file aria-label=File onchange="t.textContent =
       this.files[0].name + ' ' + this.files[0].size"><p id=t></p>
       <button onclick="document.querySelector('input').click()">Choose</button>
@@ -115,6 +120,7 @@ async def test_uploads_come_from_the_workspace_only(driver: Driver, site: Site) 
         assert "outside the workspace" in said or "is not a file" in said
     (root(driver) / "link").symlink_to("/etc/passwd")
     assert "outside" in await driver.fail("upload_file", index=field, path="link")
+    monkeypatch.setattr(fields, "ACTION_MS", 500)
     said = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
     assert "takes no file" in said
 

@@ -40,11 +40,11 @@ async def answers(driver: Driver, site: Site) -> None:
 async def test_a_server_that_never_answers(driver: Driver, site: Site) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = "<a href=/never>Never</a>"
-    patience(driver, 2)
+    patience(driver, 1)
     assert "did not answer within" in await driver.fail("go_to_url", url=f"{site.base}/never")
     patience(driver, 60)
     await driver.open(site.base)
-    patience(driver, 2)
+    patience(driver, 1)
     assert "did not answer within" in await driver.click('link "Never"')
     assert '"Never"' in driver.text
     await answers(driver, site)
@@ -52,7 +52,7 @@ async def test_a_server_that_never_answers(driver: Driver, site: Site) -> None:
 
 async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
     site.pages["/"] = Answer("<title>Drip</title><button>Early</button>" + " " * 2000, trickle=True)
-    patience(driver, 5)
+    patience(driver, 3)
     await driver.say("go_to_url", url=site.base)
     text = await driver.look()
     assert '"Early"' in text
@@ -73,7 +73,7 @@ async def test_a_script_that_never_ends(driver: Driver, site: Site) -> None:
 async def test_pages_that_are_busy_for_ever(driver: Driver, site: Site, page: str) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = page
-    patience(driver, 2)
+    patience(driver, 1)
     await driver.do("go_to_url", url=site.base)
     await driver.look()
     assert len((await driver.do("click_element", index=1)).text) < 500
@@ -95,8 +95,7 @@ async def test_a_page_that_crashes(driver: Driver, site: Site) -> None:
     assert "crashed" in await driver.say("go_to_url", url=site.base)
 
 
-async def test_twenty_thousand_nodes(new_driver: NewDriver, site: Site) -> None:
-    driver = await new_driver()
+async def test_a_large_page(driver: Driver, site: Site) -> None:
     rows = "".join(f"<li><a href=/{n}>Link {n}</a></li>" for n in range(10_000))
     site.pages["/"] = f"<title>Big</title><ul>{rows}</ul>"
     text = await driver.open(site.base)

@@ -12,7 +12,7 @@ from manus.sqlite import SqliteStore
 from tests.browser.site import Site
 from tests.browser.test_fingerprint import COUNTER
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, ScriptedServer, call, calls, text
+from tests.server import Request, ScriptedServer, call, text
 
 SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>Buy it</button>"
 
@@ -44,25 +44,6 @@ def pictures(messages: list[dict[str, Any]]) -> int:
     return sum(part["type"] == "image_url" for content in parts for part in content)
 
 
-async def test_page_is_in_the_next_step_prompt(
-    surfer: ScriptedAgent, new_site: Callable[..., Site]
-) -> None:
-    site = new_site()
-    site.pages["/"] = SHOP
-    outcome = await surfer.run(
-        calls(call("browser_use", action="go_to_url", url=site.base)),
-        calls(call("terminate", status="success", answer="Done."), text="Seven euros."),
-    )
-    assert (outcome.success, outcome.output) == (True, "Done.")
-    first, second = surfer.server.requests
-    assert "No page is open" in last_words(first)
-    assert "Buy it" in last_words(second)
-    assert "Darjeeling" in last_words(second)
-    assert (pictures(second.messages[:-1]), pictures(second.messages[-1:])) == (0, 1)
-    kept = "".join(str(message.content) for message in await surfer.messages())
-    assert "image_url" not in kept
-
-
 async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect(
     surfer: ScriptedAgent, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,8 +59,10 @@ async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect
     )
     assert (outcome.stop_reason, outcome.success) == ("terminated", True)
     assert outcome.usage["tool_calls"] == 10, "none was refused"
-    _, second, question, third, *_ = requests = surfer.server.requests
+    first, second, question, third, *_ = requests = surfer.server.requests
+    assert "No page is open" in last_words(first)
     assert "Buy it" in last_words(second)
+    assert "Darjeeling" in last_words(second)
     assert pictures(second.messages) == 0
     assert question.tools == []
     assert "the price of Darjeeling" in question.text
@@ -102,6 +85,10 @@ async def test_a_button_without_effect_is_hinted_at_and_then_refused(
     assert outcome.stop_reason == "stuck"
     shown = ["Nothing moves" in last_words(request) for request in agent.server.requests]
     assert shown[:5] == [False, False, True, True, False]
+    seen = agent.server.requests[2].messages
+    assert (pictures(seen[:-1]), pictures(seen[-1:])) == (0, 1)
+    kept = "".join(str(message.content) for message in await agent.messages())
+    assert "image_url" not in kept
     hinted = ["stuck in a loop" in r.text for r in agent.server.requests]
     assert hinted.index(True) == 7, "after the third click"
     refused = [o.startswith("Not executed") for o in await agent.observations()]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from manus.tools.browser import pointer
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
@@ -28,13 +29,16 @@ async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
     assert "outside the view" in await driver.fail("click_at", x=5000, y=1)
 
 
-async def test_a_covered_element_names_its_cover(driver: Driver, site: Site) -> None:
+async def test_a_covered_element_names_its_cover(
+    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.pages["/"] = """<button>Target</button><button onclick="document.body.insertAdjacentHTML(
       'beforeend', '<div id=veil style=position:fixed;inset:0;background:#fff>Cookies</div>')">
       Veil</button>"""
     await driver.open(site.base)
     target = driver.number('button "Target"')
     await driver.click('button "Veil"')
+    monkeypatch.setattr(pointer, "ACTION_MS", 500)
     said = await driver.fail("click_element", index=target)
     assert f'[{target}] button "Target" is covered' in said
     assert "veil" in said

@@ -13,6 +13,7 @@ from manus.state.errors import ToolError
 from manus.tools.web.egress import EgressRules
 from manus.tools.web.egress_proxy import EgressProxy
 from manus.tools.web.excerpt import excerpt, split_text, words
+from manus.tools.web.parser import html_text
 from manus.tools.web.reader import parse, read_page
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
@@ -111,8 +112,15 @@ async def test_what_a_compressed_page_unpacks_to_is_counted_as_it_comes(
         await read_page(proxy, f"{site.base}/huge")
 
 
-async def test_what_is_hardly_html() -> None:
-    assert (await parse("html", "http://x.test/", b"\0" + b"<div>" * 10_000)).text == ""
+def test_pages_that_are_no_article() -> None:
+    rows = "".join(f"<tr><td>Town {n}</td><td>{n * 7}</td></tr>" for n in range(30))
+    table = f"<title>T</title><table>{rows}</table><ul><li>One<li>Two</ul>"
+    text = html_text(table, "http://x.test/")["text"]
+    assert all(word in text for word in ("Town 29", "203", "Two"))
+    lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
+    text = html_text(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
+    assert "[Lamp 3](http://x.test/3) 3 €\n" in text
+    assert html_text("\0" + "<div>" * 10_000, "http://x.test/")["text"] == ""
 
 
 async def test_reading_is_given_up_when_it_takes_too_long() -> None:

@@ -116,13 +116,18 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         raise ToolError("Nothing was done: the page has changed since you saw it; look again.")
     tab.target = ""
     begun = time.monotonic()
+    said, failure = "", None
     try:
-        return await _ACTIONS[a.action](browser, tab, a)
+        said = await _ACTIONS[a.action](browser, tab, a)
     except PlaywrightError as error:
-        raise pointer.explain_failure(tab.target, error) if tab.target else error from None
-    finally:  # also what failed may have had an effect
-        if browser.active is not None:
-            await navigate.wait_until_idle(browser, browser.active, begun)
+        failure = pointer.explain_failure(tab.target, error) if tab.target else error
+    except ToolError as error:
+        failure = error
+    if browser.active is not None:  # also what failed may have had an effect
+        await navigate.wait_until_idle(browser, browser.active, begun)
+    if failure is not None:
+        raise failure
+    return said
 
 
 async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:

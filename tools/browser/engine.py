@@ -25,7 +25,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
-from manus.tools.browser.tab import load_scripts, script
+from manus.tools.browser.tab import script
 from manus.tools.shell.process import scrubbed
 
 log = logging.getLogger("manus")
@@ -132,7 +132,6 @@ async def _open_profile(
 
 
 async def _prepared(context: BrowserContext) -> BrowserContext:
-    await asyncio.to_thread(load_scripts)
     await context.add_init_script(script=script("prepare"))
     return context
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,19 +30,12 @@ _MAX_DEPTH = 4
 
 @dataclass(slots=True)
 class FrameView:
-    """What one frame shows. `items` are those of the script, in the order of the document."""
+    """What one frame shows: what the script tells, and the frames inside by their element."""
 
     frame: Frame
     url: str
-    items: list[dict[str, Any]] = field(default_factory=list)
-    token: str = ""
-    title: str = ""
-    ready: str = "complete"
-    counts: dict[str, int] = field(default_factory=dict)
-    scroll: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
     children: dict[int, FrameView] = field(default_factory=dict)
-    """The frames inside it, by the count of their element."""
-    trouble: str = ""
 
 
 async def take_snapshot(page: Page) -> FrameView:
@@ -59,10 +53,8 @@ async def take_snapshot(page: Page) -> FrameView:
 async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> None:
     options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
     seconds = _FRAME_SECONDS if depth else _LOOK_SECONDS
-    seen = await with_timeout(seconds, view.frame.evaluate(script("walk"), options))
-    for name, value in seen.items():
-        setattr(view, name, value)
-    inner = [item for item in view.items if item["kind"] == "frame"][:_MAX_FRAMES]
+    view.seen = await with_timeout(seconds, view.frame.evaluate(script("walk"), options))
+    inner = [item for item in view.seen["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
     if depth < _MAX_DEPTH:
         children = await asyncio.gather(*(_child(view, item, depth + 1) for item in inner))
         view.children = {i["id"]: c for i, c in zip(inner, children, strict=True) if c}
@@ -70,16 +62,13 @@ async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> N
 
 async def _child(parent: FrameView, item: dict[str, Any], depth: int) -> FrameView | None:
     child: FrameView | None = None
-    try:
-        reference = Reference(parent.frame, parent.token, item["id"])
+    with contextlib.suppress(PlaywrightError, PageStuckError):
+        reference = Reference(parent.frame, parent.seen["token"], item["id"])
         element = await element_of(reference, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
         if frame is not None:
             child = FrameView(frame, frame.url)
             await _look(child, item["clip"], depth)
-    except (PlaywrightError, PageStuckError):
-        if child is not None:
-            child.trouble = "could not be read"
     return child
 
 
@@ -99,18 +88,18 @@ class Line:
 def page_lines(view: FrameView, numbering: Numbering, known: Collection[int] | None) -> list[Line]:
     """The lines of a frame and those inside it. Elements not `known` yet are marked as new."""
     lines: list[Line] = []
-    for item in view.items:
+    for item in view.seen["items"]:
         if item["kind"] == "text":
             lines.append(_text_line(item))
         elif item["kind"] == "frame":
             lines.extend(_frame_lines(view, item, numbering, known))
         else:
-            number = numbering.number(Reference(view.frame, view.token, item["id"]))
+            number = numbering.number(Reference(view.frame, view.seen["token"], item["id"]))
             line = _element_line(item, number, numbering)
             if known is not None and number not in known:
                 line.text = "*" + line.text
             lines.append(line)
-    if left := view.counts.get("left"):
+    if left := view.seen["counts"].get("left"):
         lines.append(Line(f"… {left} more elements in view", _ELEMENT))
     return lines
 
@@ -128,12 +117,12 @@ def _frame_lines(
 ) -> list[Line]:
     inner = view.children.get(item["id"])
     head = f"frame {_quoted(item['name'])}".removesuffix(' ""')
-    if inner is None or inner.trouble:
-        return [Line(f"{head}: {inner.trouble if inner else 'not shown'}", _ELEMENT)]
+    if inner is None or not inner.seen:
+        return [Line(f"{head}: {'could not be read' if inner else 'not shown'}", _ELEMENT)]
     lines = page_lines(inner, numbering, known)
     for line in lines:
         line.text = "  " + line.text
-    more = inner.scroll["height"] - inner.scroll["view"] - inner.scroll["top"]
+    more = _below(inner)
     below = f" (scrolls, {more} px below)" if more > 12 else ""
     head = f"{head} {_clean(inner.url, 100)}{below}:"
     return [Line(head, _ELEMENT), *lines, Line("end of frame", _ELEMENT)]
@@ -167,33 +156,31 @@ def _element_line(item: dict[str, Any], number: int, numbering: Numbering) -> Li
 def fit(lines: list[Line], room: int) -> tuple[str, set[int]]:
     """The lines in at most `room` characters, and the numbers of the elements among them."""
     surplus = sum(len(line.text) + 1 for line in lines) - room
-    left_out = 0
-    kept = lines
-    for rank in (_NEAR_TEXT, _TEXT, _NEAR, _HEADING, _ELEMENT):
-        remaining: list[Line] = []
-        for line in reversed(kept):
-            if surplus <= 0 or line.rank != rank:
-                remaining.append(line)
-                continue
-            if rank == _ELEMENT and left_out == 0:
-                surplus += 40  # for the line that says so
-            surplus -= len(line.text) + 1
-            left_out += rank == _ELEMENT
-        kept = remaining[::-1]
-    if left_out:
-        kept.append(Line(f"… {left_out} more elements in view, left out", _ELEMENT))
+    left_out: set[int] = set()
+    for place in sorted(range(len(lines)), key=lambda n: (lines[n].rank, n), reverse=True):
+        if surplus <= 0:
+            break
+        left_out.add(place)
+        surplus -= len(lines[place].text) + 1
+    kept = [line for place, line in enumerate(lines) if place not in left_out]
+    if elements := sum(lines[place].rank == _ELEMENT for place in left_out):
+        kept.append(Line(f"… {elements} more elements in view, left out", _ELEMENT))
     numbers = {line.number for line in kept if line.number is not None}
     return "\n".join(line.text for line in kept), numbers
 
 
+def _below(view: FrameView) -> int:
+    scroll: dict[str, int] = view.seen["scroll"]
+    return scroll["height"] - scroll["view"] - scroll["top"]
+
+
 def extent(view: FrameView) -> str:
     """How much lies above and below what is in view."""
-    scroll = view.scroll
-    below = scroll["height"] - scroll["view"] - scroll["top"]
+    scroll = view.seen["scroll"]
     parts: list[str] = []
-    for pixels, side in ((scroll["top"], "above"), (below, "below")):
+    for pixels, side in ((scroll["top"], "above"), (_below(view), "below")):
         screens = pixels / max(scroll["view"], 1)
-        count = view.counts.get(side, 0)
+        count = view.seen["counts"].get(side, 0)
         elements = f" ({count} element{'s' if count > 1 else ''})" if count else ""
         parts.append(f"{f'{screens:.1f} screens' if screens > 0.1 else 'nothing'} {side}{elements}")
     aside = scroll["width"] - scroll["across"] - scroll["left"]

@@ -64,7 +64,8 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Browse
     text = mask(await describe(browser), session.settings.secrets)
     tab = browser.active
     is_empty = tab is None or tab.page.url == "about:blank"
-    picture = await _picture(tab) if screenshot and tab and not is_empty else None
+    data = await tab.picture("jpeg", 60) if screenshot and tab and not is_empty else b""
+    picture = Image(base64.b64encode(data).decode(), "image/jpeg") if data else None
     page = text
     if tab is not None:
         page = framed(text, source := source_of(tab))
@@ -132,15 +133,16 @@ async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str, set[in
     view = await _look(browser, tab)
     if view is None:
         return address + _NO_ANSWER, "", set()
-    if tab.numbering.token != view.token:
-        tab.numbering = Numbering(view.token)
-    known = tab.numbering.known if browser.seen == (tab.id, view.token) else None
+    token = view.seen["token"]
+    if tab.numbering.token != token:
+        tab.numbering = Numbering(token)
+    known = tab.numbering.known if browser.seen == (tab.id, token) else None
     lines = page_lines(view, tab.numbering, known)
-    head = f"{address}Title: {view.title}\nPage: {extent(view)}\n"
-    if view.ready == "loading":
+    head = f"{address}Title: {view.seen['title']}\nPage: {extent(view)}\n"
+    if view.seen["ready"] == "loading":
         head += "It is still loading.\n"
     body, numbers = fit(lines, max(200, room - len(head)))
-    return head + (body or "Nothing can be seen on the page."), view.token, numbers
+    return head + (body or "Nothing can be seen on the page."), token, numbers
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:
@@ -169,12 +171,6 @@ async def _pdf(browser: Browser, tab: Tab, room: int) -> str:
         return str(error)
     lines = "\n".join(f"| {line}" for line in text.splitlines() if line.strip())
     return ("This is a PDF; `extract_content` reads all of it.\n" + lines)[: max(room, 0)]
-
-
-async def _picture(tab: Tab) -> Image | None:
-    """The viewport of a tab; None if it cannot be painted in time."""
-    data = await tab.picture("jpeg", quality=60)
-    return Image(base64.b64encode(data).decode(), "image/jpeg") if data else None
 
 
 async def page_fingerprint(browser: Browser, mark: int) -> str | None:

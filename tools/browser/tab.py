@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -19,35 +18,19 @@ ANSWER_SECONDS = 4.0
 """How long a page may take over a question that a sound one answers at once."""
 _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
-_FOLDER = Path(__file__).with_name("js")
+_SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
 _NEEDS_STORE = frozenset({"walk", "element", "quiet"})
 
 T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
 
 
-@cache
 def script(name: str) -> str:
     """A script that runs in pages: a function, or what is to run in every document."""
-    text = _read(name)
+    text = _SCRIPTS[name]
     if name not in _NEEDS_STORE:
         return text
-    return f"(argument) => {{\n{_read('store')}\nreturn (\n{text}\n)(argument);\n}}"
-
-
-def load_scripts() -> None:
-    """Read all of them, so that `script` need not touch the disk later. Blocking."""
-    for path in _FOLDER.glob("*.js"):
-        script(path.stem)
-
-
-def _read(name: str) -> str:
-    text = (_FOLDER / f"{name}.js").read_text("utf-8")
-    # Comments first in a file would make an expression out of nothing for some callers.
-    lines = text.splitlines()
-    while lines and lines[0].startswith("//"):
-        lines.pop(0)
-    return "\n".join(lines)
+    return f"(argument) => {{\n{_SCRIPTS['store']}\nreturn (\n{text}\n)(argument);\n}}"
 
 
 class PageStuckError(Exception):
