@@ -15,12 +15,12 @@ from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
+from manus.state.secret_texts import fill, names_in
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target, find_target
 from manus.tools.browser.tab import Tab
 from manus.tools.browser_use import BrowserArgs
 from manus.tools.editor.files import read_file
-from manus.state.secret_texts import fill, names_in
 from manus.tools.workspace import Workspace
 
 # Fields that take a value in a fixed form only; the form stands beside them on the page.
