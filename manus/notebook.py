@@ -86,6 +86,8 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     parts = [run.status, run.stop_reason, "without success" if failed else ""]
     head = " · ".join(filter(None, parts))
     usage = usage_line(run.usage) if run.usage else ""
+    if plan := values.get("plan"):  # of a flow, whose steps have conversations of their own
+        return _shown([head, as_text(plan), "", usage], "plan", plan=plan, text=as_text(plan))
     lines = [head, *steps_as_text(run.steps), "", usage]
     return _shown(lines, "run", head=head, run=run, usage=usage)
 

@@ -8,7 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
@@ -41,19 +41,27 @@ _MARKS = {"[✓]": DONE, "[→]": CALL, "[!]": FAILED}
 Lines = Callable[[], Sequence[str]]
 
 
-def console_of(stream: TextIO) -> Console:
+def console_of(stream: TextIO, *, plain: bool = False) -> Console:
     """What writes to a stream, as wide as its terminal, else 80 columns or COLUMNS."""
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdigit() else None
     if width is None and not stream.isatty():
         width = PLAIN_WIDTH
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    colours: Any = None if plain else "auto"
+    return Console(
+        file=stream,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=width,
+        color_system=colours,
+    )
 
 
-def print_whole(console: Console, shown: RenderableType) -> None:
+def print_whole(console: Console, shown: RenderableType, *, always: bool = False) -> None:
     """Print text broken between words; as it stands where a word, such as a path, is too long."""
     words = shown.plain.split() if isinstance(shown, Text) else ()
-    console.print(shown, soft_wrap=any(len(word) > console.width for word in words))
+    console.print(shown, soft_wrap=always or any(len(word) > console.width for word in words))
 
 
 class Screen:
@@ -70,7 +78,7 @@ class Screen:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
         self.can_redraw = self.is_terminal and not plain
         """Whether lines can be written over: on a terminal that knows control codes."""
-        self._console = console_of(self._stream)
+        self._console = console_of(self._stream, plain=not self.can_redraw)
         self._live: Live | None = None
         self._pinned: Lines | None = None
         self._draft: tuple[str, str] = ("", "")
@@ -99,8 +107,8 @@ class Screen:
     ) -> None:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
-            if indent and not self.can_redraw:
-                text = textwrap.indent(text, " " * indent)
+            if not self.is_terminal:
+                text, indent = textwrap.indent(text, " " * indent), 0
             shown = Text(clean(text).expandtabs(), style)
             self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
 
@@ -186,18 +194,8 @@ class Screen:
         return [*tail, _one_line(head + took, CALL, self.width)]
 
     def _print(self, shown: RenderableType) -> None:
-        if self.can_redraw:
-            self._guarded(lambda: print_whole(self._console, shown))
-        else:
-            text = shown if isinstance(shown, Text) else getattr(shown, "renderable", shown)
-            self._guarded(lambda: self._write_plain(str(text)))
-
-    def _write_plain(self, text: str) -> None:
-        if self.is_terminal:
-            print_whole(self._console, Text(text))
-        else:
-            self._stream.write(f"{text}\n")
-            self._stream.flush()
+        whole = not self.is_terminal  # whoever reads it breaks lines as it likes
+        self._guarded(lambda: print_whole(self._console, shown, always=whole))
 
     def _guarded(self, write: Callable[[], object]) -> None:
         try:

@@ -74,7 +74,6 @@ class SqliteStore(SqliteSaver):
         connection.execute("PRAGMA page_size=8192")  # of a new file: less of it stays unused
         super().__init__(connection, serde=CompactSerializer())
         self.thread = ThreadPoolExecutor(1, "manus-store")
-        self._inode = path.stat().st_ino
         with self.cursor(transaction=False) as cursor:
             # With its write-ahead log a commit survives the death of the process without waiting
             # for the disk, which is what the journal of tool calls promises too; FULL would wait.
@@ -106,25 +105,12 @@ class SqliteStore(SqliteSaver):
             if not transaction:
                 yield cursor
                 return
-            self._check_file()
             try:
                 yield cursor
                 self.conn.commit()
             except BaseException:  # raised on, a cancellation too
                 self.conn.rollback()
                 raise
-
-    def _check_file(self) -> None:
-        """SQLite goes on writing to a file that nobody will find again."""
-        try:
-            is_there = self.path.stat().st_ino == self._inode
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            raise StorageError(
-                f"The store of threads {self.path} was removed or replaced while it was in use; "
-                "what the run did since is not stored. Put it back, or begin anew."
-            )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base; what is written next comes after the newest of the thread."""

@@ -130,7 +130,7 @@ def environment() -> Environment:
         last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
     made.globals.update(
-        state=state, reason=reason, named=named, after=after, box=box,
+        state=state, reason=reason, named=named, box=box,
 
     )  # fmt: skip
     return made
@@ -185,8 +185,3 @@ def named(stage: Stage) -> str:
     if stage.index is None:
         return stage.title
     return f"{stage.index}. {_TAG.sub('', stage.title) or stage.title}"
-
-
-def after(stage: Stage) -> str:
-    """`after 0, 1`: the steps that it depends on."""
-    return f"after {', '.join(map(str, stage.depends_on))}" if stage.depends_on else ""

@@ -74,10 +74,10 @@ class Call:
 
 @dataclass(slots=True)
 class Step:
-    """One think and the act that follows it; or a step of a plan, where plans are compared."""
+    """One think and the act that follows it."""
 
     number: int
-    """From 1 for an agent's, from 0 for a plan's."""
+    """From 1."""
     thought: str = ""
     calls: list[Call] = field(default_factory=list)
     tokens: Tokens | None = None

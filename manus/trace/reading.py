@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.state.messages import since
-from manus.state.plan import MARKS
 from manus.trace.agent_runs import AgentRuns, observe, step_of
 from manus.trace.checkpoint_history import (
     ROOT,
@@ -19,7 +18,7 @@ from manus.trace.checkpoint_history import (
     read_history,
 )
 from manus.trace.flow_runs import FlowRuns
-from manus.trace.model import Call, Run, Step, Tokens
+from manus.trace.model import Run, Step
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -71,7 +70,7 @@ def _is_flow(supersteps: Sequence[Superstep]) -> bool:
 
 
 def run_of_state(values: Mapping[str, Any]) -> Run:
-    """The newest run in a state of the agent graph, or of the flow graph with its plan's steps.
+    """The newest run in a state of the agent graph.
 
     Steps that were taken out of a long history are not there; the others keep their numbers.
     """
@@ -84,9 +83,6 @@ def run_of_state(values: Mapping[str, Any]) -> Run:
         output=str(values.get("output") or ""),
         usage=dict(values.get("usage") or {}),
     )
-    if plan := values.get("plan"):
-        run.steps = [_step_of_plan(*numbered) for numbered in enumerate(plan["steps"])]
-        return run
     messages = values.get("messages") or []
     if asked := known.get("request_id"):
         messages = since(messages, asked)
@@ -104,12 +100,3 @@ def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
             if (observed := observations.get(call.id)) is not None:
                 observe(call, observed)
         yield step
-
-
-def _step_of_plan(number: int, step: Mapping[str, Any]) -> Step:
-    result = step["result"] or {}
-    came = [MARKS[step["status"]], step["notes"], result.get("text", "")]
-    call = Call(str(number), step["executor"] or "(nobody yet)", {"step": step["text"]})
-    call.observation = "\n".join(filter(None, came))
-    call.is_error = step["status"] == "blocked"
-    return Step(number, step["text"], [call], Tokens(result.get("tokens", 0)))
