@@ -82,11 +82,8 @@ def test_the_folders_settings_and_the_environment_count_first(
     assert "sk-mine" not in str(server.requests[1].headers), "it belongs to another address"
 
 
-def test_it_asks_at_a_terminal_only(bare: Program) -> None:
+def test_leaving_early_or_without_a_terminal_changes_nothing(bare: Program) -> None:
     assert bare("setup").code == 2
-
-
-def test_leaving_early_changes_nothing(bare: Program) -> None:
     with bare.terminal("setup") as terminal:
         terminal.expect_last("Number [1]:")
         terminal.type("\x04")

@@ -83,20 +83,6 @@ async def test_a_corrupt_database_is_not_made_worse(tmp_path: Path) -> None:
     assert path.read_bytes()[4096:] == damaged[4096:]
 
 
-async def test_a_lock_of_another_process_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "t.sqlite"
-    async with open_store(_settings(path)) as store:
-        await _put(store.saver, "before")
-    holder = sqlite3.connect(path, isolation_level=None)
-    holder.execute("BEGIN EXCLUSIVE")
-    try:
-        assert "is locked" in await _refused(path)
-    finally:
-        holder.close()
-    async with open_store(_settings(path)) as store:
-        assert await store.recent(10) == ["before"]
-
-
 async def test_a_full_database_keeps_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     with pytest.raises(StorageError, match="the disk is full"):

@@ -9,16 +9,6 @@ from tests.manus.program import Program, Terminal
 from tests.server import ScriptedServer, call, calls, hang, text
 
 
-def test_the_request_is_asked_for(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("Hello."))
-    with manus.terminal("run") as terminal:
-        terminal.expect("What is to be done? ")
-        terminal.type("Say grüße\n")
-        assert terminal.wait() == 0
-    assert server.requests[0].messages[-2]["content"] == "Say grüße"
-    assert "Hello.\n" in terminal.text
-
-
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "unmarked"])
 def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
     manus: Program, server: ScriptedServer, marked: bool
@@ -98,20 +88,34 @@ def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedSer
     assert "[bold]plain[/bold]\n" in terminal.text
 
 
+WRITES = call("str_replace_editor", command="create", path="a.txt", file_text="wörds 世界 " * 60)
+EDITS = [
+    call("str_replace_editor", command="create", path="a.py", file_text="one = 1\n世 = 2\n"),
+    call("str_replace_editor", command="str_replace", path="a.py", old_str="= 1", new_str="= 3"),
+]
+
+
 def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServer) -> None:
-    server.script(text("a"), text("b"), text("c"))
-    with manus.terminal("run", "x") as terminal:
+    server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
+    with manus.terminal("run") as terminal:
+        terminal.expect("What is to be done? ")
+        terminal.type("Say grüße\n")
         assert terminal.wait() == 0
+    assert server.requests[0].messages[-2]["content"] == "Say grüße"
     assert "\x1b[1mStep 1/60" in terminal.raw
+    lines = [line.strip() for line in terminal.text.splitlines()]
+    changed = [line for line in lines if line[:1] in ("+", "-")]
+    assert changed == ["+one = 1", "+世 = 2", "-= 1", "+= 3"]
+    assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
+    with manus.terminal("run", "--json", "write") as terminal:
+        assert terminal.wait() == 0
+    assert "\x1b[2K" not in terminal.raw, "nothing is redrawn"
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         manus.environment[name] = value
         with manus.terminal("run", "x") as terminal:
             assert terminal.wait() == 0
         assert "Step 1/60" in terminal.raw
         assert "\x1b" not in terminal.raw
-
-
-WRITES = call("str_replace_editor", command="create", path="a.txt", file_text="wörds 世界 " * 60)
 
 
 def test_the_arguments_of_a_call_are_shown_as_they_come(
@@ -127,13 +131,6 @@ def test_the_arguments_of_a_call_are_shown_as_they_come(
         terminal.type("\x03")
         assert terminal.wait() == 130
     assert "characters)" not in terminal.text, "it is erased"
-
-
-def test_nothing_is_live_where_it_is_not_wanted(manus: Program, server: ScriptedServer) -> None:
-    server.script(WRITES, text("Done."))
-    with manus.terminal("run", "--json", "write") as terminal:
-        assert terminal.wait() == 0
-    assert "\x1b[2K" not in terminal.raw
 
 
 def test_a_plans_steps_are_live_below_it(manus: Program, server: ScriptedServer) -> None:
@@ -217,26 +214,6 @@ def test_it_is_shown_that_the_model_thinks_and_for_how_long(
         assert terminal.wait() == 130
     assert "thinking" not in terminal.text
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
-
-
-EDITS = [
-    call("str_replace_editor", command="create", path="a.py", file_text="one = 1\n世 = 2\n"),
-    call("str_replace_editor", command="str_replace", path="a.py", old_str="= 1", new_str="= 3"),
-]
-
-
-def test_an_edit_is_shown_as_a_diff_in_colour(manus: Program, server: ScriptedServer) -> None:
-    server.script(*EDITS, text("Done."))
-    with manus.terminal("run", "edit") as terminal:
-        assert terminal.wait() == 0
-    lines = [line.strip() for line in terminal.text.splitlines()]
-    assert [line for line in lines if line[:1] in ("+", "-")] == [
-        "+one = 1",
-        "+世 = 2",
-        "-= 1",
-        "+= 3",
-    ]
-    assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
 
 
 def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:

@@ -61,14 +61,3 @@ async def test_the_agent_as_a_node(studio: Studio) -> None:
     assert (ended["stop_reason"], ended["verdict"]) == ("answered", "It said: It is made.")
     assert [message.type for message in ended["messages"]] == ["human", "ai", "tool", "ai"]
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
-
-
-async def test_its_drawing_and_state(studio: Studio) -> None:
-    remote = remote_of(studio, "agent")
-    drawn = await remote.aget_graph()
-    assert {"think", "act", "stuck_check"} <= set(drawn.nodes)
-    thread: RunnableConfig = {"configurable": {"thread_id": await studio.thread()}}
-    studio.server.script(text("Good day."))
-    await remote.ainvoke({"request": "Hello."}, thread)
-    assert (await remote.aget_state(thread)).values["output"] == "Good day."
-    assert [state.next async for state in remote.aget_state_history(thread, limit=1)] == [()]
