@@ -23,6 +23,7 @@ _OUTSIDE = re.compile(
 hypothesis.settings.register_profile(
     "tests",
     deadline=None,
+    max_examples=40,
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
@@ -55,7 +56,7 @@ def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         patch.delenv(name)
     # nobody waits for minutes here
-    patch.setenv("MANUS_RETRY_FOR", "3")
+    patch.setenv("MANUS_RETRY_FOR", "1")
     patch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         patch.setenv(name, str(folder / "home" / name.lower()))

@@ -140,7 +140,7 @@ async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.server.allow_unused()
     await flow.run(max_replans=0)
     used = (await flow.values())["usage"]["seconds"]
-    chosen: dict[str, Any] = {"budget": {"seconds": used + 2.0}, "max_replans": 0}
+    chosen: dict[str, Any] = {"budget": {"seconds": used + 0.8}, "max_replans": 0}
     outcome = await flow.invoke(Command(resume="yes"), **chosen)
     assert outcome.stop_reason == "budget"
     assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"

@@ -11,34 +11,31 @@ from tests.flow.helpers import (
 )
 from tests.server import calls, fail, text, tokens
 
+PLANNED, LOOKED = tokens(100, 10), tokens(1_000, 1, cached=500)
+
 
 async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
-    flow.plans(makes("look", "write", "check"))
-    flow.step("look", succeeds("Looked: 42."))
-    flow.step("write", succeeds("Written."))
-    flow.step("check", text("Checked."))
-    flow.sums_up(text("All is fine."))
-    outcome = await flow.run(request="Make a.txt.")
+    """An executor sees the request, the plan, and the results of what its step builds on."""
+    flow.plans(calls(makes("look", "write", {"text": "apart", "depends_on": []}), usage=PLANNED))
+    flow.step("look", calls(succeeds().calls[0], text="Looked: 42.", usage=LOOKED))
+    flow.step("write", calls(succeeds().calls[0], text="Written.", usage=tokens(2_000, 2)))
+    flow.step("apart", text("Apart.", usage=tokens(5, 0)))
+    flow.sums_up(text("All is fine.", usage=tokens(10_000, 20)))
+    outcome = await flow.run(request="Make a.txt.", max_parallel_steps=1)
     assert (outcome.status, outcome.stop_reason, outcome.success) == ("finished", "completed", True)
     assert outcome.output == "All is fine."
     assert outcome.results == [
         "Step 0: look (completed) → Looked: 42.",
         "Step 1: write (completed) → Written.",
-        "Step 2: check (completed) → Checked.",
+        "Step 2: apart (completed) → Apart.",
     ]
     assert outcome.plan is not None
-    assert outcome.as_json()["plan"]["steps"][0]["result"]["text"] == "Looked: 42."
-
-
-async def test_an_executor_sees_request_plan_and_results_of_what_it_builds_on(
-    flow: ScriptedFlow,
-) -> None:
-    flow.plans(makes("look", "write", {"text": "apart", "depends_on": []}))
-    flow.step("look", succeeds("Looked: 42."))
-    flow.step("write", succeeds("Written."))
-    flow.step("apart", succeeds("Apart."))
-    flow.sums_up(text("All is fine."))
-    await flow.run(request="Make a.txt.", max_parallel_steps=1)
+    results = [step["result"] for step in outcome.as_json()["plan"]["steps"]]
+    assert [(r["text"], r["tokens"]) for r in results] == [
+        ("Looked: 42.", 1_001),
+        ("Written.", 2_002),
+        ("Apart.", 5),
+    ]
     [write] = flow.asked(is_step("write"))
     [apart] = flow.asked(is_step("apart"))
     assert "Make a.txt." in write.text
@@ -48,6 +45,10 @@ async def test_an_executor_sees_request_plan_and_results_of_what_it_builds_on(
     [summary] = flow.asked(is_summary)
     for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
         assert said in summary.text
+    usage = outcome.usage
+    assert (usage["input_tokens"], usage["output_tokens"]) == (13_105, 33)
+    assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 5, 2)
+    assert usage["seconds"] > 0
 
 
 async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
@@ -59,20 +60,6 @@ async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
     systems = [flow.asked(is_step(n))[0].messages[0]["content"] for n in ("alpha", "beta", "gamma")]
     assert [s.startswith("You are the second one") for s in systems] == [True, False, False]
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
-
-
-async def test_what_was_used_adds_up(flow: ScriptedFlow) -> None:
-    flow.plans(calls(makes("alpha", "beta"), usage=tokens(100, 10)))
-    flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=tokens(1_000, 1, cached=500)))
-    flow.step("beta", calls(succeeds().calls[0], text="Done.", usage=tokens(2_000, 2)))
-    flow.sums_up(text("All.", usage=tokens(10_000, 20)))
-    outcome = await flow.run()
-    usage = outcome.usage
-    assert (usage["input_tokens"], usage["output_tokens"]) == (13_100, 33)
-    assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 4, 2)
-    assert usage["seconds"] > 0
-    results = [s["result"]["tokens"] for s in (await flow.plan())["steps"] if s["result"]]
-    assert results == [1_001, 2_002]
 
 
 async def test_statuses_and_plan_are_told_as_they_change(flow: ScriptedFlow) -> None:

@@ -71,18 +71,6 @@ async def test_each_step_has_a_conversation_of_its_own(flow: ScriptedFlow) -> No
         assert "Alpha done" not in request.text
 
 
-async def test_a_step_at_work_can_be_looked_into(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta")))
-    flow.step("alpha", call("ask_human", inquire="Which one?"))
-    flow.step("beta", succeeds())
-    await flow.run()
-    snapshot = await flow.graph.aget_state(thread_config("t"), subgraphs=True)
-    [inside] = [task.state for task in snapshot.tasks if task.interrupts]
-    assert isinstance(inside, StateSnapshot)
-    assert "Your step is number 0: alpha" in inside.values["messages"][0].text
-    assert inside.next == ("act",)
-
-
 async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
     flow.step("alpha", call("ask_human", inquire="Red?"), succeeds("Alpha."))
@@ -93,6 +81,11 @@ async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
     assert outcome.stop_reason == "interrupted"
     by_question = {question_of(q): q.id for q in outcome.questions}
     assert set(by_question) == {"Red?", "Blue?"}
+    snapshot = await flow.graph.aget_state(thread_config("t"), subgraphs=True)
+    inside = [task.state for task in snapshot.tasks if task.interrupts][0]  # noqa: RUF015
+    assert isinstance(inside, StateSnapshot), "a step at work can be looked into"
+    assert "Your step is number 0: alpha" in inside.values["messages"][0].text
+    assert inside.next == ("act",)
     outcome = await flow.invoke(Command(resume={by_question["Blue?"]: "navy"}))
     assert [question_of(q) for q in outcome.questions] == ["Red?"]
     outcome = await flow.invoke(Command(resume={outcome.questions[0].id: "crimson"}))

@@ -1,7 +1,8 @@
 """Questions to a person: the run waits, and goes on with the answer."""
 
-from typing import Any
+from pathlib import Path
 
+import pytest
 from langgraph.types import Command
 
 from manus.tools.journal import Journal
@@ -63,25 +64,18 @@ async def test_they_stay_open_while_a_stuck_run_waits_too(agent: ScriptedAgent) 
     assert Shelf.open == 0
 
 
-async def test_they_are_closed_when_the_process_does_not_go_on(agent: ScriptedAgent) -> None:
-    await agent.run(call("keep", path="", line="one"), ASK)
-    await agent.graph.close_waiting()
-    assert Shelf.open == 0
-    await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
-    assert await agent.observations() == ["one", "Blue.", "two"]
-
-
-async def test_another_workspace_gets_live_things_of_its_own(
-    agent: ScriptedAgent, tmp_path: Any
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_they_are_closed_when_the_process_or_the_workspace_is_left(
+    agent: ScriptedAgent, tmp_path: Path, elsewhere: bool
 ) -> None:
     await agent.run(call("keep", path="", line="one"), ASK)
-    await agent.invoke(
-        Command(resume="Blue."),
-        call("keep", path="", line="two"),
-        text("Done."),
-        workspace=str(tmp_path / "elsewhere"),
-    )
-    assert (await agent.observations())[-1] == "two"
+    if elsewhere:
+        agent.workspace = tmp_path / "elsewhere"
+    else:
+        await agent.graph.close_waiting()
+        assert Shelf.open == 0
+    await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
+    assert await agent.observations() == ["one", "Blue.", "two"]
     assert Shelf.open == 0
 
 

@@ -127,9 +127,7 @@ class TestClosing:
 
         await agent.run(self.KEEP, look)
         assert (opened, Shelf.open) == ([1], 0)
-
-    async def test_and_after_an_error(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(self.KEEP, fail(401))
+        outcome = await agent.run(self.KEEP, fail(401), request="And after an error?")
         assert (outcome.stop_reason, Shelf.open) == ("error", 0)
 
     async def test_and_when_the_run_is_cancelled(self, agent: ScriptedAgent) -> None:

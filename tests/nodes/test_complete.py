@@ -14,7 +14,7 @@ HTML = raw(b"<html>Bad gateway</html>", 502, headers=SOON)
 
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a server that hangs; long enough for one that answers, on a busy machine too."""
-    monkeypatch.setenv("MANUS_TIMEOUT", "2")
+    monkeypatch.setenv("MANUS_TIMEOUT", "1")
 
 
 def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -123,13 +123,13 @@ async def test_a_slow_steady_reply_is_waited_for(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
-    monkeypatch.setenv("MANUS_TIMEOUT", "2")
+    be_impatient(monkeypatch)
     long = "word " * 8
-    agent.server.always(text(long, pace=0.2))
+    agent.server.always(text(long, pace=0.1))
     outcome = await agent.run()
     assert (outcome.stop_reason, outcome.output) == ("answered", long.strip())
     assert len(agent.server.requests) == 1
-    assert outcome.usage["seconds"] > 2
+    assert outcome.usage["seconds"] > 1
 
 
 @pytest.mark.parametrize("bad", ["cut off", "repeats"])

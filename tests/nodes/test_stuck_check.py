@@ -71,12 +71,12 @@ class TestMeasures:
 async def test_a_slow_build_is_polled_until_it_is_done(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop_detection, "SLOW", 0.2)
+    monkeypatch.setattr(loop_detection, "SLOW", 0.05)
     profile = replace(TESTER, tools=("bash", "terminate"))
     builder = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
     # done at the sixth look, so that the machine's speed decides nothing
     state = "echo >> looks; test $(wc -l < looks) -ge 6 && echo built || echo building"
-    look = call("bash", command=f"sleep 0.3; {state}")
+    look = call("bash", command=f"sleep 0.1; {state}")
     outcome = await builder.run(*[look] * 6, text("It is built."))
     assert outcome.stop_reason == "answered"
     seen = [observation.splitlines()[0] for observation in await builder.observations()]

@@ -86,20 +86,18 @@ def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> No
     assert writes == frozen_writes
 
 
-@given(writes=_WRITES)
-def test_every_message_has_an_id_of_its_own(writes: list[Any]) -> None:
-    ids = [message.id for message in append_messages([], writes)]
-    assert all(ids)
-    assert len(set(ids)) == len(ids)
-
-
 @given(writes=_WRITES, more=st.lists(_ONE, max_size=3))
-def test_a_message_without_an_id_always_comes_behind(writes: list[Any], more: list[Any]) -> None:
+def test_each_message_has_an_id_of_its_own_and_one_without_comes_behind(
+    writes: list[Any], more: list[Any]
+) -> None:
     history = append_messages([], writes)
     fresh = [HumanMessage(text_of(m)) for m in append_messages([], more)]
     grown = append_messages(history, [fresh])
     assert _dump(grown[: len(history)]) == _dump(history)
     assert len(grown) == len(history) + len(fresh)
+    ids = {message.id for message in grown}
+    assert None not in ids
+    assert len(ids) == len(grown)
 
 
 class _State(TypedDict, total=False):

@@ -53,12 +53,11 @@ _GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "value"), _GIVEN)
-def test_a_setting_can_come_from_the_environment(
-    name: str, given: str, value: object, file: Path
-) -> None:
-    settings = load_settings({f"MANUS_{name.upper()}": given}, file)
-    assert getattr(settings, name) == value
+def test_every_setting_can_come_from_the_environment(file: Path) -> None:
+    settings = load_settings({f"MANUS_{name.upper()}": given for name, given, _ in _GIVEN}, file)
+    assert {name: getattr(settings, name) for name, _, _ in _GIVEN} == {
+        name: value for name, _, value in _GIVEN
+    }
 
 
 def test_an_empty_variable_is_not_set_and_blanks_around_a_value_do_not_count(file: Path) -> None:
@@ -74,11 +73,7 @@ def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
     assert (settings.api_key, settings.base_url) == (SecretStr("theirs"), "http://theirs")
     settings = load_settings({**environment, "MANUS_API_KEY": "ours"}, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://theirs")
-
-
-def test_openai_variables_do_not_override_our_file(file: Path) -> None:
     file.write_text('api_key = "ours"\nbase_url = "http://ours"\n')
-    environment = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://theirs"}
     settings = load_settings(environment, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://ours")
 
@@ -108,6 +103,7 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     file.write_text(
         'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretry_for = 1\n'
         '[roles.summary]\nmodel = "small"\nretry_for = 0\n'
+        '[roles.vision]\nmodel = "anthropic:claude"\n'
     )
     settings = load_settings({}, file)
     summary = settings.for_role("summary")
@@ -115,24 +111,15 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     assert summary.api_key == SecretStr("k")
     assert settings.for_role("plan").model == "big"
     assert type(settings.for_role("plan")) is ModelSettings
+    vision = settings.for_role("vision")
+    assert (vision.base_url, vision.api_key) == (None, None), "another provider's"
 
 
-def test_a_role_of_another_provider_does_not_get_main_s_address_and_key(file: Path) -> None:
-    file.write_text(
-        'base_url = "http://m"\napi_key = "k"\n[roles.vision]\nmodel = "anthropic:claude"\n'
-    )
-    vision = load_settings({}, file).for_role("vision")
-    assert (vision.base_url, vision.api_key) == (None, None)
-
-
-def test_a_value_that_does_not_fit_names_its_variable(file: Path) -> None:
+def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> None:
     assert _refusal({"MANUS_MAX_STEPS": "many"}, file) == (
         "MANUS_MAX_STEPS: `max_steps` is 'many', which does not fit: "
         "input should be a valid integer, unable to parse string as an integer."
     )
-
-
-def test_a_value_that_does_not_fit_names_its_file(file: Path) -> None:
     file.write_text("[roles.plan]\ntimeout = -1\n")
     assert _refusal({}, file) == (
         f"{file}: `roles.plan.timeout` is -1, which does not fit: input should be greater than 0."
