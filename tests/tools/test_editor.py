@@ -172,6 +172,7 @@ async def test_several_places_are_named_by_their_lines(
     [
         ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
         ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
+        ("def f():\n    return 1\n", "def f():\n  return 1", [1, 2], "'    return 1'"),
         ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
         ("x\nend", "end\n", [2], "where the file ends"),
         ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),

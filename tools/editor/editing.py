@@ -168,7 +168,17 @@ def _letters(lines: Sequence[str]) -> str:
 
 def _difference(here: Sequence[str], wanted: Sequence[str]) -> str:
     """The first line that differs; quoted, so that tabs and trailing spaces are seen."""
-    for mine, theirs in zip(here, wanted, strict=False):
-        if theirs not in mine:
+    last = len(wanted) - 1
+    for number, (mine, theirs) in enumerate(zip(here, wanted, strict=False)):
+        if not _is_there(theirs, mine, first=number == 0, last=number == last):
             return f"there the line is {mine[:_WIDE]!r}, in `old_str` it is {theirs[:_WIDE]!r}"
     return "`old_str` goes on where the file ends, or the lines end otherwise"
+
+
+def _is_there(wanted: str, line: str, *, first: bool, last: bool) -> bool:
+    """A text may begin within its first line and end within its last; those between are whole."""
+    if first and last:
+        return wanted in line
+    if first:
+        return line.endswith(wanted)
+    return line.startswith(wanted) if last else line == wanted
