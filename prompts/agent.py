@@ -168,8 +168,8 @@ def after_special(name: str) -> str:
 
 
 ANSWER_WANTED = (
-    "Not executed: the user has read nothing yet. Call `terminate` again with `answer`: results, "
-    "figures, files, and what is missing."
+    "Not executed: the user has read nothing yet. Call `terminate` again with `status` and "
+    "`answer`: results, figures, files, and what is missing."
 )
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."
