@@ -10,7 +10,7 @@ from typing import Literal, NotRequired
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.text import flat, shortened
+from manus.state.text import flat, one_line, shortened
 from manus.state.usage import RoleUsage, nothing_used
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
@@ -23,6 +23,8 @@ MARKS: dict[StepStatus, str] = {
 }
 TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
+_REMINDER = 120
+"""Characters of a step's text beside its result."""
 
 
 class StepResult(TypedDict):
@@ -200,8 +202,8 @@ def executor_for(step: Step, names: Sequence[str]) -> str:
 
 
 def shown_result(index: int, step: Step, limit: int | None = None) -> str:
-    """A step and what came of it, in a few lines for a model or a person; `limit` in characters."""
-    lines = [f"Step {index} {MARKS[step['status']]} {flat(step['text'])}"]
+    """A step and what came of it, for who has the plan before him; `limit` in characters."""
+    lines = [f"Step {index} {MARKS[step['status']]} {one_line(step['text'], _REMINDER)}"]
     if step["notes"]:
         lines.append(f"Notes: {flat(step['notes'])}")
     result = step["result"]

@@ -25,7 +25,7 @@ from manus.state.plan import (
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _FILE = re.compile(r"(?:[\w.~-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
 _NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
-_INDIRECT = 300
+_INDIRECT = 1_000
 """Characters of the result of a step that another depends on only by way of a third."""
 _INDIRECT_STEPS = 8
 """So many of these are told of, the nearest."""
