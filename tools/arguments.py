@@ -149,6 +149,8 @@ def _problem(details: ErrorDetails, arguments: Mapping[str, Any], schema: Mappin
     message = details["msg"][:1].lower() + details["msg"][1:]
     if len(details["loc"]) > 1:
         inner = ".".join(str(part) for part in details["loc"])
+        if details["type"] == "extra_forbidden":
+            message = "there is no such argument"
         return f"`{name}` must be {wanted}; at `{inner}`: {message}"
     said = "" if details["type"].endswith(("_type", "_parsing", "literal_error")) else message
     return f"`{name}` must be {wanted}, not {_shown(details['input'])}{said and f' ({said})'}"
@@ -195,7 +197,7 @@ def describe(about: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         items = about.get("items")
         return f"a list, each item {describe(items, schema)}" if items else "a list"
     if about.get("type") == "object" and about.get("properties"):
-        return f"an object ({', '.join(list(about['properties'])[:_SHOWN])})"
+        return f"an object ({', '.join(list(about['properties'])[: 2 * _SHOWN])})"
     if isinstance(values := about.get("additionalProperties"), dict):
         return f"an object, each value {describe(values, schema)}"
     bounds = [f"{word} {about[key]}" for key, word in _BOUNDS.items() if key in about]

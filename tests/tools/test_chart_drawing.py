@@ -58,6 +58,17 @@ def test_bars_of_points_in_time_stand_side_by_side() -> None:
     assert notes == []
 
 
+@pytest.mark.parametrize("kind", ["line", "bar", "area"])
+def test_dates_are_put_together_by_month(kind: str) -> None:
+    days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
+    spec, notes = _drawn(days, type=kind, x="day", y="n", per="month", aggregate="sum")
+    assert [row["x"][:7] for row in _rows(spec)] == ["2024-01", "2024-02", "2024-03"]
+    assert [row["y"] for row in _rows(spec)] == [17, 29, 14]
+    assert notes == []
+    with pytest.raises(ToolError, match="`place`"):
+        _drawn(MONTHS, type=kind, x="place", y="n", per="month")
+
+
 def test_bars_that_have_no_room_side_by_side_are_stacked_and_it_is_said() -> None:
     days = pd.date_range("2024-01-01", periods=100).repeat(2)
     frame = {"day": days, "place": ["a", "b"] * 100, "n": 1}

@@ -39,6 +39,8 @@ _COLORS = re.findall(
     "9ecae9 ffbf79 ff9d98 83bcb6 88d27a f2cf5b d6a5c9 fcbfd2 d8b5a5 79706e",
 )
 """Ten colours that are told apart well, and their paler sisters."""
+_SPANS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+"""The names that pandas has for spans of time."""
 _MARKED = 60
 """Points of a line that are marked each."""
 _BOXED = 50_000
@@ -173,6 +175,10 @@ def _along(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     table["x"], kind = scale(given)
     if kind == "temporal" and may_be_either(given):
         notes.append(f"`{chart.x}` was read as month/day/year; write YYYY-MM-DD if it is not.")
+    if chart.per:
+        if kind != "temporal":
+            raise ToolError(f"`per` is for dates, and `{chart.x}` holds none that can be read.")
+        table["x"] = table["x"].dt.to_period(_SPANS[chart.per]).dt.start_time
     is_text = kind == "nominal" and calendar_order(table["x"].dropna().unique()) is None
     if is_text and chart.type in ("line", "area"):
         notes.append(f"`{chart.x}` holds no dates or numbers: the axis is in alphabetical order.")

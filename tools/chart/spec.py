@@ -9,6 +9,7 @@ from pydantic import Field
 from manus.tools.arguments import Arguments
 
 TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
+Span = Literal["hour", "day", "week", "month", "quarter", "year"]
 Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]
 
 
@@ -25,6 +26,9 @@ class Chart(Arguments):
     value: str | None = Field(None, description="Only `heatmap`: column of numbers to colour by")
     aggregate: Aggregate | None = Field(
         None, description="What becomes of several rows of one `x`; `sum` for bars and pies"
+    )
+    per: Span | None = Field(
+        None, description="Dates of `x` in a `line`, `bar` or `area` are put together by this"
     )
     log: bool = Field(False, description="Only `line` and `scatter`: a logarithmic `y`")
     stack: bool = Field(True, description="Whether series of `bar` and `area` are stacked")
