@@ -176,6 +176,7 @@ def _workspace(settings: Settings) -> Finding:
 
 def _sandbox(settings: Settings) -> Finding:
     """Which wall stands around programs, what it leaves open, and what a stronger one wants."""
+    from manus.nodes.turn.place import hidden_folders
     from manus.tools.sandbox import bubblewrap
     from manus.tools.sandbox.sandbox import try_wall
 
@@ -190,6 +191,8 @@ def _sandbox(settings: Settings) -> Finding:
         return Finding("sandbox", "warning", text, "Leave MANUS_SANDBOX out.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
+    if hidden := hidden_folders(Path(workspace_of(settings)).expanduser(), chosen):
+        text += f"; they do not see {', '.join(hidden)} (`read` under `[sandbox]` shows more)"
     if wall == "bubblewrap" or chosen.kind == "landlock":
         return Finding("sandbox", "ok", text)
     remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."

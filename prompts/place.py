@@ -29,12 +29,14 @@ def secrets(hosts: Mapping[str, str]) -> str:
     return f"Type them with `input_text` by name, without knowing them: {named}." if hosts else ""
 
 
-def programs(network: str) -> str:
-    """What holds for programs in a sandbox."""
-    return (
-        "They run in a sandbox and can write only in the workspace and in temporary folders. "
-        f"{_NETWORK[network]}"
-    ).strip()
+def programs(network: str, hidden: Sequence[str] = ()) -> str:
+    """What holds for programs in a sandbox; `hidden`: folders of the user's that it hides."""
+    said = "They run in a sandbox and can write only in the workspace and in temporary folders."
+    unseen = (
+        f"They do not see the user's programs in {', '.join(hidden)}; if one is needed, say that "
+        "`read` under `[sandbox]` in manus.toml shows its folder."
+    )
+    return " ".join(part for part in (said, unseen if hidden else "", _NETWORK[network]) if part)
 
 
 def instructions(name: str, text: str, left_out: int) -> str:

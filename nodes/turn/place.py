@@ -12,11 +12,13 @@ from functools import cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files
 from manus.tools.beneath import open_file
 from manus.tools.editor.view import listing
 from manus.tools.remember import read_memory
+from manus.tools.sandbox.bubblewrap import unseen
 from manus.tools.skill import skills_of
 from manus.tools.workspace import Workspace
 
@@ -25,11 +27,11 @@ log = logging.getLogger("manus")
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
 """Characters of a project's instructions, and of what the user has asked to be kept."""
-_PROGRAMS = ("python3", "python", "uv", "git", "node", "make", "rg")
+_PROGRAMS = (
+    *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
+)
 _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
 """What git writes there, and nothing of another file that a link leads to."""
-_PATH_INSIDE = "/usr/local/bin:/usr/bin:/bin"
-"""Where a sandbox has programs for certain: those in a home folder are not to be seen inside."""
 
 
 def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) -> str:
@@ -40,7 +42,8 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
     """
     root = workspace.root
     confined = settings.sandbox.kind != "none"
-    path = _PATH_INSIDE if confined else None
+    hidden = hidden_folders(root, settings.sandbox) if confined else []
+    path = os.pathsep.join(folder for folder in _path() if folder not in hidden)
     found = ", ".join(name for name in _PROGRAMS if shutil.which(name, path=path))
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
@@ -48,7 +51,7 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
         "System": f"{_system()}; shell: bash; found: {found or 'no usual programs'}",
         "Git branch": _branch(root),
         "Secrets": prompts.secrets({name: s.host for name, s in settings.secrets.items()}),
-        "Programs": prompts.programs(settings.sandbox.network) if confined else "",
+        "Programs": prompts.programs(settings.sandbox.network, hidden) if confined else "",
     }
     listed, more = _listing(root)
     known = skills_of(root) if skills else {}
@@ -63,6 +66,19 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
         prompts.memory(kept),
     ]
     return "\n\n".join(part for part in told if part)
+
+
+def hidden_folders(root: Path, settings: SandboxSettings) -> list[str]:
+    """Folders of programs that the user has and that a sandbox does not show. Blocking."""
+    python = Path(os.path.realpath(root / ".venv" / "bin" / "python"))  # mostly in the home
+    folders = dict.fromkeys([*_path(), str(python.parent)])
+    read = [root, *(Path(path).expanduser() for path in settings.read)]
+    hidden = unseen(folders, read)
+    return [f for f in hidden if any(shutil.which(name, path=f) for name in _PROGRAMS)]
+
+
+def _path() -> list[str]:
+    return os.environ.get("PATH", os.defpath).split(os.pathsep)
 
 
 def _system() -> str:

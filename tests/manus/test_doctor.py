@@ -69,9 +69,11 @@ def test_the_sandbox_the_fonts_and_where_traces_go(manus: Program, case: int) ->
 
 def test_a_weaker_wall_says_how_to_get_the_stronger(manus: Program, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cargo").touch(0o755)
     result = manus("doctor", PATH=str(tmp_path / "bin"))
     assert result.code == 0
     assert _lines(result.out)["sandbox"].startswith("note    sandbox   landlock")
+    assert f"do not see {tmp_path / 'bin'} " in result.out
     assert "apt install bubblewrap" in result.out
 
 

@@ -126,6 +126,12 @@ def interpreter() -> Iterator[Path]:
             yield Path(prefix)
 
 
+def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
+    """Those of the folders, such as of a `PATH`, that programs do not see. Blocking."""
+    seen = [*map(Path, _SYSTEM), *interpreter(), *read]
+    return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
+
+
 def _kept(workspace: Path) -> list[str]:
     """What in the workspace can be read only, of what is there when the program starts.
 
