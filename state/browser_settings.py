@@ -102,5 +102,5 @@ class EgressSettings(BaseModel):
     allow_private: tuple[str, ...] = ()
     """Private, loopback and link-local places that may be reached all the same; `*` for all."""
     upstream_proxy: str | None = None
-    """`http://host:port` of the proxy that this network asks for. Names are then resolved there;
-    one that is not in `allow` itself has to be known here too, to be seen to lead into it."""
+    """`http://host:port` of the proxy that this network asks for. Names are then resolved there, so
+    that of `allow` only names count for them."""

@@ -53,43 +53,28 @@ async def test_a_second_request_on_a_connection_goes_nowhere(
     proxy: EgressProxy, site: Site
 ) -> None:
     site.pages["/"] = "first"
-    port = int(proxy.url.rsplit(":", 1)[1])
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     ask = f"GET {site.base}/ HTTP/1.1\r\nHost: {site.place}\r\nConnection: keep-alive\r\n\r\n"
-    other = "GET http://10.0.0.1/other HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
-    writer.write((ask + other).encode())
-    async with asyncio.timeout(60):
-        answer = await reader.read()
-    assert b"connection: close" in answer.lower()
-    assert answer.count(b"HTTP/1.1") == 1
+    said = await answer(proxy, f"{ask}GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
+    assert b"connection: close" in said.lower()
+    assert said.count(b"HTTP/1.1") == 1
     assert site.paths() == ["/"]
-    writer.close()
 
 
 @pytest.mark.parametrize("first", ["GET / HTTP/1.1", "GET ftp://x.test/ HTTP/1.1", "CONNECT :x y"])
 async def test_nonsense_is_refused(proxy: EgressProxy, first: str) -> None:
-    port = int(proxy.url.rsplit(":", 1)[1])
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"{first}\r\n\r\n".encode())
+    assert (await answer(proxy, f"{first}\r\n\r\n")).startswith(b"HTTP/1.1 403")
+
+
+async def answer(proxy: EgressProxy, request: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+    writer.write(request.encode())
     async with asyncio.timeout(60):
-        assert (await reader.read()).startswith(b"HTTP/1.1 403")
+        said = await reader.read()
     writer.close()
+    return said
 
 
-async def test_behind_another_proxy_a_name_has_to_lead_into_the_networks_allowed(
-    site: Site,
-) -> None:
-    names = {
-        "in.test": ["127.0.0.1"],
-        "out.test": ["8.8.8.8"],
-        "both.test": ["127.0.0.1", "8.8.8.8"],
-    }
-
-    async def resolve(host: str, port: int) -> list[str]:
-        if host not in names:
-            raise OSError("unknown")
-        return names[host]
-
+async def test_behind_another_proxy_the_lists_count_by_name(site: Site) -> None:
     async def anywhere(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
@@ -101,15 +86,13 @@ async def test_behind_another_proxy_a_name_has_to_lead_into_the_networks_allowed
         deny=("bad.listed.test",),
         allow_private=("*",),
     )
-    inner = await EgressProxy.start(EgressRules(settings, resolve))
+    inner = await EgressProxy.start(EgressRules(settings))
     async with httpx.AsyncClient(proxy=inner.url, trust_env=False) as client:
         for name, status in (
-            ("in.test", 200),
             ("listed.test", 200),
+            ("127.0.0.1", 200),
             ("bad.listed.test", 403),
-            ("out.test", 403),
-            ("both.test", 403),
-            ("unknown.test", 403),
+            ("in.test", 403),
         ):
             assert (await client.get(f"http://{name}:{site.port}/")).status_code == status, name
     await inner.close()

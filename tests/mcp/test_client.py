@@ -23,37 +23,34 @@ def running_server() -> psutil.Process:
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
-async def test_a_server_at_an_address_that_is_started_again(connect: Connect, kind: str) -> None:
-    with odd_at_address(kind) as (url, port):
-        given = {"url": url, "transport": "sse" if kind == "sse" else None}
-        catalog, _ = await connect(odd=McpServer.model_validate(given))
-        assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-    gone = await catalog.execute("mcp_odd_note", {"line": "x"})
-    assert gone.is_error
-    assert "`odd`" in gone.text
-    with odd_at_address(kind, port):
-        assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
-
-
-async def test_a_token_is_sent_and_its_absence_is_said(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
+    connect: Connect,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("THE_TOKEN", "open sesame")
-    with odd_at_address("http", TOKEN="open sesame") as (url, _):
-        given = {"url": url, "token": "${THE_TOKEN}"}
-        catalog, session = await connect(
-            mine=McpServer.model_validate(given), other=McpServer(url=url)
-        )
+    with odd_at_address(kind, TOKEN="open sesame") as (url, port):
+        given = {"url": url, "transport": kind}
+        mine = McpServer.model_validate({**given, "token": "${THE_TOKEN}"})
+        catalog, _ = await connect(mine=mine, other=McpServer.model_validate(given))
         assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
         assert not any(name.startswith("mcp_other") for name in catalog.names())
-        await session.close()
-    ours = [record for record in caplog.records if record.name == "manus"]
-    [line] = [r.message for r in ours if r.levelno >= logging.WARNING]
+    [line] = warnings(caplog)
     assert f"`other` ({url})" in line
     assert "401" in line
-    unset = McpServer.model_validate({"url": "http://localhost/mcp", "token": "${NOT_SET}"})
-    with pytest.raises(SettingsError, match="NOT_SET"):
-        unset.all_headers({})
+    gone = await catalog.execute("mcp_mine_note", {"line": "x"})
+    assert gone.is_error
+    assert "`mine`" in gone.text
+    with odd_at_address(kind, port, TOKEN="open sesame"):
+        assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
+    with pytest.raises(SettingsError, match="THE_TOKEN"):
+        mine.all_headers({})
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    ours = [record for record in caplog.records if record.name == "manus"]
+    return sorted(record.message for record in ours if record.levelno >= logging.WARNING)
 
 
 async def test_servers_that_are_down_cost_a_line_each(
@@ -68,14 +65,15 @@ async def test_servers_that_are_down_cost_a_line_each(
     )
     await load_mcp_tools(catalog, session)  # the next step: not tried again
     assert catalog.names() == ["terminate"]
-    ours = [record for record in caplog.records if record.name == "manus"]
-    lines = sorted(r.message for r in ours if r.levelno >= logging.WARNING)
+    lines = warnings(caplog)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
     assert "it said: no key" in lines[0]
     assert "within 0.3 s" in lines[3]
 
 
-async def test_a_server_that_died_is_started_again_and_no_call_made_twice(connect: Connect) -> None:
+async def test_a_server_that_died_or_hangs_is_started_again_and_no_call_made_twice(
+    connect: Connect,
+) -> None:
     catalog, session = await connect(odd=odd())
     died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
     assert died.is_error
@@ -88,16 +86,14 @@ async def test_a_server_that_died_is_started_again_and_no_call_made_twice(connec
     psutil.wait_procs([server])
     said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
     assert said[-1].text == "5"
-
-
-async def test_a_server_that_hangs_is_given_up(connect: Connect) -> None:
-    catalog, session = await connect(odd=odd(call_timeout=0.5))
-    hanging = running_server()
-    said = await catalog.execute("mcp_odd_freeze")
-    assert said.is_error
-    assert "within 0.5 s" in said.text
+    # one that hangs is ended, and started again too
+    hanging, known = running_server(), session.peek("mcp:odd")
+    known.settings = odd(call_timeout=0.5)
+    frozen = await catalog.execute("mcp_odd_freeze")
+    assert frozen.is_error
+    assert "within 0.5 s" in frozen.text
     assert not hanging.is_running()
-    session.peek("mcp:odd").settings = odd()
+    known.settings = odd()
     assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
 
 

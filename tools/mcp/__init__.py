@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from manus.tools.catalog import Catalog, asks_for_mcp
@@ -33,19 +34,15 @@ async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
     if profile is None or not session.settings.mcp or not any(map(asks_for_mcp, profile.tools)):
         return
     # in a thread: the SDK takes a while to be read
-    update = await asyncio.to_thread(_load)
-    if update is not None:
-        await update(catalog, session)
+    tools = await asyncio.to_thread(_tools)
+    if tools is not None:
+        await tools.update(catalog, session)
 
 
 @cache
-def _load() -> Callable[[Catalog, Session], Awaitable[Any]] | None:
-    """What does it; None where the SDK is missing, which is said once."""
-    try:
-        import mcp  # noqa: F401
-    except ImportError:
+def _tools() -> Any:
+    """The module that does it; None where the SDK is missing, which is said once."""
+    if find_spec("mcp") is None:
         log.warning("%s The run goes on without them.", NOT_INSTALLED)
         return None
-    from manus.tools.mcp.tools import update
-
-    return update
+    return import_module("manus.tools.mcp.tools")

@@ -13,12 +13,10 @@ from typing import IO, Any, TypeVar
 
 import anyio
 import httpx
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import ClientSession, McpError, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
 
 from manus.state.errors import ManusError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
@@ -93,12 +91,7 @@ class Connection:
         server = self._server
         reached = _program(server, self._run) if server.kind == "stdio" else _address(server)
         async with reached as (read, write, last_words):
-            session = ClientSession(
-                read,
-                write,
-                client_info=_CLIENT,
-                message_handler=self._hear,
-            )
+            session = ClientSession(read, write, client_info=_CLIENT, message_handler=self._hear)
             try:
                 async with session:
                     await session.initialize()
@@ -125,7 +118,7 @@ class Connection:
             await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            raise NotSentError if self._was_refused() else LostError
+            raise LostError
         except McpError as error:
             if error.error.code == types.CONNECTION_CLOSED:
                 raise LostError from None
@@ -153,12 +146,6 @@ class Connection:
             error = error.exceptions[0]
         return error
 
-    def _was_refused(self) -> bool:
-        error = self._error()
-        if isinstance(error, httpx.HTTPStatusError):
-            return error.response.is_client_error
-        return isinstance(error, httpx.ConnectError)
-
     def _why(self) -> str:
         error = self._error()
         if isinstance(error, httpx.HTTPStatusError):
@@ -173,20 +160,21 @@ class Connection:
         return "it ended at once"
 
 
-Streams = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception],
-    MemoryObjectSendStream[SessionMessage],
-    Callable[[], str],
-]
+Streams = tuple[Any, Any, Callable[[], str]]
 """What comes from a server, what goes to it, and what it said besides when it failed, in a line."""
 
 
 @asynccontextmanager
 async def _address(server: McpServer) -> AsyncIterator[Streams]:
     """A server at an address, for the length of a block."""
-    url, headers = str(server.url), server.all_headers(os.environ)
-    # made in a thread: it reads the machine's certificates
-    client = await asyncio.to_thread(_client, url, headers, server.connect_timeout)
+    url = str(server.url)
+    make_client = partial(
+        httpx.AsyncClient,
+        headers=server.all_headers(os.environ),
+        timeout=httpx.Timeout(server.connect_timeout, read=_IDLE),
+        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy leads to this machine
+    )
+    client = await asyncio.to_thread(make_client)  # it reads the machine's certificates
     if server.kind == "sse":
         make: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
         async with sse_client(url, httpx_client_factory=make) as (read, write):
@@ -194,14 +182,6 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
         return
     async with client, streamable_http_client(url, http_client=client) as (read, write, _):
         yield read, write, str
-
-
-def _client(url: str, headers: dict[str, str], seconds: float) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        headers=headers,
-        timeout=httpx.Timeout(seconds, read=_IDLE),
-        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy leads to this machine
-    )
 
 
 @asynccontextmanager

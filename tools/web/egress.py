@@ -193,25 +193,16 @@ class EgressRules:
             raise refusal
         return allowed
 
-    async def check_for_upstream(self, host: str, port: int) -> None:
-        """The same where another proxy resolves the name.
-
-        A name that is not listed itself has to lead into the networks listed: it is resolved here
-        too, and all its addresses have to pass, since nothing keeps the other proxy from any.
+    def check_for_upstream(self, host: str, port: int) -> None:
+        """The same where another proxy resolves the name: an allow list counts by name.
 
         Raises:
             EgressRefusedError: it is not allowed.
         """
         self.check_host(host, port)
-        literal = literal_address(host)
-        if not self._allow or literal or _is_in(self._allow, host, port, None):
-            return
-        try:
-            found = await self._look_up(host, port)
-        except UnreachableError:
-            raise _refused(host, "it is not on the allow list (`egress.allow`) by name") from None
-        for address in found:
-            self._check(host, port, address)
+        is_name = literal_address(host) is None
+        if self._allow and is_name and not _is_in(self._allow, host, port, None):
+            raise _refused(host, "it is not on the allow list (`egress.allow`) by name")
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         try:

@@ -184,7 +184,7 @@ class EgressProxy:
 
     async def _connect(self, host: str, port: int) -> _Streams:
         if self.rules.upstream is not None:
-            await self.rules.check_for_upstream(host, port)
+            self.rules.check_for_upstream(host, port)
             parts = urlsplit(self.rules.upstream)
             host, port = parts.hostname or "", parts.port or 80
             addresses = [host]
