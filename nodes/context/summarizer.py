@@ -154,7 +154,7 @@ def checked(
     """The notes of a reply, with the numbers of the messages that its lines come from.
 
     A line with a number that stands in no message, nor in the request or the notes `before`, is
-    made up and goes. A wrong citation is corrected: the line then names the messages with its
+    made up and goes. A wrong citation is corrected: the line then names as few messages as have its
     numbers, else all. What is open or next is about what is to come, and needs neither.
     """
     known = dict(messages)
@@ -180,13 +180,18 @@ def _checked(
     stated = set(_NUMBER.findall(said))
     if not said or not stated <= asked.union(*numbers.values()):
         return ""
-    cited = sorted(cited_in(line) & numbers.keys())
-    if not cited or not stated <= asked.union(*(numbers[n] for n in cited)):
-        cited = sorted(n for n, held in numbers.items() if stated & held)
+    cited = cited_in(line) & numbers.keys()
     if not cited and not cites:
         return f"- {said}"
+    lacking = stated.difference(asked, *(numbers[n] for n in cited))
+    if lacking:
+        cited = {n for n in cited if numbers[n] & stated}
+    while lacking:
+        best = max(numbers, key=lambda n: len(numbers[n] & lacking))
+        cited.add(best)
+        lacking -= numbers[best]
     every = f"#{min(numbers)}-#{max(numbers)}"
-    return f"- {said} [{', '.join(f'#{n}' for n in cited) or every}]"
+    return f"- {said} [{', '.join(f'#{n}' for n in sorted(cited)) or every}]"
 
 
 def cited_in(line: str) -> set[int]:
