@@ -24,7 +24,10 @@ _MOST = 20
 """Messages that a range of numbers stands for at most."""
 _MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
 _SHOWN = 1_500
-"""Characters of each message found; of one asked for by its number all."""
+"""Characters of the message that fits best, and of each other the less the less it fits.
+
+One that is asked for by its number is shown in full.
+"""
 NOTHING = "Nothing was found; try other words, such as a name, a path or a number in it."
 
 
@@ -32,7 +35,8 @@ class RecallArgs(Arguments):
     """Arguments of `recall`."""
 
     query: str = Field(
-        description="Words to look for, or numbers of messages as the summary gives them: `#12`"
+        description="Words to look for (shows excerpts), or numbers of messages as the summary "
+        "gives them, for all of each: `#12`"
     )
     limit: int = Field(5, ge=1, le=20, description="How many messages at most")
 
@@ -43,7 +47,7 @@ class Recall(AgentTool):
     name: str = NAME
     description: str = (
         "Search the earlier messages of this conversation that were replaced by the summary: what "
-        "you and the tools said, in full. Use it before you do again what was done already."
+        "you and the tools said. Use it before you do again what was done already."
     )
     args_schema: type[BaseModel] = RecallArgs
     without_effect: ClassVar[bool] = True
@@ -65,7 +69,7 @@ class Recall(AgentTool):
             found = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        shown = (_said(m, excerpt(m.text, query, _SHOWN)) for m in found)
+        shown = (_said(m, excerpt(m.text, query, _SHOWN // n)) for n, m in enumerate(found, 1))
         return "\n\n".join(shown) or NOTHING
 
 

@@ -1,5 +1,7 @@
 """The archive finds what was taken out, in any language, by words or by number."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -124,9 +126,26 @@ async def test_recall_of_a_range_and_of_nothing(tmp_path: Path) -> None:
         await recalled(tmp_path, " ")
 
 
-async def recalled(folder: Path, query: str, limit: int = 5) -> str:
+async def test_what_fits_less_is_shown_shorter_and_by_its_number_in_full(tmp_path: Path) -> None:
+    words = "\n".join(f"line {n} of the log" for n in range(400))
+    texts = [words, f"{words}\nmeridian alpha {words}", f"meridian\n{words}"]
+    found = await recalled(tmp_path, "meridian alpha log", messages=logs(texts))
+    sizes = [len(said) for said in re.split(r"\n\n(?=\[#)", found)]
+    assert found.startswith("[#2] bash:")
+    assert "meridian alpha" in found
+    assert 1_500 > sizes[0] > sizes[1] > sizes[2]
+    assert texts[1] in await recalled(tmp_path, "#2")
+
+
+def logs(texts: list[str]) -> list[Archived]:
+    return [Archived(f"log{n}", n, "bash", text) for n, text in enumerate(texts, 1)]
+
+
+async def recalled(
+    folder: Path, query: str, limit: int = 5, messages: Sequence[Archived] = MESSAGES
+) -> str:
     session = Session(Workspace(folder), archive=Archive(folder / "archive.sqlite"))
-    session.archive.add(MESSAGES)
+    session.archive.add(messages)
     observed = await Recall(session=session).observe(query=query, limit=limit)
     return observed.text
 
