@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from manus.formatting import clean, main_argument
+from manus.formatting import clean, flat, main_argument
 from manus.state.plan import as_text as plan_as_text
 from manus.trace.model import Call, Run, Stage, Step
 
@@ -30,6 +30,8 @@ def _run(run: Run, full: bool) -> Iterator[str]:
                 yield from steps_as_text(stage.run.steps, full=full)
         if run.output and run.stop_reason != "error":
             yield from _paragraph("agent", run.output)
+    elif run.stop_reason == "terminated" and run.output != run.steps[-1].thought.strip():
+        yield from _paragraph("agent", run.output)
 
 
 def _worked_on(run: Run) -> list[Stage]:
@@ -50,8 +52,9 @@ def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]
                 yield from (f"    {line}".rstrip() for line in inner)
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
+        known = [main_argument(call.args) for call in step.calls]
         for told in step.notices:
-            if told.kind == "question":
+            if told.kind == "question" and flat(told.text) not in known:
                 yield from _indented("  asked", clean(told.text).strip())
 
 

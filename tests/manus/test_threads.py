@@ -8,6 +8,10 @@ from tests.helpers.agent import thread_config
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
 
+THREE = (
+    "Three: an answer that is longer than what is shown of the arguments of a call, and ends here."
+)
+
 
 def test_no_threads_yet(bare: Program) -> None:
     result = bare("threads")
@@ -21,7 +25,7 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
         text("One."),
         calls(call("bash", command="seq 1 30"), text="I count."),
         calls(call("terminate", status="failure"), text="No further."),
-        text("Three."),
+        call("terminate", status="success", answer=THREE),
     )
     manus("run", "--thread", "first", "Say\none \x1b[31mred")
     manus("run", "--thread", "second", "Count to thirty")
@@ -42,6 +46,7 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert "    30" not in shown
     assert "    30" in manus("show", "--full", "second").out.splitlines()
     assert "\x1b" not in manus("show", "first").out
+    assert f"agent: {THREE}" in manus("show", "third").out.splitlines()
     roles = [message["role"] for message in manus("show", "--json", "second").json["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant", "tool"]
     assert manus("threads", "--delete", "first", "--delete", "third").code == 0
