@@ -1,16 +1,16 @@
-"""Streams as compatible servers send them, which are not all as the protocol has them.
+"""Replies as compatible servers send them, which are not all as the protocol has them.
 
-Each is what a server was seen to send (Ollama, vLLM, LM Studio, DeepSeek, Mistral, OpenRouter); the
-real client reads it from the scripted server.
+Each is what a server was seen to send (Ollama, vLLM, LM Studio, DeepSeek, Mistral, OpenRouter).
 """
 
 import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 
-from manus.models.reasoning import REASONING
+from manus.models.normalize import ReplyReader
+from manus.models.reasoning import REASONING, ThoughtReader, thought_apart
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import Scripted, raw, text
@@ -18,11 +18,10 @@ from tests.server import Scripted, raw, text
 ONE = {"path": "a", "line": "1"}
 TWO = {"path": "b", "line": "2"}
 ARGS, OTHER = json.dumps(ONE), json.dumps(TWO)
-USAGE = {"prompt_tokens": 50, "completion_tokens": 3, "total_tokens": 53}
-Chunk = dict[str, Any] | str
+Chunk = dict[str, Any]
 
 
-def sse(*chunks: Chunk, done: bool = True) -> Scripted:
+def sse(*chunks: Chunk | str, done: bool = True) -> Scripted:
     """A stream of these chunks; a text stands there as it is."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = [c if isinstance(c, str) else f"data: {json.dumps({**head, **c})}\n\n" for c in chunks]
@@ -30,22 +29,36 @@ def sse(*chunks: Chunk, done: bool = True) -> Scripted:
     return raw(("".join(events) + ending).encode(), content_type="text/event-stream")
 
 
-def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
+def said(delta: Any, reason: str | None = None, **more: Any) -> Chunk:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
-def piece(name: str | None = None, arguments: Any = None, **more: Any) -> dict[str, Any]:
+def piece(name: str | None = None, arguments: Any = None, **more: Any) -> Chunk:
     """A piece of a call."""
     given = {"name": name, "arguments": arguments}
     function = {key: value for key, value in given.items() if value is not None}
     return said({"tool_calls": [{"type": "function", "function": function, **more}]})
 
 
+def whole(reason: str = "stop", **message: Any) -> Chunk:
+    """A reply in one piece."""
+    return {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+
+
+def called(**made: Any) -> Chunk:
+    """A call in one piece."""
+    return whole("tool_calls", content=None, tool_calls=[{"id": "x", "type": "function", **made}])
+
+
 STOP, CALLED = said({}, "stop"), said({}, "tool_calls")
 
 
-async def first(agent: ScriptedAgent) -> AIMessage:
-    return next(m for m in await agent.messages() if isinstance(m, AIMessage))
+def read(*chunks: Chunk) -> tuple[AIMessage, list[AIMessageChunk]]:
+    """The reply of these chunks, and what is shown of it meanwhile."""
+    reader = ReplyReader()
+    shown = [part for chunk in chunks if (part := reader.feed(chunk)) is not None]
+    shown.append(reader.end())
+    return reader.message(), shown
 
 
 TWO_CALLS: dict[str, list[Chunk]] = {
@@ -86,14 +99,18 @@ TWO_CALLS: dict[str, list[Chunk]] = {
 
 
 @pytest.mark.parametrize("chunks", TWO_CALLS.values(), ids=TWO_CALLS)
-async def test_two_calls_stay_two(agent: ScriptedAgent, chunks: list[Chunk]) -> None:
-    shown = await agent.watched(sse(*chunks, CALLED), text("done"))
-    assert [c["args"] for c in calls_of(await first(agent))] == [ONE, TWO]
-    assert (agent.lines("a"), agent.lines("b")) == (["1"], ["2"])
-    assert_paired(await agent.messages())
+def test_two_calls_stay_two(chunks: list[Chunk]) -> None:
+    message, shown = read(*chunks, CALLED)
+    assert [c["args"] for c in message.tool_calls] == [ONE, TWO]
     pieces = [call for chunk in shown for call in chunk.tool_call_chunks]
     assert {call["index"] for call in pieces} == {0, 1}
     assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
+
+
+async def test_calls_of_one_id_are_carried_out(agent: ScriptedAgent) -> None:
+    await agent.watched(sse(*TWO_CALLS["one id"], CALLED), text("done"))
+    assert (agent.lines("a"), agent.lines("b")) == (["1"], ["2"])
+    assert_paired(await agent.messages())
 
 
 ONE_CALL: dict[str, list[Chunk]] = {
@@ -125,16 +142,26 @@ ONE_CALL: dict[str, list[Chunk]] = {
         piece("append", ARGS, id="x", index=0),
     ],
     "all of it again, no id": [piece("append", ARGS, index=0), piece("append", ARGS, index=0)],
+    "whole": [called(function={"name": "append", "arguments": ARGS})],
+    "whole, an object": [called(function={"name": "append", "arguments": ONE})],
+    "whole, a number for an id": [called(id=7, function={"name": "append", "arguments": ARGS})],
+    "whole, no id, no type": [
+        called(id="", type=None, function={"name": "append", "arguments": ARGS})
+    ],
 }
 
 
 @pytest.mark.parametrize("chunks", ONE_CALL.values(), ids=ONE_CALL)
-@pytest.mark.parametrize("reason", ["tool_calls", "stop"])
-async def test_one_call_stays_one(agent: ScriptedAgent, chunks: list[Chunk], reason: str) -> None:
-    await agent.watched(sse(*chunks, said({}, reason)), text("done"))
-    [call] = calls_of(await first(agent))
+def test_one_call_stays_one(chunks: list[Chunk]) -> None:
+    message, _ = read(*chunks, CALLED)
+    [call] = calls_of(message)
     assert (call["name"], call["args"]) == ("append", ONE)
-    assert agent.lines("a") == ["1"]
+
+
+@pytest.mark.parametrize("arguments", [{"arguments": None}, {}, {"arguments": " "}])
+def test_a_call_without_arguments(arguments: dict[str, Any]) -> None:
+    message, _ = read(called(function={"name": "poll", **arguments}))
+    assert [c["args"] for c in message.tool_calls] == [{}]
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
@@ -152,22 +179,9 @@ HELLO: dict[str, list[Chunk]] = {
         said({"role": "model", "content": "lo."}),
         STOP,
     ],
-    "content null": [
-        said({"role": "assistant", "content": None}),
-        said({"content": "Hello."}),
-        STOP,
-    ],
+    "content null": [said({"content": None}), said({"content": "Hello."}), STOP],
     "no delta at the end": [said({"content": "Hello."}), said(None, "stop")],
-    "a message for a delta": [
-        {"choices": [{"index": 0, "message": {"content": "Hello."}, "finish_reason": "stop"}]}
-    ],
     "blocks": [said({"content": [{"type": "text", "text": "Hello."}]}), STOP],
-    "comments": [
-        ": OPENROUTER PROCESSING\n\n",
-        said({"content": "Hello."}),
-        ": keep-alive\n\n",
-        STOP,
-    ],
     "two reasons": [said({"content": "Hello."}, "stop"), STOP],
     "calls without calls": [said({"content": "Hello.", "tool_calls": []}), CALLED],
     "a filter's verdict first": [
@@ -176,81 +190,28 @@ HELLO: dict[str, list[Chunk]] = {
         STOP,
     ],
     "a refusal": [said({"refusal": "Hel"}), said({"refusal": "lo."}), STOP],
-    "choices null": [said({"content": "Hello."}), STOP, {"choices": None, "usage": USAGE}],
+    "choices null": [said({"content": "Hello."}), STOP, {"choices": None}],
+    "whole": [whole(content="Hello.")],
+    "whole, calls null": [whole(content="Hello.", tool_calls=None)],
+    "whole, no call": [whole(content="Hello.", tool_calls=[{"id": "x", "function": None}])],
+    "whole, blocks": [whole(content=[{"type": "text", "text": "Hello."}])],
+    "whole, a refusal": [whole(content=None, refusal="Hello.")],
 }
 
 
 @pytest.mark.parametrize("chunks", HELLO.values(), ids=HELLO)
-@pytest.mark.parametrize("done", [True, False], ids=["done", "no end"])
-async def test_the_text_arrives(agent: ScriptedAgent, chunks: list[Chunk], done: bool) -> None:
-    shown = await agent.watched(sse(*chunks, done=done))
+def test_the_text_arrives(chunks: list[Chunk]) -> None:
+    message, shown = read(*chunks)
+    assert message.text == "".join(chunk.text for chunk in shown) == "Hello."
+    assert calls_of(message) == []
+
+
+async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
+    alive = ": OPENROUTER PROCESSING\n\n"
+    shown = await agent.watched(sse(alive, said({"content": "Hello."}), alive, STOP, done=False))
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
     assert "".join(chunk.text for chunk in shown) == "Hello."
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [said({"content": "Hi."}), STOP, {"choices": [], "usage": USAGE}],
-        [said({"content": "Hi."}), said({}, "stop", usage=USAGE)],
-        [
-            said({"content": "H"}, usage={**USAGE, "completion_tokens": 1}),
-            said({"content": "i."}, usage=USAGE),
-            said({}, "stop", usage=USAGE),
-            {"choices": [], "usage": USAGE},
-        ],
-    ],
-    ids=["at the end", "with the reason", "so far, each time"],
-)
-async def test_figures_are_counted_once(agent: ScriptedAgent, chunks: list[Chunk]) -> None:
-    await agent.watched(sse(*chunks))
-    usage = (await agent.outcome()).usage
-    assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
-
-
-@pytest.mark.parametrize("body", [b"[1]", b"<html>", b'{"ok": true}'])
-async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
-    outcome = await agent.run(raw(body, content_type="application/json"))
-    assert outcome.stop_reason == "error"
-    assert "no chat reply" in outcome.output
-
-
-BROKEN: dict[str, tuple[list[Chunk], str]] = {
-    "an error": ([{"error": {"code": 503, "message": "Busy."}}], "failed (503): Busy."),
-    "an error as text": ([{"error": "Busy."}], "answered with an error: Busy."),
-    "an event": (['event: error\ndata: {"message": "Busy."}\n\n'], "an error: Busy."),
-    "an older vLLM": (
-        ['data: {"object": "error", "message": "Busy.", "code": 503}\n\n'],
-        "failed (503): Busy.",
-    ),
-    "OpenRouter": (
-        [said({"content": ""}, "error", error={"code": 502, "message": "Busy."})],
-        "failed (502): Busy.",
-    ),
-    "a reason": ([said({}, "error")], "the reply failed on the way"),
-    "DeepSeek": ([said({}, "insufficient_system_resource")], "the reply failed on the way"),
-}
-
-
-@pytest.mark.parametrize(("chunks", "words"), BROKEN.values(), ids=BROKEN)
-async def test_an_error_in_a_stream_is_tried_again(
-    agent: ScriptedAgent, chunks: list[Chunk], words: str
-) -> None:
-    half = sse(said({"content": "Half"}), *chunks)
-    parts = await agent.parts(["messages", "custom"], half, text("Whole."))
-    events = [data for mode, data in parts if mode == "custom"]
-    assert [words in event["reason"] for event in events if event["type"] == "retry"] == [True]
-    assert (await agent.outcome()).output == "Whole."
-
-
-async def test_a_context_that_is_too_small_is_told_in_a_stream_too(agent: ScriptedAgent) -> None:
-    said_so = "the model is loaded with context length of only 4096 tokens"
-    error = f'event: error\ndata: {{"error": {{"message": "{said_so}"}}}}\n\n'
-    await agent.watched(sse(error))
-    outcome = await agent.outcome()
-    assert outcome.stop_reason == "error"
-    assert "the context window" in outcome.output
 
 
 THOUGHT: dict[str, list[Chunk]] = {
@@ -282,36 +243,122 @@ THOUGHT: dict[str, list[Chunk]] = {
 
 
 @pytest.mark.parametrize("chunks", THOUGHT.values(), ids=THOUGHT)
-async def test_what_is_thought_is_told_from_what_is_said(
-    agent: ScriptedAgent, chunks: list[Chunk]
+def test_what_is_thought_is_told_from_what_is_said(chunks: list[Chunk]) -> None:
+    message, shown = read(*chunks)
+    assert message.text == "".join(chunk.text for chunk in shown) == "Hi."
+    assert message.additional_kwargs[REASONING] == "So."
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("Hi.", ("", "Hi.")),
+        ("<think>So.</think>Hi.", ("So.", "Hi.")),
+        ("\n<THINK>\nSo.\n</think>\n\nHi.", ("\nSo.\n", "Hi.")),
+        ("<thinking>a < b</thinking> Hi.", ("a < b", "Hi.")),
+        ("<think>So.", ("So.", "")),
+        ("<think></think>Hi.", ("", "Hi.")),
+        ("The tag <think> and </think> it.", ("", "The tag <think> and </think> it.")),
+        ("<thin air>", ("", "<thin air>")),
+        ("<", ("", "<")),
+        ("", ("", "")),
+    ],
+)
+def test_a_thought_is_told_however_it_is_cut(said: str, parts: tuple[str, str]) -> None:
+    for size in (1, 3, 1000):
+        reader = ThoughtReader()
+        found = [reader.feed(said[start : start + size]) for start in range(0, len(said), size)]
+        found.append(reader.feed("", is_last=True))
+        assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
+    assert thought_apart(said) == parts
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("So I look.\n</think>\n\nHi.", ("So I look.", "Hi.")),
+        ("Write </think> there.", ("", "Write </think> there.")),
+        ("```\n<think>\n</think>\n```", ("", "```\n<think>\n</think>\n```")),
+    ],
+)
+def test_a_thought_whose_beginning_is_in_the_template(said: str, parts: tuple[str, str]) -> None:
+    assert thought_apart(said) == parts
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"<html>", b'{"ok": true}'])
+async def test_what_is_no_reply_at_all(agent: ScriptedAgent, body: bytes) -> None:
+    outcome = await agent.run(raw(body, content_type="application/json"))
+    assert outcome.stop_reason == "error"
+    assert "no chat reply" in outcome.output
+
+
+FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}
+BROKEN: dict[str, tuple[Scripted, str]] = {
+    "an error": (
+        sse(said({"content": "Half"}), {"error": {"code": 503, "message": "Busy."}}),
+        "failed (503): Busy.",
+    ),
+    "as text": (sse({"error": "Busy."}), "answered with an error: Busy."),
+    "an event": (sse('event: error\ndata: {"message": "Busy."}\n\n'), "an error: Busy."),
+    "an older vLLM": (
+        sse('data: {"object": "error", "message": "Busy.", "code": 503}\n\n'),
+        "failed (503): Busy.",
+    ),
+    "OpenRouter": (sse({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),
+    "a reason": (sse(said({}, "error")), "the reply failed on the way"),
+    "DeepSeek": (sse(said({}, "insufficient_system_resource")), "the reply failed on the way"),
+    "a whole reply": (
+        raw(
+            json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode(),
+            content_type="application/json",
+        ),
+        "failed (502): Busy.",
+    ),
+}
+
+
+async def test_an_error_in_a_reply_is_tried_again(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = await agent.watched(sse(*chunks))
-    assert (await agent.outcome()).output == "Hi."
-    assert "".join(chunk.text for chunk in shown) == "Hi."
-    assert (await first(agent)).additional_kwargs[REASONING] == "So."
+    monkeypatch.setenv("MANUS_RETRY_FOR", "60")
+    monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
+    replies = [reply for reply, _ in BROKEN.values()]
+    parts = await agent.parts(["messages", "custom"], *replies, text("Whole."))
+    told = [data["reason"] for mode, data in parts if mode == "custom" and data["type"] == "retry"]
+    assert [words in reason for (_, words), reason in zip(BROKEN.values(), told, strict=True)] == [
+        True
+    ] * len(BROKEN)
+    assert (await agent.outcome()).output == "Whole."
+
+
+async def test_a_context_that_is_too_small_is_told_in_a_stream_too(agent: ScriptedAgent) -> None:
+    said_so = "the model is loaded with context length of only 4096 tokens"
+    error = f'event: error\ndata: {{"error": {{"message": "{said_so}"}}}}\n\n'
+    await agent.watched(sse(error))
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert "the context window" in outcome.output
 
 
 @pytest.mark.parametrize("end", ["", "\\'"], ids=["JSON", "no JSON"])
 @pytest.mark.parametrize("name", ["append", None], ids=["name with each piece", "name once"])
-@pytest.mark.parametrize("size", [20, 100_000], ids=["in pieces", "at once"])
-async def test_long_arguments_are_not_read_again_and_again(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str | None, size: int, end: str
+def test_long_arguments_are_not_read_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, name: str | None, end: str
 ) -> None:
-    """Counted in characters that a parser gets, those of the stream itself among them."""
-    read = 0
+    """Counted in characters that a parser gets."""
+    counted = 0
     loads = json.loads
 
-    def counted(text: str | bytes, *args: Any, **kwargs: Any) -> Any:
-        nonlocal read
-        read += len(text)
-        return loads(text, *args, **kwargs)
+    def counting(given: str | bytes, *args: Any, **kwargs: Any) -> Any:
+        nonlocal counted
+        counted += len(given)
+        return loads(given, *args, **kwargs)
 
     line = 'if (a["\\"]"]) { b(\'}\'); } ' * 800
-    whole = f'{json.dumps({"path": "a", "line": line})[:-2]}{end}"}}'
-    rest = [piece(name, whole[n : n + size], index=0) for n in range(0, len(whole), size)]
-    monkeypatch.setattr(json, "loads", counted)
-    await agent.watched(sse(piece("append", "", id="x", index=0), *rest, CALLED), text("done"))
-    if not end:
-        assert agent.lines("a") == [line]
-    assert len(whole) > 20_000
-    assert read < 100 * len(whole)
+    sent = f'{json.dumps({"path": "a", "line": line})[:-2]}{end}"}}'
+    rest = [piece(name, sent[n : n + 20], index=0) for n in range(0, len(sent), 20)]
+    monkeypatch.setattr(json, "loads", counting)
+    message, _ = read(piece("append", "", id="x", index=0), *rest, CALLED)
+    assert [c["args"]["line"] for c in message.tool_calls] == ([] if end else [line])
+    assert len(sent) > 20_000
+    assert counted < 100 * len(sent)

@@ -1,8 +1,18 @@
-"""What a failed model call means, as tables; the errors are those of the real client."""
+"""What a failed model call means, as tables; the errors are those of the real client.
+
+The bodies are as the products send them, or as users have reported them.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from manus.models.errors import explain
+from manus.models.providers import build_model
 from manus.models.retry import server_wait
 from manus.state.errors import (
     ContextOverflowError,
@@ -11,24 +21,33 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.model_settings import ModelSettings
-from tests.helpers.agent import ScriptedAgent
-from tests.helpers.failure import failure_of
-from tests.server import Hang, Scripted, ScriptedServer, cut, fail, hang, raw, text
+from tests.server import Hang, Raw, Scripted, ScriptedServer, cut, fail, hang, raw
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 HTML = b"<html><body><h1>Bad gateway</h1></body></html>"
+THERE = ModelSettings(model="scripted", base_url="there")
 
 
-async def failure(address: str, streamed: bool, *, timeout: float = 30.0) -> Exception:
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ScriptedServer]:
+    """One server, with one client of it, for all of these."""
+    with ScriptedServer() as server:
+        yield server
+        server.verify()
+
+
+async def failure(server: ScriptedServer, reply: Scripted, timeout: float = 30.0) -> Exception:
     """What the real client raises."""
-    settings = ModelSettings(model="scripted", base_url=address, timeout=timeout)
-    return await failure_of(settings, streamed=streamed)
-
-
-async def explained(server: ScriptedServer, reply: Scripted, streamed: bool) -> ModelError:
     server.script(reply)
-    patience = 1.0 if isinstance(reply, Hang) else 30.0
-    error = await failure(server.base_url, streamed, timeout=patience)
-    return explain(error, ModelSettings(model="scripted", base_url="there"))
+    return await failure_at(server.base_url, timeout)
+
+
+async def failure_at(address: str, timeout: float = 30.0) -> Exception:
+    settings = ModelSettings(model="scripted", base_url=address, timeout=timeout)
+    model = await build_model(settings, Path())
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one it is, is the question
+        await model.ainvoke([HumanMessage("Hi.")])
+    return caught.value
 
 
 Kind = type[ModelError]
@@ -47,9 +66,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
     (fail(503), ModelUnavailableError, "failed (503)"),
     (fail(529, message="Overloaded"), ModelUnavailableError, "failed (529): Overloaded"),
     (fail(400, code="context_length_exceeded"), ContextOverflowError, "window of `scripted`"),
-    (fail(400, message="prompt is too long: 9 tokens"), ContextOverflowError, "prompt is too long"),
     (fail(413, message="maximum context is 9"), ContextOverflowError, "maximum context is 9"),
-    (fail(400, message="the request exceeds the available context size"), ContextOverflowError, ""),
     (raw(HTML, 502), ModelUnavailableError, "failed (502)"),
     (raw(HTML, 403), ModelRefusedError, "a page came back (403); check whether"),
     (raw(HTML, 200), ModelRefusedError, "no chat reply"),
@@ -57,6 +74,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
     (raw(b'{"choices": []}', 200, "application/json"), ModelUnavailableError, "no reply in it"),
     (raw(b'{"choices": null}', 200, "application/json"), ModelUnavailableError, "no reply in it"),
     (raw(b"[1]", 200, "application/json"), ModelRefusedError, "no chat reply"),
+    (hang(after_chunks=2), ModelUnavailableError, "there said nothing for too long"),
     (cut(0), ModelUnavailableError, "there broke the connection off: Server disconnected"),
     (cut(1), ModelUnavailableError, "there broke the connection off: "),
     (hang(), ModelUnavailableError, "there said nothing for too long"),
@@ -65,18 +83,112 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 
 @pytest.mark.parametrize(("reply", "kind", "words"), TABLE)
 async def test_the_sentence(
-    server: ScriptedServer, reply: Scripted, kind: Kind, words: str
+    shared: ScriptedServer, reply: Scripted, kind: Kind, words: str
 ) -> None:
-    found = await explained(server, reply, True)
+    patience = 0.3 if isinstance(reply, Hang) else 30.0
+    found = explain(await failure(shared, reply, patience), THERE)
     assert type(found) is kind
     assert words in str(found)
     assert "\n" not in str(found)
 
 
-async def test_a_stream_that_falls_silent_is_a_time_out(server: ScriptedServer) -> None:
-    found = await explained(server, hang(after_chunks=2), True)
-    assert isinstance(found, ModelUnavailableError)
-    assert "said nothing" in str(found)
+BLOCKED = (
+    "<!DOCTYPE html><html><head><title>Attention</title><style>p {color: red}</style>"
+    "<script>track()</script></head><body><h1>You&nbsp;are blocked</h1></body></html>"
+)
+
+
+def sent(status: int, body: Any) -> Raw:
+    """An answer of this body; a text is sent as it is."""
+    if isinstance(body, str):
+        return raw(body.encode(), status, "text/html" if body.startswith("<") else "text/plain")
+    return raw(json.dumps(body).encode(), status, "application/json")
+
+
+def error(message: Any, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **more}}
+
+
+SPENT = "TPM: Limit 30000, Requested 53000. The input or output tokens must be reduced in order"
+LISTED = {"raw": '{"message": "the maximum context length is 4096"}'}
+VLLM = {"object": "error", "message": "This model's maximum context length is 4096", "code": 400}
+TOO_LARGE: dict[str, tuple[int, Any]] = {
+    "OpenAI": (400, error("Too long.", code="context_length_exceeded")),
+    "OpenAI, for a minute": (429, error(SPENT, code="rate_limit_exceeded", type="tokens")),
+    "vLLM": (400, VLLM),
+    "vLLM, a prompt": (400, error("The decoder prompt is longer than the maximum model length.")),
+    "vLLM, with room for the reply": (
+        400,
+        error("'max_tokens' is too large: 2000. This model's maximum context length is 8192"),
+    ),
+    "llama.cpp": (500, error("the request exceeds the available context size. try increasing")),
+    "LM Studio": (400, {"error": "The model is loaded with context length of only 4096 tokens"}),
+    "LM Studio, a prompt": (400, {"error": "Cannot truncate prompt with n_keep (5) >= n_ctx (4)"}),
+    "xAI": (400, {"code": "Invalid argument", "error": "maximum prompt length is 131072 but"}),
+    "Qwen": (400, error("InternalError: Range of input length should be [1, 30720]")),
+    "Moonshot": (400, error("Your request exceeded model token limit: 8192")),
+    "Mistral": (422, error("Prompt is too large for model with 32768 maximum context length")),
+    "Groq": (413, error("Request too large on tokens per minute: Limit 6000, Requested 7000")),
+    "nginx": (413, "<html><body><h1>413 Request Entity Too Large</h1></body></html>"),
+    "OpenRouter": (400, error("Provider returned error", code=400, metadata=LISTED)),
+    "TGI": (422, {"error": "Input validation error: `inputs` must have less than 1000 tokens."}),
+    "Databricks": (400, error("Exceeded maximum input tokens: 5000 > 4096")),
+    "Doubao": (400, error("Total tokens of image and text exceed max message tokens.")),
+    "LiteLLM": (400, error("litellm.ContextWindowExceededError: too long")),
+    "Zhipu": (400, error("Prompt 超长", code="1261")),
+    "Hunyuan": (400, error("messages 长度超过限制")),
+    "ERNIE": (400, error("prompt tokens too long")),
+    "StepFun": (400, error("prompt tokens exceed model max tokens")),
+    "MLX": (400, error("Prompt length 5000 exceeds the maximum of 4096")),
+}
+
+
+NO_MODEL = error("model 'x' not found, try pulling it first")
+NONE_LOADED = error("No models loaded.", code="model_not_found")
+NO_KEY = {"code": "Invalid argument", "error": "Incorrect API key provided: xx."}
+GOOGLES = [error("API key not valid. Please pass a valid API key.", code=400)]
+NO_CREDIT = error("Insufficient Balance", code="invalid_request_error")
+FLAGGED = error("Your input was flagged", code=403, metadata={"reasons": ["violence"]})
+EXTRA = {"object": "error", "message": {"detail": [{"msg": "Extra inputs"}]}}
+NO_CALL = error("Failed to call a function.", code="tool_use_failed", failed_generation="<f")
+UNEXPECTED = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
+REFUSED: dict[str, tuple[int, Any, str]] = {
+    "LM Studio, an address without its end": (200, UNEXPECTED, "check MANUS_BASE_URL"),
+    "Ollama has no such model": (404, NO_MODEL, "pulling it first; check MANUS_MODEL and"),
+    "LM Studio has loaded none": (404, NONE_LOADED, "(404): No models loaded; check MANUS_MODEL"),
+    "xAI, a key": (400, NO_KEY, "refused the key (400)"),
+    "a key in Google's list": (400, GOOGLES, "refused the key (400)"),
+    "DeepSeek, no credit": (402, NO_CREDIT, "no credit left: Insufficient Balance"),
+    "OpenRouter, flagged": (403, FLAGGED, "the request (403): Your input was flagged"),
+    "no access": (403, error("No access to this model."), "this model; check MANUS_API_KEY"),
+    "a firewall": (403, BLOCKED, "a page came back (403); check whether a proxy"),
+    "a proxy": (407, "<html>Sign in.</html>", "refused the request (407)"),
+    "FastAPI": (422, {"detail": [{"msg": "field required"}]}, "field required"),
+    "FastAPI, in words": (404, {"detail": "Not Found"}, "(404): Not Found;"),
+    "Mistral": (422, EXTRA, "Extra inputs"),
+}
+FAILED: dict[str, tuple[int, Any, str]] = {
+    "plain text": (500, "Out of memory", "failed (500): Out of memory"),
+    "overloaded": (529, error("Overloaded"), "failed (529): Overloaded"),
+    "Groq, a call that it cannot read": (400, NO_CALL, "failed (400): Failed to call"),
+}
+
+
+PRODUCTS = {
+    **{f"too large, {k}": (s, b, ContextOverflowError, "") for k, (s, b) in TOO_LARGE.items()},
+    **{name: (*case[:2], ModelRefusedError, case[2]) for name, case in REFUSED.items()},
+    **{name: (*case[:2], ModelUnavailableError, case[2]) for name, case in FAILED.items()},
+}
+
+
+@pytest.mark.parametrize(("status", "body", "kind", "words"), PRODUCTS.values(), ids=PRODUCTS)
+async def test_what_products_say(
+    shared: ScriptedServer, status: int, body: Any, kind: Kind, words: str
+) -> None:
+    found = explain(await failure(shared, sent(status, body)), THERE)
+    assert type(found) is kind
+    assert words in str(found)
+    assert "\n" not in str(found)
 
 
 @pytest.mark.parametrize(
@@ -89,12 +201,10 @@ async def test_a_stream_that_falls_silent_is_a_time_out(server: ScriptedServer) 
     ],
 )
 async def test_nobody_there(address: str, kind: Kind, words: str) -> None:
-    for streamed in (False, True):
-        error = await failure(address, streamed)
-        found = explain(error, ModelSettings(model="scripted", base_url=address))
-        assert type(found) is kind
-        assert words in str(found)
-        assert "MANUS_BASE_URL" in str(found)
+    found = explain(await failure_at(address), ModelSettings(model="scripted", base_url=address))
+    assert type(found) is kind
+    assert words in str(found)
+    assert "MANUS_BASE_URL" in str(found)
 
 
 WAITS: list[tuple[dict[str, str], float | None]] = [
@@ -110,16 +220,6 @@ WAITS: list[tuple[dict[str, str], float | None]] = [
 
 @pytest.mark.parametrize(("headers", "wait"), WAITS)
 async def test_the_header(
-    server: ScriptedServer, headers: dict[str, str], wait: float | None
+    shared: ScriptedServer, headers: dict[str, str], wait: float | None
 ) -> None:
-    server.script(fail(429, headers=headers))
-    assert server_wait(await failure(server.base_url, False)) == wait
-
-
-@pytest.mark.parametrize("value", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
-async def test_no_wait_is_not_taken_at_its_word(agent: ScriptedAgent, value: str) -> None:
-    """All the tries would be made at once: they are made after waits of our own, which grow."""
-    busy = fail(503, headers={"Retry-After": value})
-    events = await agent.events(busy, busy, text("Now."))
-    first, second = [event["wait"] for event in events if event["type"] == "retry"]
-    assert 0.025 <= first <= 0.05 <= second <= 0.1
+    assert server_wait(await failure(shared, fail(429, headers=headers))) == wait

@@ -91,54 +91,37 @@ async def test_what_was_chosen_is_sent(
     assert request.headers["authorization"] == "Bearer secret"
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("qwen3", "max_tokens"),
-        ("deepseek-chat", "max_tokens"),
-        ("gpt-4o", "max_tokens"),
-        ("gpt-5-mini", "max_completion_tokens"),
-        ("openai/o3", "max_completion_tokens"),
-    ],
-)
 async def test_the_limit_of_a_reply_has_the_name_that_the_server_knows(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, model: str, name: str
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compatible servers know the older one, some refuse another; OpenAI's reasoning models do."""
     monkeypatch.setenv("MANUS_MAX_TOKENS", "100")
-    await agent.run(text("Hello."), model=model)
-    [request] = agent.server.requests
-    limits = {key for key in request.body if key.startswith("max_")}
-    assert limits == {name}
-    assert request.body[name] == 100
+    names = {
+        "qwen3": "max_tokens",
+        "gpt-4o": "max_tokens",
+        "gpt-5-mini": "max_completion_tokens",
+        "openai/o3": "max_completion_tokens",
+    }
+    for model, name in names.items():
+        await agent.run(text("Hello."), model=model, thread=model)
+        body = agent.server.requests[-1].body
+        assert {key: body[key] for key in body if key.startswith("max_")} == {name: 100}
 
 
-@pytest.mark.parametrize(
-    ("model", "effort", "sent"),
-    [
-        ("o1", None, None),
-        ("o3-mini", "low", None),
-        ("openai/gpt-5", None, None),
-        ("gpt-5", "none", 0.5),
-        ("gpt-5-chat-latest", None, 0.5),
-        ("qwen3", "low", 0.5),
-    ],
-)
+@pytest.mark.parametrize("effort", [None, "low", "none"])
 async def test_reasoning_models_of_openai_get_no_temperature(
-    agent: ScriptedAgent,
-    monkeypatch: pytest.MonkeyPatch,
-    model: str,
-    effort: str | None,
-    sent: float | None,
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, effort: str | None
 ) -> None:
     """One for all models is not refused by those that take none."""
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     if effort is not None:
         monkeypatch.setenv("MANUS_REASONING_EFFORT", effort)
-    await agent.run(text("Hello."), model=model)
-    [request] = agent.server.requests
-    assert request.body.get("temperature") == sent
-    assert request.body.get("reasoning_effort") == effort
+    for model in ("o3-mini", "openai/gpt-5", "gpt-5-chat-latest", "qwen3"):
+        await agent.run(text("Hello."), model=model, thread=model)
+        body = agent.server.requests[-1].body
+        takes_one = effort == "none" or model in ("gpt-5-chat-latest", "qwen3")
+        assert body.get("temperature") == (0.5 if takes_one else None)
+        assert body.get("reasoning_effort") == effort
 
 
 async def test_runs_of_one_event_loop_share_a_client() -> None:

@@ -61,24 +61,11 @@ def reply(streamed: bool, *deltas: Json) -> Scripted:
     return raw("".join([*events, "data: [DONE]\n\n"]).encode(), content_type="text/event-stream")
 
 
-@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
-def streamed(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
 @pytest.fixture
 def lax(agent: ScriptedAgent) -> ScriptedAgent:
     """An agent whose server takes fields that OpenAI's does not know."""
     agent.server.strict = False
     return agent
-
-
-async def run(
-    agent: ScriptedAgent, *replies: Scripted, streamed: bool, thread: str = "t", **chosen: Any
-) -> list[Any]:
-    """A run that somebody watches, or nobody; what is streamed of it."""
-    mode = "messages" if streamed else "values"
-    return await agent.parts(mode, *replies, thread=thread, **chosen)
 
 
 def assistants(server: ScriptedServer) -> list[Json]:
@@ -142,7 +129,7 @@ def test_pieces_become_entries(pieces: list[Json], whole: Any) -> None:
     assert together(*pieces) == (expected[whole] if isinstance(whole, str) else whole)
 
 
-async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) -> None:
+async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
     whole = {"reasoning_details": DETAILS, "reasoning": "First I look.", "tool_calls": [made(0)]}
     pieces = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
@@ -150,59 +137,49 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent, streamed: bool) 
         {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
         {"reasoning_details": [DETAILS[1]], "tool_calls": [made(0, index=0)]},
     ]
-    await run(
-        lax, reply(streamed, *(pieces if streamed else [whole])), text("done"), streamed=streamed
-    )
-    [sent] = assistants(lax.server)
-    assert sent["reasoning_details"] == DETAILS
-    assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
-    kept = (await lax.messages())[1]
-    assert kept.additional_kwargs[REASONING] == "First I look."
+    for thread, first in (("whole", reply(False, whole)), ("streamed", reply(True, *pieces))):
+        await lax.run(first, text("done"), thread=thread)
+        [sent] = assistants(lax.server)
+        assert sent["reasoning_details"] == DETAILS
+        assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
+        kept = (await lax.messages(thread))[1]
+        assert kept.additional_kwargs[REASONING] == "First I look."
 
 
-async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent, streamed: bool) -> None:
+async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent) -> None:
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
-    deltas = [{"tool_calls": [{**one, "index": 0}]} for one in both]
-    first = reply(True, *deltas) if streamed else reply(False, {"tool_calls": both})
-    await run(lax, first, text("done"), streamed=streamed)
-    [sent] = assistants(lax.server)
-    one, two = sent["tool_calls"]
-    assert one["extra_content"] == signed("AbC+/=")["extra_content"]
-    assert "extra_content" not in two
-    assert [one["id"], two["id"]] == ["c0", "c1"]
+    streamed = reply(True, *({"tool_calls": [{**one, "index": 0}]} for one in both))
+    for thread, first in (("whole", reply(False, {"tool_calls": both})), ("streamed", streamed)):
+        await lax.run(first, text("done"), thread=thread)
+        one, two = assistants(lax.server)[0]["tool_calls"]
+        assert one["extra_content"] == signed("AbC+/=")["extra_content"]
+        assert "extra_content" not in two
+        assert [one["id"], two["id"]] == ["c0", "c1"]
 
 
-async def test_googles_thoughts_in_the_text_are_no_answer(
-    lax: ScriptedAgent, streamed: bool
-) -> None:
+async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:
     """Its endpoint writes them there with tags; a flag says so of a piece, not of the reply."""
     flag = {"extra_content": {"google": {"thought": True}}}
     parts = [
         {"content": "<thought>First I look.", **flag},
         {"content": "</thought>Hello.", **signed("of the text")},
     ]
-    whole = {
-        "content": "<thought>First I look.</thought>Hello.",
-        "extra_content": {"google": {"thought": True, "thought_signature": "of the text"}},
-    }
-    await run(lax, reply(streamed, *(parts if streamed else [whole])), streamed=streamed)
-    assert (await lax.outcome()).output == "Hello."
+    assert (await lax.run(reply(True, *parts))).output == "Hello."
     kept = (await lax.messages())[1].additional_kwargs
     assert kept[REASONING] == "First I look."
-    await run(lax, text("done"), streamed=streamed)
+    await lax.run(text("done"))
     [sent] = assistants(lax.server)
     assert sent["content"] == "Hello."
     assert sent["extra_content"] == signed("of the text")["extra_content"]
 
 
 async def test_never_if_it_is_not_to_be_sent(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, streamed: bool
+    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_SEND_REASONING", "false")
-    one = made(0, **({"index": 0} if streamed else {}), **signed("AbC"))
-    first = reply(streamed, {"reasoning_details": DETAILS, "tool_calls": [one]})
-    await run(lax, first, text("done"), streamed=streamed)
+    one = made(0, index=0, **signed("AbC"))
+    await lax.run(reply(True, {"reasoning_details": DETAILS, "tool_calls": [one]}), text("done"))
     [sent] = assistants(lax.server)
     assert set(sent) == {"role", "content", "tool_calls"}
     kept = (await lax.messages())[1].additional_kwargs
@@ -225,25 +202,14 @@ def second(
     return other
 
 
-async def test_no_other_server_gets_it(
-    lax: ScriptedAgent, second: ScriptedServer, streamed: bool
-) -> None:
+async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServer) -> None:
     """Neither what is sealed nor what can be read; the first one has it again afterwards."""
     second.strict = False
-    one = made(0, **({"index": 0} if streamed else {}), **signed("AbC"))
-    first = reply(streamed, {"reasoning_details": DETAILS, "tool_calls": [one]})
-    other = reply(
-        streamed,
-        {
-            **one,
-            "reasoning_details": [SECRET],
-            "tool_calls": [{**one, "id": "d0", **signed("of the other")}],
-        },
-    )
-    second.script(other)
-    await run(
-        lax, first, fail(403, message="flagged"), text("done"), streamed=streamed, base_url=None
-    )
+    one = made(0, index=0, **signed("AbC"))
+    first = reply(True, {"reasoning_details": DETAILS, "tool_calls": [one]})
+    theirs = [{**one, "id": "d0", **signed("of the other")}]
+    second.script(reply(True, {**one, "reasoning_details": [SECRET], "tool_calls": theirs}))
+    await lax.run(first, fail(403, message="flagged"), text("done"), base_url=None)
     [given] = assistants(second)
     assert given[REASONING] == ""
     assert "reasoning_details" not in given
@@ -269,7 +235,7 @@ async def test_an_entry_stays_with_its_call_when_that_gets_another_id(lax: Scrip
     """OpenRouter finds the signature of a call of Gemini's by the call's id."""
     of_call = {"type": "reasoning.encrypted", "data": "x", "id": "c0", "index": 0}
     one = reply(False, {"reasoning_details": [of_call], "tool_calls": [made(0)]})
-    await run(lax, one, one, text("done"), streamed=False)
+    await lax.run(one, one, text("done"))
     assert_paired(await lax.messages())
     sent = assistants(lax.server)
     ids = [message["tool_calls"][0]["id"] for message in sent]

@@ -1,15 +1,15 @@
-"""What servers say that a call used, whole and in a stream, over the real client."""
+"""What servers say that a call used."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from manus.models.tokens import cache_tokens, usage_metadata
 from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent
-from tests.nodes.test_chunks import STOP, said, sse
-from tests.nodes.test_compatible import whole
-from tests.server import call, calls, tokens
+from tests.nodes.test_chunks import STOP, read, said
+from tests.server import call, calls, text, tokens
 
 Said = dict[str, Any]
 OK = {"prompt_tokens": 50, "completion_tokens": 3, "total_tokens": 53}
@@ -53,29 +53,55 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
     "details as text": ({**OK, "prompt_tokens_details": "{}"}, (50, 3, 0, 0)),
     "audio": (details(audio_tokens=10, cached_tokens=None), (50, 3, 0, 0)),
 }
-CASES = pytest.mark.parametrize(("usage", "meant"), FIGURES.values(), ids=FIGURES)
 
 
-async def counted(agent: ScriptedAgent) -> tuple[int, ...]:
-    usage = (await agent.outcome()).usage
-    assert not usage.get("estimated")
-    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
-    return tuple(int(usage.get(name, 0)) for name in names)  # type: ignore[call-overload]
-
-
-@CASES
-async def test_of_a_stream(agent: ScriptedAgent, usage: Said, meant: tuple[int, ...]) -> None:
-    await agent.watched(sse(said({"content": "Hi."}), STOP, {"choices": [], "usage": usage}))
-    assert await counted(agent) == meant
+@pytest.mark.parametrize(("usage", "meant"), FIGURES.values(), ids=FIGURES)
+def test_what_figures_mean(usage: Said, meant: tuple[int, ...]) -> None:
+    found = usage_metadata(usage)
+    assert found is not None
+    read, written = cache_tokens(dict(found["input_token_details"]))
+    assert (found["input_tokens"], found["output_tokens"], read, written) == meant
 
 
 @pytest.mark.parametrize("figure", [10**12, 1e300, "50", "x", []])
-async def test_what_is_no_figure_is_estimated(agent: ScriptedAgent, figure: Any) -> None:
-    usage = {"prompt_tokens": figure, "completion_tokens": 3}
-    outcome = await agent.run(whole({"role": "assistant", "content": "Hi."}, usage=usage))
-    assert outcome.stop_reason == "answered"
-    assert outcome.usage["estimated"] is True
-    assert 50 < outcome.usage["input_tokens"] < 1_000
+def test_what_is_no_figure(figure: Any) -> None:
+    assert usage_metadata({"prompt_tokens": figure, "completion_tokens": 3}) is None
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [said({"content": "Hi."}), STOP, {"choices": [], "usage": OK}],
+        [said({"content": "Hi."}), said({}, "stop", usage=OK)],
+        [
+            said({"content": "H"}, usage={**OK, "completion_tokens": 1}),
+            said({"content": "i."}, usage=OK),
+            said({}, "stop", usage=OK),
+            {"choices": [], "usage": OK},
+        ],
+        [{"choices": [{"delta": {}, "finish_reason": "stop", "usage": OK}]}],
+        [said({}, "stop", x_groq={"usage": OK})],
+    ],
+    ids=["at the end", "with the reason", "so far, each time", "Moonshot", "Groq"],
+)
+def test_figures_are_counted_once(chunks: list[Said]) -> None:
+    message, _ = read(*chunks)
+    usage = message.usage_metadata
+    assert usage is not None
+    assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
+
+
+async def test_a_reply_with_and_without_figures(agent: ScriptedAgent) -> None:
+    figures = tokens(50, 3, cached=20)
+    usage = (await agent.run(text("Hello.", usage=figures))).usage
+    assert (usage["input_tokens"], usage["output_tokens"], usage["cached_tokens"]) == (50, 3, 20)
+    assert not usage.get("estimated")
+    usage = (await agent.run(text("Hello.", usage={"prompt_tokens": "x"}), thread="u")).usage
+    assert len(agent.server.requests) == 2
+    assert usage["model_calls"] == 1
+    assert usage["estimated"] is True
+    assert 50 < usage["input_tokens"] < 1_000
+    assert usage["output_tokens"] > 0
 
 
 def write(folder: Path, name: str, *lines: str) -> None:

@@ -72,6 +72,7 @@ async def test_it_is_reached_through_a_proxy(
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
         warned = "langchain_openai.chat_models._client_utils._proxy_env_warning_emitted"
         monkeypatch.setattr(warned, False)  # it is said once a process
+        monkeypatch.setenv("MANUS_RETRY_FOR", "0")
         assert (await behind(agent, secure).run(text("Safe."))).output == "Safe."
         assert "proxy" not in caplog.text, "nothing hides it"
         await proxy.close()

@@ -1,6 +1,5 @@
 """The wire form of messages: what LangChain's own client sends, where that is right."""
 
-import gc
 import json
 from typing import Any
 
@@ -173,7 +172,6 @@ def test_a_form_is_made_once_for_each_message() -> None:
     assert forms.of(message) is not forms.of(twin)
     assert len(forms) == 2
     del message, twin
-    gc.collect()
     assert len(forms) == 0, "and does not outlive it"
 
 
