@@ -131,7 +131,7 @@ def test_pieces_become_entries(pieces: list[Json], whole: Any) -> None:
 
 async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
     whole = {"reasoning_details": DETAILS, "reasoning": "First I look.", "tool_calls": [made(0)]}
-    pieces = [
+    pieces: list[Json] = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
         {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
         {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
@@ -161,7 +161,7 @@ async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent) -> None:
 async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:
     """Its endpoint writes them there with tags; a flag says so of a piece, not of the reply."""
     flag = {"extra_content": {"google": {"thought": True}}}
-    parts = [
+    parts: list[Json] = [
         {"content": "<thought>First I look.", **flag},
         {"content": "</thought>Hello.", **signed("of the text")},
     ]
