@@ -68,17 +68,14 @@ async def test_a_secret_is_typed_by_name(
     assert not [one for one in [requests.encode(), *kept] if b"battery" in one]
 
 
-@pytest.mark.parametrize(
-    ("index", "named", "why"),
-    [(2, "<secret:bank>", "thief.example"), (1, "<secret:other>", "`other`")],
-)
-async def test_no_other_host_and_no_other_name(
-    agent: ScriptedAgent, internet: Internet, index: int, named: str, why: str
-) -> None:
-    typed = page("input_text", index=index, text=named)
-    agent.server.script(go("bank.example/"), typed, text("Done."))
+async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: Internet) -> None:
+    elsewhere = page("input_text", index=2, text="<secret:bank>")
+    other = page("input_text", index=1, text="<secret:other>")
+    agent.server.script(go("bank.example/"), elsewhere, other, text("Done."))
     await agent.run(request="Log in.", approve="yolo")
-    assert why in (await agent.observations())[1]
+    _, to_another_host, of_another_name = await agent.observations()
+    assert "thief.example" in to_another_host
+    assert "`other`" in of_another_name
     assert not [what for what in internet.arrived if "word=" in what]
 
 
