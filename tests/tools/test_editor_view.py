@@ -45,31 +45,23 @@ async def test_view_numbers_the_lines_and_says_what_it_does_not_show(
     assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "title", "first", "last"),
-    [
+async def test_view_of_a_part(edit: Edit, root: Path) -> None:
+    (root / "f").write_text("1\n2\n3\n4\n5\n")
+    parts: list[tuple[Any, str, int, int]] = [
         ([2, 3], "lines 2 to 3 of 5", 2, 3),
         ([4, -1], "lines 4 to 5 of 5", 4, 5),
         ([3, 3], "line 3 of 5", 3, 3),
         ([1, -1], "5 lines", 1, 5),
         ([4, 99], "lines 4 to 5 of 5", 4, 5),
         ("[2, 3]", "lines 2 to 3 of 5", 2, 3),
-    ],
-)
-async def test_view_of_a_part(
-    edit: Edit, root: Path, wanted: Any, title: str, first: int, last: int
-) -> None:
-    (root / "f").write_text("1\n2\n3\n4\n5\n")
-    lines = [f"{number:6}\t{number}" for number in range(first, last + 1)]
-    assert await done(edit("view", "f", view_range=wanted)) == "\n".join([f"f ({title}):", *lines])
-
-
-@pytest.mark.parametrize("wanted", [[0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]])
-async def test_a_part_that_is_not_there_is_refused(
-    edit: Edit, root: Path, wanted: list[int]
-) -> None:
-    (root / "f").write_text("1\n2\n3\n4\n5\n")
-    assert "`view_range`" in await refused(edit("view", "f", view_range=wanted))
+    ]
+    for wanted, title, first, last in parts:
+        lines = [f"f ({title}):", *(f"{n:6}\t{n}" for n in range(first, last + 1))]
+        assert (await done(edit("view", "f", view_range=wanted))).split("\n") == lines
+    for wrong in ([0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]):
+        assert "`view_range`" in await refused(edit("view", "f", view_range=wrong))
+    empty: dict[str, Any] = {"file_text": "", "old_str": None, "new_str": "", "insert_line": 0}
+    assert "f (5 lines)" in await done(edit("view", "f", **empty, view_range=None))
 
 
 async def test_a_long_file_is_seen_whole_by_following_the_hints(edit: Edit, root: Path) -> None:
@@ -135,17 +127,15 @@ async def test_binary_files_are_refused_with_type_and_size(
     assert (root / name).read_bytes() == data
 
 
-async def test_a_pipe_does_not_hang_the_editor(edit: Edit, root: Path) -> None:
+async def test_a_pipe_does_not_hang_the_editor_and_a_huge_file_is_not_read(
+    edit: Edit, root: Path
+) -> None:
     os.mkfifo(root / "pipe")
-    for answer in (edit("view", "pipe"), edit("create", "pipe", file_text="x")):
-        assert "no regular file" in await refused(asyncio.wait_for(answer, 60))
-
-
-async def test_a_huge_file_is_not_read(edit: Edit, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
-    for answer in (edit("view", "huge"), edit("create", "huge", file_text="x")):
-        assert "1,099,511,627,776 bytes" in await refused(answer)
+    for name, said in (("pipe", "no regular file"), ("huge", "1,099,511,627,776 bytes")):
+        for answer in (edit("view", name), edit("create", name, file_text="x")):
+            assert said in await refused(asyncio.wait_for(answer, 60))
 
 
 async def test_view_of_a_folder_is_two_levels_deep(edit: Edit, root: Path) -> None:
