@@ -126,23 +126,15 @@ class LeavesSoon(Leaves):
         return self._run()
 
 
-@pytest.mark.parametrize("kind", [Leaves, LeavesSoon])
-async def test_a_class_of_tools_that_would_end_the_program_is_an_observation(
-    session: Session, kind: type[Leaves]
-) -> None:
-    catalog = build_catalog([kind()], session)
-    assert (await catalog.execute("leaves")).text == "not yet"
-    observation = await catalog.execute("leaves")
-    assert observation.is_error
-    assert "SystemExit" in observation.text
-
-
-@pytest.mark.parametrize("function", [exits, exits_soon, tool(exits)])
+@pytest.mark.parametrize("entry", [exits, exits_soon, tool(exits), Leaves, LeavesSoon])
 async def test_a_tool_that_would_end_the_program_is_an_observation(
-    session: Session, function: Any
+    session: Session, entry: Any
 ) -> None:
-    catalog = build_catalog([function], session)
+    is_class = isinstance(entry, type)
+    catalog = build_catalog([entry() if is_class else entry], session)
     [name] = catalog.names()
+    if is_class:
+        assert (await catalog.execute(name)).text == "not yet"
     observation = await catalog.execute(name)
     assert observation.is_error
     assert "SystemExit" in observation.text

@@ -70,30 +70,25 @@ def test_the_docstring_describes_it_and_its_arguments() -> None:
     }
 
 
-def test_a_section_that_does_not_fit_stays_in_the_description() -> None:
-    assert "other: There is no such" in from_function(odd_section).description
+_CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
+    (briefly, {"words": ["a", "b"]}, "a b"),
+    (later, {"word": "中文"}, "中文"),
+    (with_config, {"word": "x"}, "x 7"),
+    (functools.wraps(later)(lambda word: f"wrapped {word}"), {"word": "y"}, "wrapped y"),
+]
 
 
-@pytest.mark.parametrize(
-    ("function", "args", "said"),
-    [
-        (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
-        (briefly, {"words": ["a", "b"]}, "a b"),
-        (later, {"word": "中文"}, "中文"),
-        (with_config, {"word": "x"}, "x 7"),
-        (functools.wraps(later)(lambda word: f"wrapped {word}"), {"word": "y"}, "wrapped y"),
-    ],
-)
-async def test_it_is_called(function: Callable[..., Any], args: dict[str, Any], said: str) -> None:
-    found = await observe_call(from_function(function), args, config={"recursion_limit": 7})
-    assert (found.text, found.is_error) == (said, False)
-
-
-async def test_arguments_that_do_not_fit_are_said_to_the_model() -> None:
+async def test_it_is_called() -> None:
+    for function, args, said in _CALLED:
+        made = from_function(function)
+        found = await observe_call(made, args, config={"recursion_limit": 7})
+        assert (found.text, found.is_error) == (said, False)
     found = await observe_call(from_function(described), {"times": "many"})
     assert found.is_error
     assert "`word` is missing" in found.text
     assert "`times` must be" in found.text
+    assert "other: There is no such" in from_function(odd_section).description
 
 
 _WRONG = {

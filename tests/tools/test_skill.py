@@ -1,5 +1,6 @@
 """Skills: found in four places, named in the system prompt, read when they are needed."""
 
+import itertools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -29,28 +30,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("head", "name", "about"),
-    [
-        ("name: a-b\ndescription: One line.", "a-b", "One line."),
-        ("description: \"In quotes: yes.\"\nname: 'a'", "a", "In quotes: yes."),
-        ("name: a\ndescription: Use when: it fits", "a", "Use when: it fits"),
-        ("name: a\ndescription: >-\n  On two\n  lines.\nlicense: MIT", "a", "On two lines."),
-        ("name: a\ndescription: On two\n  lines.", "a", "On two lines."),
-        ("description: Only that.\nmetadata:\n  name: other", "here", "Only that."),
-        ("name: a", None, None),
-        ("", None, None),
-    ],
-)
-def test_the_head_of_a_skill(head: str, name: str | None, about: str | None) -> None:
-    for end in ("\n", "\r\n"):
+HEADS: list[tuple[str, str | None, str | None]] = [
+    ("name: a-b\ndescription: One line.", "a-b", "One line."),
+    ("description: \"In quotes: yes.\"\nname: 'a'", "a", "In quotes: yes."),
+    ("name: a\ndescription: Use when: it fits", "a", "Use when: it fits"),
+    ("name: a\ndescription: >-\n  On two\n  lines.\nlicense: MIT", "a", "On two lines."),
+    ("name: a\ndescription: On two\n  lines.", "a", "On two lines."),
+    ("description: Only that.\nmetadata:\n  name: other", "here", "Only that."),
+    ("name: a", None, None),
+    ("", None, None),
+]
+
+
+def test_the_head_of_a_skill() -> None:
+    for (head, name, about), end in itertools.product(HEADS, ("\n", "\r\n")):
         written = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
         skill = as_skill(Path("/skills/here"), written)
         assert (skill and skill.name, skill and skill.description) == (name, about)
         assert skill is None or skill.body.splitlines() == ["The text.", "---", "More."]
-
-
-def test_a_text_without_a_head_is_none() -> None:
     assert as_skill(Path("/skills/a"), "# Only a text\n") is None
 
 
