@@ -53,6 +53,17 @@ class ProvidedAgent(ScriptedAgent):
         )
         return [part async for part in stream]
 
+    async def watch_newer(self, *replies: Said) -> list[Any]:
+        """The same in LangGraph's newer protocol."""
+        self.asked.script(*replies)
+        events: Any = await self.graph.astream_events(
+            {"request": "Do it."},
+            thread_config("t"),
+            context=Context(workspace=str(self.workspace)),
+            version="v3",
+        )
+        return [event async for event in events]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One event loop for all of these: a loop has its clients, and to make one takes a second."""

@@ -21,15 +21,16 @@ def either(agent: ProvidedAgent, request: pytest.FixtureRequest) -> ProvidedAgen
 
 
 async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
-    outcome = await either.ask(
-        Turn(text="I write.", calls=(WRITE, MORE)), Turn(text="Done.", cached=80)
+    parts = await either.watch(
+        Turn(text="I write it now.", calls=(WRITE, MORE)), Turn(text="Done.", cached=80)
     )
+    outcome = await either.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert either.lines("a.txt") == ["Grüße, 世界"]
     assert either.lines("b.txt") == ["two"]
     history = await either.messages()
     assert_paired(history)
-    assert [m.text for m in history if isinstance(m, AIMessage)] == ["I write.", "Done."]
+    assert [m.text for m in history if isinstance(m, AIMessage)] == ["I write it now.", "Done."]
     assert all(isinstance(m.content, str) for m in history)
     assert "Appended to a.txt." in either.asked.requests[1].raw.decode()
     usage = outcome.usage
@@ -37,27 +38,12 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     assert usage["input_tokens"] == 200 + extra, "Anthropic does not count cached tokens as input"
     assert (usage["output_tokens"], usage["cached_tokens"]) == (40, 80)
     assert not usage.get("estimated")
+    if either.streamed:
+        _came_in_pieces(either.provider, parts)
+    _has_the_key(either.provider, either.asked.requests[0].headers)
 
 
-async def test_the_key_is_sent_in_the_providers_way(agent: ProvidedAgent) -> None:
-    await agent.ask(Turn(text="Done."))
-    [request] = agent.asked.requests
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-    sent = {
-        "anthropic": request.headers.get("x-api-key") or bearer,  # as its client's version has it
-        "google": request.headers.get("x-goog-api-key"),
-        "azure": request.headers.get("api-key"),
-        "bedrock": request.headers.get("authorization"),
-    }
-    if agent.provider == "bedrock":
-        assert str(sent["bedrock"]).startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
-    else:
-        assert sent[agent.provider] == KEY
-
-
-async def test_tokens_and_arguments_arrive_in_pieces(agent: ProvidedAgent) -> None:
-    agent.streamed = True
-    parts = await agent.watch(Turn(text="I write it now.", calls=(WRITE,)), Turn(text="Done."))
+def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
     chunks = [data[0] for mode, data in parts if mode == "messages"]
     pieces = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
     said = [chunk.text for chunk in pieces if chunk.text]
@@ -65,19 +51,44 @@ async def test_tokens_and_arguments_arrive_in_pieces(agent: ProvidedAgent) -> No
     assert len(said) > 2
     calls = [call for chunk in pieces for call in chunk.tool_call_chunks]
     assert {call["name"] for call in calls if call["name"]} == {"append"}
-    if agent.provider in ("anthropic", "bedrock"):  # else a short call comes as a whole
+    if provider in ("anthropic", "bedrock"):  # else a short call comes as a whole
         assert len(calls) > 3
 
 
-async def test_what_was_cut_off_is_not_carried_out(either: ProvidedAgent) -> None:
-    cut = Turn(calls=(WRITE, MORE), at_limit=True)
-    outcome = await either.ask(cut, Turn(calls=(MORE,)), Turn(text="Done."))
+def _has_the_key(provider: str, headers: dict[str, str]) -> None:
+    """It is sent in the provider's way."""
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    if provider == "bedrock":
+        assert bearer.startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
+        return
+    names = {"anthropic": "x-api-key", "google": "x-goog-api-key", "azure": "api-key"}
+    assert headers.get(names[provider]) or bearer == KEY  # as Anthropic's client's version has it
+
+
+async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
+    """It goes back with an object for arguments; those of a repaired call under the names meant."""
+    poll: tuple[str, Any] = ("poll", {})
+    repaired = ("append", {"file": "c.txt", "line": "one"})
+    await agent.ask(
+        Turn(calls=(WRITE, MORE), at_limit=True),
+        Turn(calls=(poll,), at_limit=True),
+        Turn(calls=(poll, repaired, MORE)),
+        Turn(text="Done."),
+    )
+    outcome = await agent.outcome()
     assert outcome.stop_reason == "answered"
     # Azure's arguments are known as they were sent: the first call was whole
-    assert either.lines("a.txt") == (["Grüße, 世界"] if either.provider == "azure" else [])
-    assert either.lines("b.txt") == ["two"], "the model was told, and called again"
-    assert_paired(await either.messages())
-    assert "length limit" in either.asked.requests[1].raw.decode()
+    assert agent.lines("a.txt") == (["Grüße, 世界"] if agent.provider == "azure" else [])
+    assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
+    assert agent.lines("c.txt") == ["one"]
+    assert_paired(await agent.messages())
+    assert "length limit" in agent.asked.requests[1].raw.decode()
+    assert (await agent.observations())[3] == "1 %", "the first poll was not carried out"
+    calls = sent_calls(agent.provider, agent.asked.requests[-1].body)
+    assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
+    assert all(isinstance(arguments, dict) for _, arguments in calls)
+    assert list(calls[1][1]) == ["malformed_arguments"]
+    assert calls[4][1] == {"path": "c.txt", "line": "one"}
 
 
 async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAgent) -> None:
@@ -89,31 +100,6 @@ async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAge
     # Bedrock's client itself takes such a stream for broken: then there is nothing to tell
     told = "Not executed" in agent.asked.requests[2].raw.decode()
     assert told is (agent.provider != "bedrock")
-
-
-async def test_a_call_that_was_cut_before_its_arguments(agent: ProvidedAgent) -> None:
-    outcome = await agent.ask(
-        Turn(calls=(("poll", {}),), at_limit=True), Turn(calls=(("poll", {}),)), Turn(text="Done.")
-    )
-    assert outcome.stop_reason == "answered"
-    assert (await agent.observations())[1] == "1 %", "the first call was not carried out"
-
-
-async def test_malformed_and_mended_calls_go_back_in_a_form_that_is_accepted(
-    agent: ProvidedAgent,
-) -> None:
-    """What the history holds of them has an object for arguments, under the names meant."""
-    await agent.ask(
-        Turn(calls=(("append", {"file": "a.txt", "line": "one"}),)),
-        Turn(calls=(WRITE,), at_limit=True),
-        Turn(text="Done."),
-    )
-    assert agent.lines("a.txt") == ["one"]
-    calls = sent_calls(agent.provider, agent.asked.requests[-1].body)
-    assert [name for name, _ in calls] == ["append", "append"]
-    assert all(isinstance(arguments, dict) for _, arguments in calls)
-    assert calls[0][1] == {"path": "a.txt", "line": "one"}
-    assert list(calls[1][1]) == ["malformed_arguments"]
 
 
 def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
@@ -136,9 +122,22 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
     return [(use["name"], use["input"]) for use in uses]
 
 
-async def test_without_tools_what_was_called_is_in_words(agent: ProvidedAgent) -> None:
+async def test_a_call_can_be_required_and_without_tools_it_is_in_words(
+    agent: ProvidedAgent,
+) -> None:
     """Two providers refuse calls in a request that offers no tools."""
-    await agent.ask(Turn(calls=(WRITE,)), Turn(text="Done."))
+    await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
+    body = agent.asked.requests[0].body
+    found, right = {
+        "anthropic": (body.get("tool_choice"), {"type": "any"}),
+        "azure": (body.get("tool_choice"), "required"),
+        "bedrock": ((body.get("toolConfig") or {}).get("toolChoice"), {"any": {}}),
+        "google": (
+            (body.get("toolConfig") or {}).get("functionCallingConfig", {}).get("mode"),
+            "ANY",
+        ),
+    }[agent.provider]
+    assert found == right
     outcome = await agent.ask(Turn(text="As I said."), tool_choice="none")
     assert outcome.output == "As I said."
     body = agent.asked.requests[-1].body
@@ -147,21 +146,3 @@ async def test_without_tools_what_was_called_is_in_words(agent: ProvidedAgent) -
     if agent.provider in ("anthropic", "bedrock"):
         assert sent_calls(agent.provider, body) == []
         assert "<tool_call>" in agent.asked.requests[-1].raw.decode()
-
-
-async def test_a_call_can_be_required(agent: ProvidedAgent) -> None:
-    await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
-    body = agent.asked.requests[0].body
-    found = {
-        "anthropic": body.get("tool_choice"),
-        "azure": body.get("tool_choice"),
-        "bedrock": (body.get("toolConfig") or {}).get("toolChoice"),
-        "google": (body.get("toolConfig") or {}).get("functionCallingConfig", {}).get("mode"),
-    }[agent.provider]
-    right = {
-        "anthropic": {"type": "any"},
-        "azure": "required",
-        "bedrock": {"any": {}},
-        "google": "ANY",
-    }[agent.provider]
-    assert found == right

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.agent import assert_paired, thread_config
+from tests.helpers.agent import assert_paired
 from tests.providers import anthropic, bedrock, google
 from tests.providers.conftest import ProvidedAgent
 from tests.providers.turns import Json, Refusal, Turn, pieces, sse
@@ -108,31 +108,12 @@ def _uses(turn: Blocks) -> bool:
 DIALECTS: dict[str, Any] = {"anthropic": Anthropic, "google": Google, "bedrock": Bedrock}
 
 
-@pytest.fixture(params=["streamed", "newer"])
-def thinker(agent: ProvidedAgent, request: pytest.FixtureRequest) -> ProvidedAgent:
-    """An agent whose provider thinks; `newer`: streamed in LangGraph's newer protocol."""
+@pytest.fixture
+def thinker(agent: ProvidedAgent) -> ProvidedAgent:
+    """An agent whose provider thinks."""
     agent.asked.dialect = DIALECTS[agent.provider]()
     agent.streamed = True
-    if request.param == "newer":
-        agent.watch = _newer(agent)  # type: ignore[method-assign]
     return agent
-
-
-def _newer(agent: ProvidedAgent) -> Any:
-    async def watch(*replies: Any, thread: str = "t", **chosen: Any) -> list[Any]:
-        agent.asked.script(*replies)
-        from manus.state.context import Context
-
-        context = Context(workspace=str(agent.workspace), **chosen)
-        events: Any = await agent.graph.astream_events(
-            {"request": "Do it."}, thread_config(thread), context=context, version="v3"
-        )
-        return [event async for event in events]
-
-    return watch
-
-
-pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 
 
 def use(place: int) -> Json:
@@ -272,10 +253,12 @@ thinking = pytest.mark.parametrize("provider", list(SIGNED))
 
 
 @thinking
+@pytest.mark.parametrize("newer", [False, True], ids=["streamed", "newer"])
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 async def test_no_other_model_gets_them(
     thinker: ProvidedAgent,
+    newer: bool,
     server: ScriptedServer,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     """A compatible server as the fallback; then the provider's model has its own again."""
@@ -284,7 +267,8 @@ async def test_no_other_model_gets_them(
     server.script(call("append", path="a", line="1"))
     blocks = SIGNED[thinker.provider]
     refused = Refusal(400, "ValidationException", "The request was flagged.")
-    await thinker.ask(Blocks(blocks=blocks), refused, Turn(text="Done."))
+    replies = (Blocks(blocks=blocks), refused, Turn(text="Done."))
+    await (thinker.watch_newer if newer else thinker.watch)(*replies)
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])
     assert set(sent) == {"role", "content", "tool_calls"}
