@@ -43,6 +43,18 @@ async def chromium() -> AsyncIterator[Chromium]:
         await browser.close()
 
 
+async def join(chromium: Chromium, session: Session) -> Driver:
+    """A driver of a context of its own in a running browser."""
+
+    async def make() -> Browser:
+        proxy = await egress_of(session)
+        context = await open_context(chromium, session.settings.browser, proxy.url)
+        return Browser(Engine(context), proxy, session)
+
+    await session.obtain(NAME, make)
+    return Driver(session)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDriver]:
     """Make sessions in contexts of their own of the shared browser."""
@@ -54,18 +66,8 @@ async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDri
         resolve: Resolve | None = None,
     ) -> Driver:
         session = new_session(tmp_path / str(len(made)), settings, egress)
-        made.append(Driver(session))
-
-        async def start_proxy() -> EgressProxy:
-            return await EgressProxy.start(EgressRules(egress, resolve))
-
-        async def join() -> Browser:
-            proxy = await egress_of(session)
-            context = await open_context(chromium, session.settings.browser, proxy.url)
-            return Browser(Engine(context), proxy, session)
-
-        await session.obtain("egress", start_proxy)
-        await session.obtain(NAME, join)
+        await session.obtain("egress", lambda: EgressProxy.start(EgressRules(egress, resolve)))
+        made.append(await join(chromium, session))
         return made[-1]
 
     yield make
@@ -78,17 +80,9 @@ async def shared(
     chromium: Chromium, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Driver]:
     """One context for the tests of a worker that leave it usable."""
-    session = new_session(tmp_path_factory.mktemp("shared"))
-    driver = Driver(session)
-
-    async def join() -> Browser:
-        proxy = await egress_of(session)
-        context = await open_context(chromium, session.settings.browser, proxy.url)
-        return Browser(Engine(context), proxy, session)
-
-    await session.obtain(NAME, join)
+    driver = await join(chromium, new_session(tmp_path_factory.mktemp("shared")))
     yield driver
-    await session.close()
+    await driver.session.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

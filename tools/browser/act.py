@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
@@ -27,15 +27,14 @@ _MORE_SECONDS = 90.0
 """What an action may take longer that waits on purpose, or asks a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
+class _Before(NamedTuple):
     """How things stood before an action."""
 
     log: int
     incidents: int
     tab: int
     url: str
-    tabs: frozenset[int]
+    tabs: set[int]
 
 
 async def act(session: Session, arguments: BrowserArgs) -> Observation:
@@ -52,9 +51,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         tab = await browser.tab()
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
-    before = _Before(
-        mark, browser.proxy.incidents.count, tab.id, tab.page.url, frozenset(browser.tabs)
-    )
+    incidents = browser.proxy.incidents.count
+    before = _Before(mark, incidents, tab.id, tab.page.url, set(browser.tabs))
     tab.trouble.clear()
     is_error = True
     try:

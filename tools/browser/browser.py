@@ -58,8 +58,8 @@ class Browser:
         context = engine.context
         context.on("page", self._adopt)
         context.on("close", self._on_death)
-        if engine.browser is not None:
-            engine.browser.on("disconnected", self._on_death)
+        if context.browser is not None:
+            context.browser.on("disconnected", self._on_death)
         for page in context.pages:
             self._adopt(page)
 

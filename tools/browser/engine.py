@@ -60,24 +60,17 @@ _SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS", "XDG_
 
 @dataclass(slots=True)
 class Engine:
-    """A started browser in a context of its own; what is None is not ours to end."""
+    """A started browser in a context of its own, and how to end as much of it as is ours."""
 
     context: BrowserContext
-    browser: Browser | None = None
-    playwright: Playwright | None = None
+    ends: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:
-        """End it, by force if it does not listen."""
-        with contextlib.suppress(PlaywrightError, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.context.close()
-                if self.browser is not None:
-                    await self.browser.close()
-        # The driver takes the browser with it, which hangs on a pipe of the driver's.
-        if self.playwright is not None:
+        """End it, by force if it does not listen: with the driver, the last, its pipe breaks."""
+        for end in (self.context.close, *self.ends):
             with contextlib.suppress(PlaywrightError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_SECONDS):
-                    await self.playwright.stop()
+                    await end()
 
 
 async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
@@ -89,14 +82,16 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(settings.start_timeout):
+            if settings.profile_dir and not settings.cdp_url:
+                context = await _open_profile(playwright, settings, proxy_url)
+                return Engine(context, (playwright.stop,))
             if settings.cdp_url:  # it was running before: only our context is ours to close
                 browser = await playwright.chromium.connect_over_cdp(settings.cdp_url)
-                return Engine(await open_context(browser, settings, proxy_url), None, playwright)
-            if settings.profile_dir:
-                context = await _open_profile(playwright, settings, proxy_url)
-                return Engine(context, None, playwright)
+                context = await open_context(browser, settings, proxy_url)
+                return Engine(context, (playwright.stop,))
             browser = await launch(playwright, settings)
-            return Engine(await open_context(browser, settings, proxy_url), browser, playwright)
+            context = await open_context(browser, settings, proxy_url)
+            return Engine(context, (browser.close, playwright.stop))
     except BaseException as error:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()

@@ -89,68 +89,34 @@ def page_lines(view: FrameView, numbering: Numbering, known: Collection[int] | N
     """The lines of a frame and those inside it. Elements not `known` yet are marked as new."""
     lines: list[Line] = []
     for item in view.seen["items"]:
+        text, is_near = item["text"], item["place"] != "view"
         if item["kind"] == "text":
-            lines.append(_text_line(item))
+            rank = _NEAR_TEXT if is_near else _HEADING if item["heading"] else _TEXT
+            lines.append(Line(text, rank))
         elif item["kind"] == "frame":
-            lines.extend(_frame_lines(view, item, numbering, known))
+            inner = view.children.get(item["id"])
+            lines.extend(_frame_lines(inner, text, numbering, known))
         else:
             number = numbering.number(Reference(view.frame, view.seen["token"], item["id"]))
-            line = _element_line(item, number, numbering)
-            if known is not None and number not in known:
-                line.text = "*" + line.text
-            lines.append(line)
+            numbering.labels[number] = item["label"]
+            new = "*" if known is not None and number not in known else ""
+            lines.append(Line(f"{new}[{number}] {text}", _NEAR if is_near else _ELEMENT, number))
     if left := view.seen["counts"].get("left"):
         lines.append(Line(f"… {left} more elements in view", _ELEMENT))
     return lines
 
 
-def _text_line(item: dict[str, Any]) -> Line:
-    is_near = item["place"] != "view"
-    if item["heading"]:
-        sign = "#" * item["heading"]
-        return Line(f"{sign} {item['text']}", _NEAR_TEXT if is_near else _HEADING)
-    return Line(f"| {item['text']}", _NEAR_TEXT if is_near else _TEXT)
-
-
 def _frame_lines(
-    view: FrameView, item: dict[str, Any], numbering: Numbering, known: Collection[int] | None
+    inner: FrameView | None, head: str, numbering: Numbering, known: Collection[int] | None
 ) -> list[Line]:
-    inner = view.children.get(item["id"])
-    head = f"frame {_quoted(item['name'])}".removesuffix(' ""')
     if inner is None or not inner.seen:
         return [Line(f"{head}: {'could not be read' if inner else 'not shown'}", _ELEMENT)]
     lines = page_lines(inner, numbering, known)
     for line in lines:
         line.text = "  " + line.text
-    more = _below(inner)
-    below = f" (scrolls, {more} px below)" if more > 12 else ""
-    head = f"{head} {_clean(inner.url, 100)}{below}:"
+    below = f" (scrolls, {_below(inner)} px below)" if _below(inner) > 12 else ""
+    head = f"{head} {inner.url[:100]}{below}:"
     return [Line(head, _ELEMENT), *lines, Line("end of frame", _ELEMENT)]
-
-
-def _element_line(item: dict[str, Any], number: int, numbering: Numbering) -> Line:
-    name = f" {_quoted(item['name'])}" if item["name"] else ""
-    if item["kind"] == "scroller":
-        numbering.labels[number] = f"scroll area{name}"
-        sizes = f"({item['above']} px above, {item['below']} px below)"
-        return Line(f"[{number}] scroll area{name} {sizes}", _ELEMENT, number)
-    numbering.labels[number] = f"{item['role']}{name}"
-    parts = [f"[{number}] {item['role']}{name}"]
-    if not name and item["hint"]:
-        parts.append(f"(looks like: {_clean(item['hint'], 40)})")
-    if item["value"] is not None and item["value"] != item["name"]:
-        parts.append(f"= {_quoted(str(item['value']))}")
-    if item["states"]:
-        parts.append(f"({', '.join(item['states'])})")
-    if item["extra"]:
-        parts.append(f"[{_clean(item['extra'], 260)}]")
-    if item["box"]:
-        left, top, width, height = item["box"]
-        parts.append(f"at {left},{top} size {width}×{height}")
-    is_near = item["place"] != "view"
-    if is_near:
-        parts.append(f"({item['place'].removeprefix('near ')} the view)")
-    return Line(" ".join(parts), _NEAR if is_near else _ELEMENT, number)
 
 
 def fit(lines: list[Line], room: int) -> tuple[str, set[int]]:
@@ -185,12 +151,3 @@ def extent(view: FrameView) -> str:
         parts.append(f"{f'{screens:.1f} screens' if screens > 0.1 else 'nothing'} {side}{elements}")
     aside = scroll["width"] - scroll["across"] - scroll["left"]
     return "; ".join([*parts, *([f"{aside} px more to the right"] if aside > 20 else [])])
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', "'") + '"'
-
-
-def _clean(text: str, limit: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"

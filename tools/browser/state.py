@@ -105,11 +105,7 @@ async def describe(browser: Browser) -> str:
     head = error + await _tabs(browser, tab)
     limit = browser.settings.page_characters
     head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
-    text, token, numbers = await _page(browser, tab, limit - len(head))
-    browser.seen = (tab.id, token)
-    tab.numbering.known |= numbers
-    tab.numbering.shown = numbers
-    return head + text
+    return head + await _page(browser, tab, limit - len(head))
 
 
 async def _tabs(browser: Browser, active: Tab) -> str:
@@ -123,26 +119,30 @@ async def _tabs(browser: Browser, active: Tab) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def _page(browser: Browser, tab: Tab, room: int) -> tuple[str, str, set[int]]:
-    """The page, its document, and the numbers of the elements shown."""
+async def _page(browser: Browser, tab: Tab, room: int) -> str:
+    """The page; what of it is shown counts as known from now on."""
+    before, browser.seen = browser.seen, (tab.id, "")
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.crashed:
-        return f"{address}The page has crashed; go to an address to go on.", "", set()
+        return f"{address}The page has crashed; go to an address to go on."
     if tab.is_pdf:
-        return address + await _pdf(browser, tab, room - len(address)), "", set()
+        return address + await _pdf(browser, tab, room - len(address))
     view = await _look(browser, tab)
     if view is None:
-        return address + _NO_ANSWER, "", set()
+        return address + _NO_ANSWER
     token = view.seen["token"]
     if tab.numbering.token != token:
         tab.numbering = Numbering(token)
-    known = tab.numbering.known if browser.seen == (tab.id, token) else None
+    browser.seen = (tab.id, token)
+    known = tab.numbering.known if before == browser.seen else None
     lines = page_lines(view, tab.numbering, known)
     head = f"{address}Title: {view.seen['title']}\nPage: {extent(view)}\n"
     if view.seen["ready"] == "loading":
         head += "It is still loading.\n"
     body, numbers = fit(lines, max(200, room - len(head)))
-    return head + (body or "Nothing can be seen on the page."), token, numbers
+    tab.numbering.known |= numbers
+    tab.numbering.shown = numbers
+    return head + (body or "Nothing can be seen on the page.")
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:

@@ -15,6 +15,8 @@
   const SVG = "http://www.w3.org/2000/svg";
 
   const squash = (text) => String(text ?? "").replace(/[\s\u200b\ufeff]+/g, " ").trim();
+  const quoted = (text) => `"${text.replaceAll('"', "'")}"`;
+  const called = (role, name) => (name ? `${role} ${quoted(name)}` : role);
   const cut = (text, limit) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
   const parentOf = (node) => node.assignedSlot || node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
   const holds = (outer, inner) => {
@@ -206,11 +208,18 @@
     return id;
   };
 
+  // An element as it is shown, behind its number, and what it is called when it is spoken of.
   const addElement = (el, rect, place) => {
     counts.elements++;
-    const role = roleOf(el);
-    const name = nameOf(el, role);
-    items.push({ kind: "element", id: idOf(el), place, role, name, hint: name ? "" : hintOf(el), value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), box: el.tagName === "CANVAS" ? [rect.left, rect.top, rect.width, rect.height].map(Math.round) : null });
+    const role = roleOf(el), name = nameOf(el, role), value = valueOf(el, role), states = statesOf(el, role), extra = extrasOf(el);
+    const label = called(role, name), parts = [label], hint = name ? "" : hintOf(el);
+    if (hint) parts.push(`(looks like: ${hint})`);
+    if (value !== null && value !== name) parts.push(`= ${quoted(value)}`);
+    if (states.length) parts.push(`(${states.join(", ")})`);
+    if (extra) parts.push(`[${cut(extra, 260)}]`);
+    if (el.tagName === "CANVAS") parts.push(`at ${Math.round(rect.left)},${Math.round(rect.top)} size ${Math.round(rect.width)}×${Math.round(rect.height)}`);
+    if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
+    items.push({ kind: "element", id: idOf(el), place, label, text: parts.join(" ") });
   };
 
   const placeOf = (rect) => {
@@ -227,7 +236,7 @@
     if (!text || text === "|") return;
     if (counts.texts >= options.maxTexts) return;
     counts.texts++;
-    items.push({ kind: "text", place: bufferPlace, text: cut(text, 400), heading });
+    items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${cut(text, 400)}`, heading });
   };
 
   // Small inputs hidden behind a styled label are acted on through the label.
@@ -264,7 +273,8 @@
     const more = el.scrollHeight - el.clientHeight;
     if (more < 12 || el.clientHeight < 40 || !/(auto|scroll|overlay)/.test(style.overflowY) || el.tagName === "TEXTAREA" || el.tagName === "SELECT") return;
     flush();
-    items.push({ kind: "scroller", id: idOf(el), place, name: cut(squash(el.getAttribute("aria-label") || ""), 60), above: Math.round(el.scrollTop), below: Math.round(more - el.scrollTop) });
+    const label = called("scroll area", cut(squash(el.getAttribute("aria-label")), 60));
+    items.push({ kind: "element", id: idOf(el), place, label, text: `${label} (${Math.round(el.scrollTop)} px above, ${Math.round(more - el.scrollTop)} px below)` });
   };
 
   const walk = (node, inside, depth) => {
@@ -295,7 +305,7 @@
       if (place === "view" && rect.width > 4 && rect.height > 4 && style.visibility === "visible" && isUncovered(el, [rect])) {
         flush();
         const left = rect.left + el.clientLeft + parseFloat(style.paddingLeft || 0), top = rect.top + el.clientTop + parseFloat(style.paddingTop || 0);
-        items.push({ kind: "frame", id: idOf(el), place, name: cut(squash(el.title || el.name || el.id), 60), clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
+        items.push({ kind: "frame", id: idOf(el), place, text: called("frame", cut(squash(el.title || el.name || el.id), 60)), clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
       }
       return;
     }
