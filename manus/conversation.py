@@ -244,15 +244,19 @@ class Conversation:
 
     def _turn_to(self, meant: str) -> None:
         """Make another thread that of the conversation, and tell where it stands."""
-        from manus.report import print_answer
-        from manus.threads import find_thread
+        from manus.jobs import read_outcome
+        from manus.report import hint_in_chat, print_answer
+        from manus.threads import get_thread
 
-        self._thread = self._stored(lambda store: find_thread(store, meant))
-        self._before_plan = ""
+        known = self._stored(lambda store: get_thread(store, meant))
+        self._thread, self._before_plan = known.thread_id, ""
         self._happened.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
-            print_answer(run.output)
+        outcome = self._stored(lambda store: read_outcome(store, known))
+        print_answer(outcome.output)
+        if hint := hint_in_chat(outcome):
+            self._screen.paragraph(hint)
 
     def _on_plan(self, request: str) -> None:
         """A flow on a thread of its own, which is told what was said; and the other way round."""

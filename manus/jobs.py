@@ -20,7 +20,7 @@ from manus.questions import match_answers
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.settings import Settings
-from manus.threads import config_of, get_thread, read_thread
+from manus.threads import Thread, config_of, get_thread, read_thread
 
 REQUEST_SHOWN = 100
 """Characters of the request that each checkpoint carries, for the list of threads."""
@@ -181,6 +181,13 @@ def build(kind: str, profile: str, saver: Any = None) -> Any:
     from manus.graph.profiles import all_executors
 
     return build_flow(all_executors(profile), checkpointer=saver)
+
+
+async def read_outcome(store: Store, thread: Thread) -> Outcome:
+    """How the newest run of a thread stands."""
+    # The profile makes no difference to reading, and a user's own one may not be known here.
+    graph = build(thread.kind, "manus", store.saver)
+    return outcome_of(await graph.aget_state(config_of(thread.thread_id)))
 
 
 async def _with_workspace(settings: Settings, context: Context) -> Context:

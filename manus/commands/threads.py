@@ -122,18 +122,15 @@ def show(thread: str, full: bool, json: bool) -> int:
 
 async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) -> int:
     from manus.checkpoint import open_store
-    from manus.graph.outcome import outcome_of
-    from manus.jobs import build
+    from manus.jobs import read_outcome
     from manus.report import headline, how_to_go_on, print_json, print_output, why
-    from manus.threads import config_of, get_thread
+    from manus.threads import get_thread
     from manus.trace.as_text import as_messages, as_text, steps_as_messages
     from manus.trace.reading import read_trace
 
     async with open_store(settings) as store:
         thread = await get_thread(store, meant)
-        # The profile makes no difference to reading, and a user's own one is not known here.
-        graph = build(thread.kind, settings.profile, store.saver)
-        outcome = outcome_of(await graph.aget_state(config_of(thread.thread_id)))
+        outcome = await read_outcome(store, thread)
         runs = await read_trace(store.saver, thread.thread_id)
     if as_json:
         data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}

@@ -7,18 +7,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from manus.attachments import given_of
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
-from manus.graph.outcome import is_of_model, outcome_of
-from manus.jobs import ENDED_EARLY, Job, Nothing, build, job_to_resume, new_job
+from manus.graph.outcome import is_of_model
+from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job, read_outcome
 from manus.options import RunOptions
 from manus.run_report.page import asset, page, policy, style
 from manus.state.errors import ToolError, UsageError
 from manus.state.settings import Settings
-from manus.threads import Thread, config_of, is_being_worked_on, read_thread
+from manus.threads import Thread, is_being_worked_on, read_thread
 from manus.tools.editor.files import image_type, read_file, replace_file
 from manus.tools.sandbox.sandbox import wall_in_words
 from manus.tools.workspace import Workspace
@@ -176,8 +175,7 @@ class Conversation:
             self._elsewhere.add(thread)
             return Stand("elsewhere")
         self._elsewhere.discard(thread)
-        graph: Any = build(known.kind, known.profile or self._settings.profile, self._store.saver)
-        outcome = outcome_of(await graph.aget_state(config_of(thread)))
+        outcome = await read_outcome(self._store, known)
         asked = tuple(q for q in outcome.questions if not is_of_model(q))
         may_go_on = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
         return Stand(

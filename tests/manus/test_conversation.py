@@ -85,6 +85,9 @@ def test_a_question_left_open_is_answered_by_what_is_said_next(
         terminal.expect_last("later):")
         terminal.type("\x04")
         terminal.expect("is the answer")
+    with manus.terminal("-c") as terminal:
+        terminal.expect("Which room?")
+        terminal.expect("is the answer")
         ask(terminal, "the hall", "Painted.")
     answers = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
     assert answers == ["red", "the hall"]
