@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -105,44 +106,29 @@ class ModelClient:
             ModelError: it failed for good; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
-        question = Question(request, tools, tool_choice, quiet)
+        question = Question(role, request, tools, tool_choice, quiet)
         chain = self.endpoint_of(role).with_fallbacks()
         failures: list[ModelError] = []
-        for place, endpoint in enumerate(chain):
-            rest = chain[place + 1 :]
-            wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if rest else endpoint.retry_for
+        for endpoint, following in zip_longest(chain, chain[1:]):
+            wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for
+            ask = partial(self._ask, endpoint, question)
             try:
-                reply = await self._reply(role, endpoint, question, wait, tell)
+                reply = await with_retries(ask, endpoint, wait, tell)
+                if _is_to_be_asked_again(reply.message, question):
+                    log.info("the model's reply was empty, or broke off; it is asked once more")
+                    reply = await with_retries(ask, endpoint, wait, tell)
+                    if is_empty(reply.message):
+                        raise ModelReplyError(_empty(reply.message, endpoint))
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
-                _tell_fallback(rest, error, tell)
+                if following:
+                    _tell_fallback(following, error, tell)
                 continue
+            reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
             if self.recorder is not None:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
         raise _together(failures)
-
-    async def _reply(
-        self,
-        role: str,
-        endpoint: ModelSettings,
-        question: Question,
-        retry_for: float,
-        tell: Tell | None,
-    ) -> Reply:
-        """The reply of one endpoint."""
-        ask = partial(self._counted, role, endpoint, question)
-        reply = await with_retries(ask, endpoint, retry_for, tell)
-        if not (is_empty(reply.message) or reply.message.additional_kwargs.pop(CUT_OFF, False)):
-            return reply
-        if question.tool_choice == "required" and is_empty(reply.message):
-            return reply
-        log.info("the model's reply was empty, or ended in its middle; it is asked once more")
-        again = await with_retries(ask, endpoint, retry_for, tell)
-        again.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why one ended
-        if is_empty(again.message):
-            raise ModelReplyError(_empty(again.message, endpoint))
-        return again
 
     async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
         if self.given is not None and endpoint == endpoint_of(self.given, endpoint):
@@ -151,7 +137,7 @@ class ModelClient:
             self.built[endpoint] = await build_model(endpoint, self.workspace)
         return self.built[endpoint]
 
-    async def _counted(self, role: str, endpoint: ModelSettings, question: Question) -> Reply:
+    async def _ask(self, endpoint: ModelSettings, question: Question) -> Reply:
         """One attempt. It needs room in the budget, also after one that failed and was paid for."""
         model = await self._model_at(endpoint)
         self.budget.check()
@@ -159,18 +145,21 @@ class ModelClient:
         try:
             is_given = model is self.given
             message = await ask_endpoint(model, endpoint, question, is_given=is_given)
-        except BaseException as error:
+        except BaseException as error:  # a call that was cancelled may be billed, too
             if may_be_billed(error):
-                book(self._used(role, endpoint, question, AIMessage("")))
+                book(self._used(endpoint, question, AIMessage("")))
             raise
-        used = self._used(role, endpoint, question, message)
+        used = self._used(endpoint, question, message)
         book(used)
-        _check_filtered(message, endpoint)
+        if reason_of(message) in _FILTERED:
+            raise ModelRefusedError(
+                f"The content filter of the model server at {address_of(endpoint)} stopped the "
+                f"reply of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the "
+                "request in other words, or use another model."
+            )
         return Reply(message, used, time.monotonic() - began)
 
-    def _used(
-        self, role: str, endpoint: ModelSettings, question: Question, message: AIMessage
-    ) -> Spending:
+    def _used(self, endpoint: ModelSettings, question: Question, message: AIMessage) -> Spending:
         """The server's figures of a call, or estimates where it gives none."""
         model, usage = endpoint.model or DEFAULT_MODEL, message.usage_metadata
         calibration = self.calibration.setdefault(model, Calibration())
@@ -185,7 +174,7 @@ class ModelClient:
             if calibration.is_due():
                 calibration.learn(estimate_request(question.request, question.tools), given)
         used = Spending(
-            role=role,
+            role=question.role,
             input_tokens=given,
             output_tokens=said,
             cached_tokens=cached,
@@ -200,10 +189,15 @@ class ModelClient:
         return used
 
 
-def _tell_fallback(rest: Sequence[ModelSettings], error: ModelError, tell: Tell | None) -> None:
-    if not rest:
-        return
-    reason = f"{error} Asking `{rest[0].model}` instead."
+def _is_to_be_asked_again(message: AIMessage, question: Question) -> bool:
+    """Whether a reply is none. One without a call where one is required is asked for elsewhere."""
+    if is_empty(message):
+        return question.tool_choice != "required"
+    return bool(message.additional_kwargs.get(CUT_OFF))
+
+
+def _tell_fallback(following: ModelSettings, error: ModelError, tell: Tell | None) -> None:
+    reason = f"{error} Asking `{following.model}` instead."
     log.warning("%s", reason)
     if tell is not None:
         tell(RetryEvent(type="retry", attempt=1, wait=0.0, reason=reason))
@@ -217,20 +211,6 @@ def _together(failures: Sequence[ModelError]) -> ModelError:
     kinds = [type(failure) for failure in failures]
     kind = ModelUnavailableError if ModelUnavailableError in kinds else kinds[0]
     return kind(f"None of {len(failures)} models could be asked: {said}")
-
-
-def _check_filtered(message: AIMessage, endpoint: ModelSettings) -> None:
-    """See that a reply was not stopped by a content filter; what there is of it is not used.
-
-    Raises:
-        ModelRefusedError: it was.
-    """
-    if reason_of(message) in _FILTERED:
-        raise ModelRefusedError(
-            f"The content filter of the model server at {address_of(endpoint)} stopped the reply "
-            f"of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the request in "
-            "other words, or use another model."
-        )
 
 
 def _empty(message: AIMessage, endpoint: ModelSettings) -> str:

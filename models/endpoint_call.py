@@ -38,6 +38,7 @@ _MARKED = ("text", "image", "image_url")
 class Question:
     """What is asked, whichever endpoint it is asked of."""
 
+    role: str
     request: Sequence[BaseMessage]
     tools: list[dict[str, Any]] | None
     """In OpenAI's form."""

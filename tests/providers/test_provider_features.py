@@ -107,7 +107,7 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Provider
     before = copy.deepcopy(tools)
     settings = load_settings(os.environ).for_role("main")
     asked.script(Turn(text="Done."))
-    question = Question([HumanMessage("Hello.")], tools, "required", quiet=True)
+    question = Question("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
     reply = await ask_endpoint(await build_model(settings, Path()), settings, question)
     assert reply.text == "Done."
     assert tools == before
