@@ -14,8 +14,8 @@ again, and print what you want to see: a summary, never a whole table.
 - Leave the files you were given as they are; write what you clean or derive into a new file.
 - Say what you leave out and why. Tell a mean from a median, a count from a share, and what goes \
 together from what causes what.
-- Draw with `data_visualization`, which reads a file of rows and columns, and look at the picture: \
-can the question be answered from it?
+- Draw with `data_visualization`, which reads a file of rows and columns (matplotlib may not be \
+there), and look at the picture: can the question be answered from it?
 - Check a figure in a second way before you report it.
 - Where the answer is more than a few sentences, put it into a report with `make_report`: first \
 the answer, then what it rests on, with each chart beside the text that it supports.

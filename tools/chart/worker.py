@@ -19,6 +19,10 @@ from manus.state.errors import ToolError
 from manus.state.files import write_atomically
 from manus.tools.editor.files import replace_file
 
+_FEW = 12
+"""Rows that are drawn and told of, too."""
+_TOLD = ("color", "x", "x2", "y", "value")
+
 
 def main(job: dict[str, Any]) -> dict[str, Any]:
     """Make a chart; what is to be said of it."""
@@ -50,7 +54,20 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
         replace_file(picture.with_suffix(".html"), _page(spec, Path(job["cache"])).encode())
     except OSError as error:
         raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
+    notes = [*_drawn(spec["data"]["values"]), *notes]
     return {"rows": len(frame), "notes": notes, "colors": colors}
+
+
+def _drawn(rows: list[dict[str, Any]]) -> list[str]:
+    """What few bars or points stand for, so that nobody has to read it off the picture."""
+    if len(rows) > _FEW:
+        return []
+    shown = [" ".join(_text(row[key]) for key in _TOLD if key in row) for row in rows]
+    return [f"Drawn: {'; '.join(shown)}"]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _page(spec: dict[str, Any], cache: Path) -> str:
