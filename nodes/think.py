@@ -39,7 +39,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         workspace = running.session.workspace
         skilled = running.catalog.find(SKILL) is not None
         begun["place"] = await asyncio.to_thread(
-            place_of, workspace, running.settings, skills=skilled
+            place_of, workspace, running.settings, state.get("place", ""), skills=skilled
         )
     with metered(running, runtime) as lines:
         running.budget.sync(begun["usage"], lines)

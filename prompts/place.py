@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 _NETWORK = {
@@ -12,15 +13,24 @@ _NETWORK = {
     "open": "",
 }
 
+_ENTRIES = "Entries of the workspace at the beginning"
+_NO_ENTRIES = "The workspace was empty at the beginning"
+_LISTING = re.compile(rf"^- (?:{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
+
 
 def place(facts: Mapping[str, str], entries: Sequence[str], more: int = 0) -> str:
     """What is there, one line each, and the listing of the workspace; `more` were left out."""
     lines = ["Where you are:", *(f"- {name}: {said}" for name, said in facts.items() if said)]
-    lines.append("- Entries of the workspace:" if entries else "- The workspace is empty.")
+    lines.append(f"- {_ENTRIES}:" if entries else f"- {_NO_ENTRIES}.")
     lines += [f"  {entry}" for entry in entries]
     if more:
         lines.append(f"  [{more:,} more]")
     return "\n".join(lines)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two tell the same, but for the entries of the workspace."""
+    return _LISTING.sub("", one) == _LISTING.sub("", other)
 
 
 def secrets(hosts: Mapping[str, str]) -> str:

@@ -34,11 +34,13 @@ _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
 """What git writes there, and nothing of another file that a link leads to."""
 
 
-def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) -> str:
+def place_of(
+    workspace: Workspace, settings: Settings, before: str = "", *, skills: bool = False
+) -> str:
     """What the model is told of the place, and of the `skills` that it can read. Blocking.
 
-    It is asked for once a run: a listing made anew would cost the provider's cache at each step,
-    and a clock that of the whole conversation at each request.
+    It is asked for once a run. Where only files came and went, it stays as it was `before`: a
+    change costs the provider's cache of the whole conversation.
     """
     root = workspace.root
     confined = settings.sandbox.kind != "none"
@@ -65,7 +67,8 @@ def place_of(workspace: Workspace, settings: Settings, *, skills: bool = False) 
         prompts.skills(descriptions),
         prompts.memory(kept),
     ]
-    return "\n\n".join(part for part in told if part)
+    now = "\n\n".join(part for part in told if part)
+    return before if prompts.is_same(before, now) else now
 
 
 def hidden_folders(root: Path, settings: SandboxSettings) -> list[str]:

@@ -29,7 +29,7 @@ def untrusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def test_it_stays_the_same_while_the_run_makes_files(agent: ScriptedAgent) -> None:
+async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> None:
     placed = replace(TESTER, system_prompt="You test.\n$place")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, placed)
     agent.workspace.mkdir(exist_ok=True)
@@ -39,7 +39,13 @@ async def test_it_stays_the_same_while_the_run_makes_files(agent: ScriptedAgent)
     assert "  given.csv" in first
     assert later == [first, first]
     await agent.run(text("Yes."), request="And now?")
-    assert "  made" in str(agent.server.requests[-1].messages[0]["content"])
+    assert agent.server.requests[-1].messages[0]["content"] == first
+    (agent.workspace / ".git").mkdir()
+    (agent.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    await agent.run(text("Yes."), request="And on this branch?")
+    then = str(agent.server.requests[-1].messages[0]["content"])
+    assert "branch: topic" in then
+    assert "  made" in then
 
 
 def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path) -> None:
