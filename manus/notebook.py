@@ -1,8 +1,6 @@
-"""What a notebook shows of a run: updates, steps, plans, usage.
+"""What a notebook shows of a run: updates, steps, plans and usage in the words of `manus show`.
 
-Each function gives a `Shown`: HTML where a notebook draws it, plain text elsewhere. Nothing is
-loaded from anywhere, there is no script in it, and it is as readable on a dark page as on a light
-one, since the colour of texts is the page's own.
+A graph is drawn by the notebook itself, from Mermaid.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from manus.formatting import cache_in_words, clean, count, flat
-from manus.run_report.page import asset, environment
 from manus.state.messages import text_of
 from manus.state.plan import Plan, as_text
 from manus.state.usage import Usage
@@ -23,27 +20,16 @@ from manus.trace.reading import run_of_state, steps_in
 
 
 class Shown:
-    """Something to look at, in each form that a notebook may want."""
+    """Text to look at, or Markdown where it is drawn."""
 
-    def __init__(self, text: str, html: str = "", markdown: str = "") -> None:
-        self._text, self._html, self._markdown = clean(text), html, markdown
+    def __init__(self, *lines: str, markdown: str = "") -> None:
+        self._text, self._markdown = clean("\n".join(lines)), markdown
 
     def __repr__(self) -> str:
         return self._text
 
-    def _repr_html_(self) -> str | None:
-        return self._html or None
-
     def _repr_markdown_(self) -> str | None:
         return self._markdown or None
-
-
-def _shown(lines: list[str], part: str, **values: Any) -> Shown:
-    """The lines, and a macro of the notebook's template."""
-    template = environment().get_template("notebook.html").module
-    inside = getattr(template, part)(**values)
-    html = template.frame(asset("steps.css"), inside)  # type: ignore[attr-defined]
-    return Shown("\n".join(lines), str(html))
 
 
 def show_graph(graph: Any) -> Shown:
@@ -71,12 +57,10 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
     told = {name: values[name] for name in ("status", "stop_reason") if values.get(name)}
     if values.get("loop"):
         told["loop"] = values["loop"]["what"]
-    usage = usage_line(values["usage"]) if values.get("usage") else ""
-    lines = [f"── {node}", *steps_as_text(steps)]
-    lines += [
-        f"{name}: {flat(str(said))}" for name, said in {**told, "usage": usage}.items() if said
-    ]
-    return _shown(lines, "update", node=node, steps=steps, told=told, usage=usage)
+    if values.get("usage"):
+        told["usage"] = usage_line(values["usage"])
+    said = (f"{name}: {flat(str(value))}" for name, value in told.items())
+    return Shown(f"── {node}", *steps_as_text(steps), *said)
 
 
 def show_run(values: Mapping[str, Any]) -> Shown:
@@ -84,25 +68,23 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     run = run_of_state(values)
     failed = run.status == "finished" and run.success is False
     parts = [run.status, run.stop_reason, "without success" if failed else ""]
-    head = " · ".join(filter(None, parts))
     usage = usage_line(run.usage) if run.usage else ""
-    if plan := values.get("plan"):  # of a flow, whose steps have conversations of their own
-        return _shown([head, as_text(plan), "", usage], "plan", plan=plan, text=as_text(plan))
-    lines = [head, *steps_as_text(run.steps), "", usage]
-    return _shown(lines, "run", head=head, run=run, usage=usage)
+    head = " · ".join(filter(None, parts))
+    plan = values.get("plan")  # of a flow, whose steps have conversations of their own
+    steps = [as_text(plan)] if plan else steps_as_text(run.steps)
+    return Shown(head, *steps, "", usage)
 
 
 def show_plan(plan: Plan) -> Shown:
-    """A plan: its text, as everywhere, and as a list with marks."""
-    return _shown([as_text(plan)], "plan", plan=plan, text=as_text(plan))
+    """A plan: its text, as everywhere."""
+    return Shown(as_text(plan))
 
 
 def show_usage(usage: Usage) -> Shown:
     """What a run has used, by role where several models were asked."""
     roles = usage.get("roles") or {}
     rows = {"run": usage, **(roles if len(roles) > 1 else {})}
-    lines = [f"{name:<10} {usage_line(used)}" for name, used in rows.items()]
-    return _shown(lines, "figures", rows=lines)
+    return Shown(*(f"{name:<10} {usage_line(used)}" for name, used in rows.items()))
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:

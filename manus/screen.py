@@ -58,10 +58,10 @@ def console_of(stream: TextIO, *, plain: bool = False) -> Console:
     )
 
 
-def print_whole(console: Console, shown: RenderableType, *, always: bool = False) -> None:
+def print_whole(console: Console, shown: RenderableType) -> None:
     """Print text broken between words; as it stands where a word, such as a path, is too long."""
     words = shown.plain.split() if isinstance(shown, Text) else ()
-    console.print(shown, soft_wrap=always or any(len(word) > console.width for word in words))
+    console.print(shown, soft_wrap=any(len(word) > console.width for word in words))
 
 
 class Screen:
@@ -194,8 +194,10 @@ class Screen:
         return [*tail, _one_line(head + took, CALL, self.width)]
 
     def _print(self, shown: RenderableType) -> None:
-        whole = not self.is_terminal  # whoever reads it breaks lines as it likes
-        self._guarded(lambda: print_whole(self._console, shown, always=whole))
+        if self.is_terminal:
+            self._guarded(lambda: print_whole(self._console, shown))
+        else:  # rich would end the program where a reader has gone
+            self._guarded(lambda: print(shown, file=self._stream, flush=True))
 
     def _guarded(self, write: Callable[[], object]) -> None:
         try:

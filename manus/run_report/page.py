@@ -108,8 +108,8 @@ def asset(name: str) -> Markup:
 
 
 def style() -> Markup:
-    """The style sheet of the page: what it shares with notebooks, and its own."""
-    return asset("steps.css") + asset("page.css")
+    """The style sheet of the page."""
+    return asset("page.css")
 
 
 @cache
