@@ -37,11 +37,12 @@ the way) and call `terminate`.\
 USE = """\
 Use a real browser. Only its present page is shown, before each step: write what is worth keeping \
 (prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
+Calls of one message are done in their order, as long as the page stays the same one. \
 Actions and what they need:
 - go_to_url(url), also file:///… in the workspace; once a page was read, an address of your own \
 making waits for the user, while links and search results are free; go_back; refresh; wait(seconds)
-- click_element(index); hover(index); click_at(x, y) for places without a number, in pixels of \
-the view
+- click_element(index), with accept=true where it asks for a yes (confirm); hover(index); \
+click_at(x, y) for places without a number, in pixels of the view
 - input_text(index, text): replaces what the field holds; dates as YYYY-MM-DD, colours as #rrggbb
 - send_keys(keys): such as "Enter", "Control+A", "Tab Tab Space"; other text is typed
 - get_dropdown_options(index); select_dropdown_option(index, text)

@@ -50,7 +50,7 @@ class BrowserSettings(BaseModel):
     start_timeout: float = Field(60.0, ge=5.0)
     """For the start of the browser."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
-    """What becomes of `confirm` and `prompt`."""
+    """What becomes of `confirm` and `prompt` where an action does not say yes to them."""
     max_download_megabytes: int = Field(200, ge=1)
     """A download that is larger is given up."""
 

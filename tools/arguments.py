@@ -125,7 +125,8 @@ def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
     for details in error.errors(include_url=False):
         problems.setdefault(details["loc"][:2], _problem(details, arguments, schema))
     if all(details["type"] == "literal_error" for details in error.errors(include_url=False)):
-        return f"The arguments do not fit `{tool.name}`: {'; '.join(problems.values())}."
+        wrong = "; ".join(problems.values())
+        return f"The arguments do not fit `{tool.name}`: {wrong}{'' if wrong[-1] == '?' else '.'}"
     wrong = "\n".join(f"- {problem}" for problem in list(problems.values())[:_SHOWN])
     return f"The arguments do not fit `{tool.name}`:\n{wrong}\n{_takes(schema)}"
 

@@ -81,6 +81,10 @@ class BrowserArgs(Arguments):
     x: int | None = Field(None, description="Pixels from the left of the view")
     y: int | None = Field(None, description="Pixels from the top of the view")
     seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
+    accept: bool = Field(
+        False,
+        description="Say yes to a confirm that the action opens, `text` to a prompt",
+    )
 
 
 class BrowserUse(AgentTool):

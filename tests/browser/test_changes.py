@@ -24,6 +24,7 @@ async def test_a_navigation_is_told(driver: Driver, site: Site) -> None:
     said = await driver.click('link "Two"')
     assert said == f'Clicked [1] link "Two".\n- The page is now "Second" {site.base}/two'
     assert f"{site.base}/" in await driver.say("go_back")
+    assert "The page is now" in await driver.say("refresh")  # as it is after a form was sent
     await driver.look()
     assert "HTTP 404" in await driver.click('link "None"')
 
@@ -56,6 +57,42 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
         assert await tab.title() == "Two"
     await driver.look()
     await driver.say("click_element", index=1)
+
+
+async def test_texts_that_an_action_brings_are_told(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<p>Price: <b id=p>–</b></p><p id=m></p>
+      <button onclick="p.textContent = 9; m.textContent = 'Sold out'">Blue</button>
+      <button onclick="p.textContent = 8">Red</button><p style=height:3000px></p><p>End</p>"""
+    await driver.open(site.base)
+    said = await driver.say("click_element", index=1)
+    assert said.endswith('- New on the page: "Price: 9", "Sold out"')
+    assert '- New on the page: "Price: 8"' in await driver.say("click_element", index=2)
+    assert "New" not in await driver.say("scroll_down")
+    assert "New" not in await driver.say("send_keys", keys="Control+Home")
+
+
+async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(
+    driver: Driver, site: Site
+) -> None:
+    site.pages["/"] = """<div id=all></div><script>
+      let ticked = [], names = ["Read", "Run"];
+      const draw = () => { all.innerHTML = names.map((n) => `<p><button onclick="tick('${n}')">${n}
+        </button>
+        <button onclick="drop('${n}')">Drop</button> ${ticked.includes(n)}</p>`).join("") };
+      const tick = (n) => { ticked.push(n); draw() };
+      const drop = (n) => { names = names.filter((m) => m !== n); draw() };
+      draw()</script>"""
+    await driver.open(site.base)
+    await driver.say("click_element", index=3)
+    await driver.say("click_element", index=1)
+    said = await driver.fail("click_element", index=2)  # there are two of the name
+    assert said.startswith('Nothing was done: [2] button "Drop" is no longer on the page.')
+    text = await driver.look()
+    assert text.count("| true") == 2
+    number = int(said.partition("Nearest to it: [")[2].partition("]")[0])
+    assert f'[{number}] button "Drop"' in text
+    await driver.say("click_element", index=number)  # now there is another page
+    assert "Nothing was done" in await driver.fail("click_element", index=number)
 
 
 async def test_without_a_next_step_prompt_the_answer_shows_the_page(
@@ -101,10 +138,14 @@ async def test_dialogs_are_answered_and_told(driver: Driver, site: Site) -> None
     said = await driver.click('button "Ask"')
     assert said.splitlines()[1:] == [
         '- alert "Hello" was closed.',
-        '- confirm "Sure?" was dismissed.',
-        '- prompt "Name?" was dismissed.',
+        '- confirm "Sure?" was dismissed; the same action with accept=true says yes.',
+        '- prompt "Name?" was dismissed; the same action with accept=true says yes.',
+        '- New on the page: "false/null"',
     ]
-    assert "| false/null" in driver.text
+    said = await driver.say("click_element", index=1, accept=True, text="Ann")
+    assert '- confirm "Sure?" was accepted.' in said
+    assert '"true/Ann"' in said
+    assert "dismissed" in await driver.say("click_element", index=1)
 
 
 async def test_a_page_that_asks_to_stay_is_left(driver: Driver, site: Site) -> None:

@@ -110,7 +110,7 @@ async def test_uploads_come_from_the_workspace_only(
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
     said = await driver.say("upload_file", index=field, path="data.txt")
-    assert said == f'Gave data.txt to [{field}] file field "File".'
+    assert said.startswith(f'Gave data.txt to [{field}] file field "File".')
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")

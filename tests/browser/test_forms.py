@@ -45,7 +45,8 @@ async def test_keys_are_heard_and_the_old_text_is_replaced(driver: Driver, site:
       f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
       </script>"""
     await driver.open(site.base)
-    assert await driver.write('textbox "Find"', "abc") == 'Typed "abc" into [1] textbox "Find".'
+    said = await driver.write('textbox "Find"', "abc")
+    assert said == 'Typed "abc" into [1] textbox "Find".\n- New on the page: "ABC"'
     assert "| ABC" in driver.text
     await driver.say("send_keys", keys="Enter")
     assert "| ABC!" in await driver.look()

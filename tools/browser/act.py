@@ -14,9 +14,9 @@ from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.state import describe, page_fingerprint, source_of
+from manus.tools.browser.state import describe, new_texts, page_fingerprint, source_of
 from manus.tools.browser.tab import PageStuckError, Tab
-from manus.tools.browser_use import AIMED, BrowserArgs
+from manus.tools.browser_use import AIMED, READING, BrowserArgs
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -34,6 +34,7 @@ class _Before(NamedTuple):
     incidents: int
     tab: int
     url: str
+    arrivals: int
     tabs: set[int]
 
 
@@ -52,7 +53,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
     incidents = browser.proxy.incidents.count
-    before = _Before(mark, incidents, tab.id, tab.page.url, set(browser.tabs))
+    before = _Before(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     tab.trouble.clear()
     is_error = True
     try:
@@ -66,6 +67,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         shown = await describe(browser)
         session.reach.read(shown, browser.active.page.url if browser.active else "")
         lines.append(f"\nThe page now:\n{shown}")
+    elif arguments.action in AIMED - READING and (new := await new_texts(browser)):
+        lines.append(f"- New on the page: {new}")
     browser.last_error = done if is_error else ""
     fingerprint = await page_fingerprint(browser, mark)
     return Observation(
@@ -83,6 +86,7 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         ToolError: it was not done, or not to the end.
     """
     limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
+    browser.answer = (a.text or "") if a.accept else None
     work = asyncio.ensure_future(_work(browser, tab, a))
     alarm = asyncio.ensure_future(tab.trouble.wait())
     try:
@@ -102,6 +106,7 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         first = str(error).strip().split("\n")[0]
         raise ToolError(f"The browser reports: {first[:300]}") from None
     finally:
+        browser.answer = None
         for task in (work, alarm):
             task.cancel()
         await asyncio.gather(work, alarm, return_exceptions=True)
@@ -187,7 +192,8 @@ async def _changes(browser: Browser, before: _Before) -> list[str]:
         front = ", now in front" if new is tab else ""
         lines.append(f"- Tab {new.id} opened{front}: {await _named(new)}")
     if tab is not None and not tab.page.url.startswith("chrome-error:"):
-        if tab not in opened and (tab.id, tab.page.url) != (before.tab, before.url):
+        shown = (tab.id, tab.page.url, tab.arrivals)
+        if tab not in opened and shown != (before.tab, before.url, before.arrivals):
             what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
             lines.append(f"- {what} {await _named(tab)}")
         if lines and tab.status is not None and tab.status >= 400:

@@ -25,6 +25,7 @@ from manus.tools.workspace import Workspace
 NAME = "browser"
 """Its name in the session."""
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
+_DISMISSED = "dismissed; the same action with accept=true says yes"
 _CLOSE_SECONDS = 5.0
 _OPEN_SECONDS = 30.0
 
@@ -44,6 +45,8 @@ class Browser:
         """It has ended on its own; only a new one helps."""
         self.last_error = ""
         """What the last action said if it failed."""
+        self.answer: str | None = None
+        """What the action under way says to a question of the page; None: no."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
         self.last_url = ""
@@ -83,16 +86,18 @@ class Browser:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, dialog: Dialog) -> None:
-        """Close a dialog by policy: a page with an open one is dead to everything."""
+        """Close a dialog at once: a page with an open one is dead to everything."""
         kind = dialog.type
-        accept = kind in {"alert", "beforeunload"} or self.settings.dialogs == "accept"
+        accept = self.answer is not None or self.settings.dialogs == "accept"
+        accept = accept or kind in {"alert", "beforeunload"}
         with contextlib.suppress(PlaywrightError):
             if accept:
-                await dialog.accept(dialog.default_value if kind == "prompt" else "")
+                answer = (self.answer or dialog.default_value) if kind == "prompt" else ""
+                await dialog.accept(answer)
             else:
                 await dialog.dismiss()
         message = " ".join(dialog.message.split())[:300]
-        done = "closed" if kind == "alert" else "accepted" if accept else "dismissed"
+        done = "closed" if kind == "alert" else "accepted" if accept else _DISMISSED
         self.log.add(("dialog", f'{kind} "{message}" was {done}.'))
 
     def _on_close(self, tab: Tab) -> None:

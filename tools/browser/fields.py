@@ -116,8 +116,8 @@ def _require_field(target: Target) -> None:
         raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
     if target.tag not in {"INPUT", "TEXTAREA"} and not target.editable:
         raise ToolError(
-            f"{target.label} is not a field; click it first, then use `send_keys` if a cursor "
-            "appears."
+            f"{target.label} is not a field: choose the number of one. If it becomes one when it "
+            "is clicked, click it and use `send_keys`."
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from playwright.async_api import Error as PlaywrightError
 from manus.state.errors import ToolError
 from manus.tools.beneath import write_file
 from manus.tools.browser.browser import Browser
+from manus.tools.browser.snapshot import page_lines, take_snapshot
 from manus.tools.browser.tab import (
     ANSWER_SECONDS,
     PageStuckError,
@@ -76,18 +78,31 @@ async def find_target(tab: Tab, number: int | None) -> Target:
     element = None
     with contextlib.suppress(PlaywrightError):
         element = await element_of(reference, ANSWER_SECONDS) if reference else None
+    nearest = ""
+    if element is None and about:
+        element, nearest = await _drawn_anew(tab, about)
     if element is None or reference is None:
         why = "is no longer on the page" if about else "is not on the page"
-        raise ToolError(f"Nothing was done: {label} {why}.{_nearest(tab, about)}")
+        raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
     return Target(label, element, **found, host=urlsplit(reference.frame.url).hostname or "")
 
 
-def _nearest(tab: Tab, about: str) -> str:
-    """The element of the last look that is called most like one that is gone."""
-    labels = {tab.numbering.labels.get(number, ""): number for number in tab.numbering.shown}
-    found = difflib.get_close_matches(about, labels, n=1)
-    return f" Nearest to it is [{labels[found[0]]}] {found[0][:80]}." if found else ""
+async def _drawn_anew(tab: Tab, about: str) -> tuple[ElementHandle | None, str]:
+    """What stands for an element that is gone: pages draw their lists anew at every click.
+
+    That is the only one that is called the same, on a page that has the same elements as before:
+    a view that was changed without a navigation has others. Else a word about the nearest one.
+    """
+    before = Counter(tab.numbering.labels.get(number) for number in tab.numbering.shown)
+    lines = page_lines(await take_snapshot(tab.page), tab.numbering, None)
+    now = [(tab.numbering.labels[line.number], line.number) for line in lines if line.number]
+    if before[about] == 1 and before == Counter(label for label, _ in now):
+        reference = tab.numbering.references[dict(now)[about]]
+        return await element_of(reference, ANSWER_SECONDS), ""
+    found = difflib.get_close_matches(about, [label for label, _ in now], n=1)
+    named = [f"[{number}]" for label, number in now if label in found]
+    return None, f" Nearest to it: {', '.join(named[:3])} {found[0][:80]}." if found else ""
 
 
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:

@@ -106,6 +106,12 @@ def page_lines(view: FrameView, numbering: Numbering, known: Collection[int] | N
     return lines
 
 
+def texts_of(lines: list[Line]) -> list[str]:
+    """What stands on the page beside its elements."""
+    texts = {_HEADING, _TEXT, _NEAR_TEXT}
+    return [line.text.lstrip(" |#") for line in lines if line.rank in texts]
+
+
 def _frame_lines(
     inner: FrameView | None, head: str, numbering: Numbering, known: Collection[int] | None
 ) -> list[Line]:

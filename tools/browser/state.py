@@ -19,7 +19,14 @@ from manus.state.secret_texts import mask
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.navigate import wait_until_idle
 from manus.tools.browser.reading import pdf_text
-from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot
+from manus.tools.browser.snapshot import (
+    FrameView,
+    extent,
+    fit,
+    page_lines,
+    take_snapshot,
+    texts_of,
+)
 from manus.tools.browser.tab import (
     ANSWER_SECONDS,
     Numbering,
@@ -35,6 +42,8 @@ _MAX_TABS = 20
 _MAX_FRAMES = 10
 _FRAME_SECONDS = 1.0
 _TRIES = 3
+_MAX_NEW = 5
+_NEW_CHARACTERS = 120
 _NO_ANSWER = (
     "The page does not answer (a script of it may be running without end); go to an address, "
     "refresh, or close the tab."
@@ -136,6 +145,7 @@ async def _page(browser: Browser, tab: Tab, room: int) -> str:
     browser.seen = (tab.id, token)
     known = tab.numbering.known if before == browser.seen else None
     lines = page_lines(view, tab.numbering, known)
+    tab.numbering.texts, tab.numbering.top = texts_of(lines), view.seen["scroll"]["top"]
     head = f"{address}Title: {view.seen['title']}\nPage: {extent(view)}\n"
     if view.seen["ready"] == "loading":
         head += "It is still loading.\n"
@@ -143,6 +153,23 @@ async def _page(browser: Browser, tab: Tab, room: int) -> str:
     tab.numbering.known |= numbers
     tab.numbering.shown = numbers
     return head + (body or "Nothing can be seen on the page.")
+
+
+async def new_texts(browser: Browser) -> str:
+    """What has come to stand on the page in front since it was looked at, in quotes.
+
+    Only a few texts: nothing if the page shows another document, another part or much else.
+    """
+    tab = browser.active
+    view = await _look(browser, tab) if tab and not (tab.crashed or tab.is_pdf) else None
+    if tab is None or view is None or view.seen["token"] != tab.numbering.token:
+        return ""
+    before, now = tab.numbering.texts, texts_of(page_lines(view, tab.numbering, None))
+    top, tab.numbering.top = tab.numbering.top, view.seen["scroll"]["top"]
+    is_scrolled, tab.numbering.texts = top != tab.numbering.top, now
+    new = [] if is_scrolled else [text for text in now if text not in before]
+    told = new if len(new) <= _MAX_NEW else []
+    return ", ".join(f'"{text[:_NEW_CHARACTERS]}"' for text in told)
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:

@@ -90,6 +90,10 @@ class Numbering:
         """Numbers that the model has been shown."""
         self.shown: set[int] = set()
         """Those of the last look."""
+        self.texts: list[str] = []
+        """What stood on the page when it was looked at last, by the model or after an action."""
+        self.top = 0
+        """How far it was scrolled then."""
         self.labels: dict[int, str] = {}
         """What an element is: `link "Terms"`."""
         self.references: dict[int, Reference] = {}
@@ -116,6 +120,8 @@ class Tab:
         self.crashed = False
         self.status: int | None = None
         self.content_type = ""
+        self.arrivals = 0
+        """How many pages have come, be it from the same address."""
         self.read: tuple[str, str] | None = None
         """The page's HTML, or a PDF's address, that was read here last, and its text."""
         self.navigation: Request | None = None
@@ -165,6 +171,7 @@ class Tab:
             self.navigation = None
             if self._arriving is not None:  # else it only moved within its document
                 self.status, self.content_type = self._arriving
+                self.arrivals += 1
                 self._arriving = None
 
     def _on_console(self, message: ConsoleMessage) -> None:
