@@ -24,6 +24,8 @@ _CPU_SECONDS = 30
 # it is a list or an application, and no article.
 _ENOUGH = 0.25
 _LISTED = 3
+_ENTRY = 200
+"""Characters of an entry of a list; an article is longer than the titles beside it times this."""
 _BLOCKS = re.findall(
     r"\w+",
     "p div li ul ol dl dt dd tr table section article header footer main nav aside form h1 h2 h3 "
@@ -100,10 +102,14 @@ def html_text(html: str, url: str) -> dict[str, str]:
 
 
 def _is_list(found: str, tree: Any) -> bool:
-    """Whether what was taken for an article is a list of links that lost their addresses."""
+    """Whether what was taken for an article is a list whose links lost their addresses or names."""
     bare = set(found.split("\n"))
     links = (" ".join(link.text_content().split()) for link in tree.iter("a"))
-    return sum(text in bare for text in links if text) >= _LISTED
+    if sum(text in bare for text in links if text) >= _LISTED:
+        return True
+    titles = tree.xpath("//*[self::h2 or self::h3 or self::h4][.//a or ancestor::a]")
+    lost = sum(" ".join(title.text_content().split()) not in found for title in titles)
+    return lost >= _LISTED and lost * _ENTRY > len(found)
 
 
 def _everything(tree: Any, url: str) -> str:
