@@ -75,9 +75,15 @@ class FlowGraph(RunGraph):
             yield _NODE, next(iter(self.executors.values()))
 
     @override
-    async def _before_update(
-        self, config: RunnableConfig, snapshot: StateSnapshot, as_node: str | None
-    ) -> tuple[RunnableConfig, str | None]:
+    async def aupdate_state(
+        self,
+        config: RunnableConfig,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> RunnableConfig:
+        if values is None or as_node == START:
+            return await super().aupdate_state(config, values, as_node, task_id)
         thread = config.get("configurable", {}).get("thread_id")
         if self.runs.at_work(f"{thread}:") is not None:
             raise UsageError(
@@ -85,11 +91,12 @@ class FlowGraph(RunGraph):
                 'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
                 "with None as input."
             )
+        snapshot = await self.aget_state(config)
         if await self._died_at(snapshot):
             # of steps side by side some had ended when the process died: that is kept
-            config = await self.aupdate_state(config, None, END)
+            config = await super().aupdate_state(config, None, END)
             as_node = as_node or snapshot.tasks[0].name
-        return config, as_node
+        return await super().aupdate_state(config, values, as_node, task_id)
 
     async def _died_at(self, snapshot: StateSnapshot) -> bool:
         """Whether results of tasks are stored there of which no checkpoint was made.

@@ -69,7 +69,7 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     questions = tuple(snapshot.interrupts)
     ended = is_over(snapshot)
     if not ended and values.get("stop_reason"):  # what is known is of the run before
-        values = {}
+        values = {"status": values["status"]}
     return Outcome(
         thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
         status=values.get("status", "idle"),

@@ -250,19 +250,9 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             UsageError: another value does not; or a flow is at work.
         """
         if values is not None and as_node != START:
-            snapshot = await self.aget_state(config)
-            values = checked_update(values, snapshot.values, self.state_type)
-            config, as_node = await self._before_update(config, snapshot, as_node)
+            present = (await self.aget_state(config)).values
+            values = checked_update(values, present, self.state_type)
         return await super().aupdate_state(config, values, as_node, task_id)
-
-    async def _before_update(
-        self,
-        config: RunnableConfig,
-        snapshot: StateSnapshot,  # noqa: ARG002 - a flow asks it
-        as_node: str | None,
-    ) -> tuple[RunnableConfig, str | None]:
-        """Where a change of the state is written, and as whose."""
-        return config, as_node
 
     async def close_waiting(self) -> None:
         """Close what runs keep open that wait for a person: this process will not go on with them.

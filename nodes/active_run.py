@@ -69,7 +69,7 @@ class Running:
     """One for each agent that may be at work on a task of this one at a time."""
     client: ModelClient = field(init=False)
     """Asks its models."""
-    shown: Shown = field(default_factory=Shown)
+    shown: Shown = field(init=False)
     """Its history as the model was last asked with it."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
 
@@ -81,6 +81,7 @@ class Running:
         if isinstance(self.model, BaseChatModel):
             self.client.given = self.model
         self.session.complete = self._complete
+        self.shown = Shown(self.session.workspace)
         self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
 
     async def _complete(self, role: str, messages: list[BaseMessage]) -> str:

@@ -63,7 +63,7 @@ def is_new(state: FlowState) -> bool:
     request, run = last_request(state.get("messages", [])), state.get("run")
     if run is None or state.get("stop_reason") is not None:
         return True
-    return request is not None and run["request_id"] != request.id
+    return run["request_id"] != request.id
 
 
 async def _make(
@@ -101,10 +101,9 @@ async def _make(
 
 def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
     """The channels of a run that begins."""
-    request = last_request(state.get("messages", []))
     run = FlowRun(
         id=uuid.uuid4().hex[:12],
-        request_id=str(request.id) if request is not None else "",
+        request_id=str(last_request(state["messages"]).id),
         workspace=str(running.session.workspace.root),
         executors=list(executors),
         replans_left=running.context.max_replans,
@@ -123,8 +122,7 @@ def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
 
 
 def _title(state: FlowState) -> str:
-    request = last_request(state.get("messages", []))
-    said = text_of(request).strip() if request is not None else ""
+    said = text_of(last_request(state["messages"])).strip()
     first = said.splitlines()[0] if said else prompts.DEFAULT_TITLE
     return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
 
@@ -206,7 +204,6 @@ def _blocked(present: Plan) -> list[Any]:
 
 def _question(state: FlowState) -> str:
     run, present = state["run"], state["plan"]
-    request = last_request(state["messages"])
     steps = present["steps"]
     if run["approval"] == "rejected":
         why = prompts.rejected(run["reason"])
@@ -214,7 +211,7 @@ def _question(state: FlowState) -> str:
         places = to_revise(present, run["revised"])
         why = prompts.blocked([f"{i}. {steps[i]['text']}: {steps[i]['notes']}" for i in places])
     return prompts.revise(
-        text_of(request) if request is not None else "",
+        text_of(last_request(state["messages"])),
         as_text(present),
         [shown_result(index, step) for index, step in enumerate(steps) if step["result"]],
         why,

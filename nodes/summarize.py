@@ -62,10 +62,8 @@ async def _summary(state: FlowState, running: Running) -> str:
     if budget_used_up(budget, used, for_good=True):
         return without_model(plan)
     left = None if budget.seconds is None else budget.seconds - used["seconds"]
-    request = last_request(state["messages"])
-    asked = prompts.summary(
-        text_of(request) if request is not None else "", as_text(plan), details_of(plan)
-    )
+    said = text_of(last_request(state["messages"]))
+    asked = prompts.summary(said, as_text(plan), details_of(plan))
     messages = await fit_question(
         running, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
     )

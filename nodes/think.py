@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -17,7 +17,7 @@ from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn, prepared
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
-from manus.state.agent import AgentState, Run, StopReason
+from manus.state.agent import AgentState, Run
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
@@ -73,13 +73,15 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     before = state.get("run")
     run = Run(
         id=uuid.uuid4().hex[:12],
-        request_id=str(request.id) if request is not None else "",
+        request_id=str(request.id),
         step=1,
         max_steps=running.max_steps,
         workspace=str(running.session.workspace.root),
         profile=running.profile.name,
     )
-    if before is not None and goes_on(before, request, state.get("stop_reason")):
+    own = (before["request_id"], before.get("guidance_id")) if before is not None else ()
+    is_over = state.get("stop_reason") is not None
+    if before is not None and request.id in own and not is_over:
         # what a caller may choose anew whenever a run goes on: the model is told what holds now
         chosen: Any = {name: run[name] for name in ("max_steps", "workspace", "profile")}
         going_on: Run = {**before, **chosen, "step": before["step"] + 1}
@@ -99,12 +101,6 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     if running.approved or state.get("approved"):
         begun["approved"] = Overwrite(list(running.approved))  # type: ignore[typeddict-item]
     return begun
-
-
-def goes_on(run: Run, request: HumanMessage | None, stop_reason: StopReason | None) -> bool:
-    """Whether the run is still the one of the newest request, and has not ended."""
-    own = (run["request_id"], run.get("guidance_id"))
-    return stop_reason is None and request is not None and request.id in own
 
 
 def _used(running: Running) -> Usage:

@@ -165,9 +165,10 @@ def answered_ids(history: Sequence[AnyMessage]) -> set[str]:
     return {m.tool_call_id for m in newest if isinstance(m, ToolMessage)}
 
 
-def last_request(history: Sequence[AnyMessage]) -> HumanMessage | None:
-    """The newest message of the user, or None."""
-    return next((m for m in reversed(history) if isinstance(m, HumanMessage)), None)
+def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
+    """The newest message of the user; an empty one, with an empty id, if there is none."""
+    found = (m for m in reversed(history) if isinstance(m, HumanMessage))
+    return next(found, HumanMessage("", id=""))
 
 
 def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
@@ -176,6 +177,11 @@ def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMess
         if history[index].id == message_id:
             return list(history[index + 1 :])
     return list(history)
+
+
+def is_image(block: object) -> bool:
+    """Whether a block of a message's content is a picture."""
+    return isinstance(block, dict) and block.get("type") in ("image", "image_url")
 
 
 def source_of(message: BaseMessage) -> str:

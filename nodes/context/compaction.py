@@ -26,9 +26,9 @@ from langchain_core.messages import (
 )
 from langgraph.config import get_stream_writer
 
-from manus.models.providers import DEFAULT_MODEL
-from manus.models.tokens import counted_at, estimate_message, estimate_text, estimate_tools
+from manus.models.tokens import counted_at
 from manus.nodes.active_run import Running
+from manus.nodes.context.shown import ContextWindow
 from manus.nodes.context.summarizer import take_notes
 from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
 from manus.prompts import compaction as prompts
@@ -50,45 +50,6 @@ _NOTES = 0.15
 """Part of the window that the notes have at most."""
 _LEAST_NOTES = 800
 """Tokens that they may have in the smallest one."""
-_LEAST_ROOM = 0.1
-"""Part of the window that the history is taken to have, however much stands around it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextWindow:
-    """The context window of a model, and what always stands in it."""
-
-    size: int
-    around: float
-    """What stands around the history, as estimated."""
-    factor: float
-    """What an estimate is multiplied by to be what the server counts."""
-    full: float
-    """The size of a request that leaves nothing but the reply free."""
-    vision: bool
-    """Whether it sees images."""
-
-    @property
-    def room(self) -> float:
-        """What is left for the history, as estimated: it stays the same from step to step."""
-        return max(self.size - self.around, _LEAST_ROOM * self.size)
-
-    def count(self, messages: Sequence[BaseMessage]) -> float:
-        """About how many tokens the messages have."""
-        return self.factor * sum(map(estimate_message, messages))
-
-
-def context_window(running: Running, role: str, system: str) -> ContextWindow:
-    """The window of the model of a role as things are now, with this system prompt."""
-    endpoint, size = running.client.endpoint(role), running.client.window(role)
-    calibration = running.client.calibration.get(endpoint.model or DEFAULT_MODEL)
-    return ContextWindow(
-        size=size,
-        around=estimate_text(system) + estimate_tools(running.catalog.schemas()),
-        factor=calibration.factor if calibration is not None else 1.0,
-        full=size - min(endpoint.max_tokens or 0, size / 2),
-        vision=endpoint.vision,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +86,7 @@ async def fit_history(
     large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
     """
     settings, window = past.running.settings.context, past.window
-    shown = await _shown(past, past.history)
+    shown = await past.running.shown.of(past.history, window)
     limit = min(settings.compact_at * window.size, window.full)
     if past.compaction is not None:  # where hardly less was left, notes would be taken each step
         limit = max(limit, (past.compaction["size"] + window.full) / 2)
@@ -146,13 +107,7 @@ async def fit_history(
     if not evicted:
         return shown, None
     made = await _compact(past, sizes, evicted, notes)
-    return await _shown(past, made.history), made
-
-
-async def _shown(past: Past, history: list[AnyMessage]) -> list[AnyMessage]:
-    running, window = past.running, past.window
-    workspace = running.session.workspace
-    return await running.shown.of(history, window.room, workspace, vision=window.vision)
+    return await past.running.shown.of(made.history, window), made
 
 
 def _next_size(

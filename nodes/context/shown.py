@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from manus.models.tokens import estimate_message, estimate_text
+from manus.models.providers import DEFAULT_MODEL
+from manus.models.tokens import estimate_message, estimate_request, estimate_text, estimate_tools
 from manus.nodes.context.turns import is_summary, turns_of
 from manus.prompts.sources import framed
-from manus.state.messages import call_ids, calls_of, source_of, text_of
+from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
 from manus.state.text import sanitize
 from manus.tools.truncation import truncate, truncate_argument
 from manus.tools.workspace import Workspace
@@ -38,7 +40,45 @@ _LEAST = 250
 """Tokens below which a message of the user's is never shortened."""
 _FEWEST = 80
 """The same for a part of a turn: the file's name must find room."""
+_LEAST_ROOM = 0.1
+"""Part of the window that the history is taken to have, however much stands around it."""
 M = TypeVar("M", bound=BaseMessage)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """The context window of a model, and what always stands in it."""
+
+    size: int
+    around: float
+    """What stands around the history, as estimated."""
+    room: float
+    """What is left for the history, as estimated: it stays the same from step to step."""
+    factor: float
+    """What an estimate is multiplied by to be what the server counts."""
+    full: float
+    """The size of a request that leaves nothing but the reply free."""
+    vision: bool
+    """Whether it sees images."""
+
+    def count(self, messages: Sequence[BaseMessage]) -> float:
+        """About how many tokens the messages have."""
+        return self.factor * estimate_request(messages)
+
+
+def context_window(running: Running, role: str, system: str) -> ContextWindow:
+    """The window of the model of a role as things are now, with this system prompt."""
+    endpoint, size = running.client.endpoint(role), running.client.window(role)
+    calibration = running.client.calibration.get(endpoint.model or DEFAULT_MODEL)
+    around = estimate_text(system) + estimate_tools(running.catalog.schemas())
+    return ContextWindow(
+        size=size,
+        around=around,
+        room=max(size - around, _LEAST_ROOM * size),
+        factor=calibration.factor if calibration is not None else 1.0,
+        full=size - min(endpoint.max_tokens or 0, size / 2),
+        vision=endpoint.vision,
+    )
 
 
 class Shown:
@@ -50,8 +90,9 @@ class Shown:
         ids: Those of its messages and their calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.ids: set[str] = set()
+        self._workspace = workspace
         self._history: list[AnyMessage] = []
         self._shown: list[AnyMessage] = []
         self._form = (0.0, True)
@@ -61,25 +102,21 @@ class Shown:
         count = len(self._history)
         return count if history[:count] == self._history else 0
 
-    async def of(
-        self, history: list[AnyMessage], room: float, workspace: Workspace, *, vision: bool
-    ) -> list[AnyMessage]:
-        """The messages, for so many tokens of room, and with or without images."""
-        count, form = self.known(history), (room, vision)
+    async def of(self, history: list[AnyMessage], window: ContextWindow) -> list[AnyMessage]:
+        """The messages as a model with this window can have them."""
+        count, form = self.known(history), (window.room, window.vision)
         if form != self._form or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # with a new message of the user's, the older ones have less room
-        fitted = await fit(history[count:], room, workspace)
-        new = [as_shown(message, vision=vision) for message in fitted]
+        fitted = await fit(history[count:], window.room, self._workspace)
+        new = [as_shown(message, vision=window.vision) for message in fitted]
         self._shown = [*self._shown[:count], *new]
         self._history, self._form = history[:], form
-        known = self.ids if count else set()
-        self.ids = known.union(*map(_ids, history[count:]))
+        self.ids = self.ids if count else set()
+        for message in history[count:]:
+            self.ids.add(str(message.id))
+            if isinstance(message, AIMessage):
+                self.ids.update(call_ids(message))
         return self._shown
-
-
-def _ids(message: AnyMessage) -> list[str]:
-    calls = call_ids(message) if isinstance(message, AIMessage) else []
-    return [str(message.id), *calls]
 
 
 def as_shown(message: AnyMessage, *, vision: bool) -> AnyMessage:
@@ -108,11 +145,6 @@ def _framed(content: Any, source: str) -> Any:
         return [_framed(block, source) for block in content]
     text = content.get("text")
     return {**content, "text": framed(text, source)} if isinstance(text, str) and text else content
-
-
-def is_image(block: object) -> bool:
-    """Whether a block of a message's content is a picture."""
-    return isinstance(block, dict) and block.get("type") in ("image", "image_url")
 
 
 async def fit(

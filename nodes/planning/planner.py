@@ -17,8 +17,8 @@ from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import Past, context_window, fit_history
-from manus.nodes.context.shown import as_shown, fit_question
+from manus.nodes.context.compaction import Past, fit_history
+from manus.nodes.context.shown import as_shown, context_window, fit_question
 from manus.nodes.turn.calls import explain_malformed
 from manus.nodes.turn.place import place_of
 from manus.prompts import flow as prompts
@@ -85,8 +85,7 @@ async def compact_thread(
 ) -> tuple[FlowState, dict[str, Any]]:
     """The state with a history that the planner's window has room for, and what makes it so."""
     history = state.get("messages", [])
-    request = last_request(history)
-    request_id = str(request.id) if request is not None else ""
+    request_id = str(last_request(history).id)
     system = await asyncio.to_thread(_system, running, executors)
     window = context_window(running, ROLE, system)
     past = Past(running, history, state.get("compaction"), request_id, window, can_recall=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, StepTask
-from manus.state.messages import last_request, text_of
+from manus.state.messages import is_image, last_request, text_of
 from manus.state.plan import (
     Plan,
     Step,
@@ -76,12 +76,12 @@ def _task(state: FlowState, index: int) -> StepTask:
         shown_result(i, plan["steps"][i], None if i in direct else _INDIRECT)
         for i in sorted([*direct, *indirect])
     ]
-    said = text_of(request) if request is not None else ""
+    said = text_of(request)
     return StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
         request=prompts.step(said, as_text(plan), results, index, step["text"]),
-        images=[b for b in _blocks(request) if b.get("type") in ("image", "image_url")],
+        images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(at_work(plan)) == 1,
         asked=said,
@@ -89,8 +89,3 @@ def _task(state: FlowState, index: int) -> StepTask:
         outside=any(was_outside(p) for p in (plan, *state.get("plans", {}).values())),
         spent=used_by(step),
     )
-
-
-def _blocks(message: Any) -> list[dict[str, Any]]:
-    content = message.content if message is not None else ""
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -16,11 +15,10 @@ from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import (
     Compacted,
     Past,
-    context_window,
     fit_history,
     offer_recall,
 )
-from manus.nodes.context.shown import is_image
+from manus.nodes.context.shown import context_window
 from manus.nodes.turn.notes import Notes
 from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
@@ -33,6 +31,7 @@ from manus.state.messages import (
     calls_of,
     ephemeral,
     has_calls,
+    is_image,
     no_answer,
     since,
     text_of,
@@ -179,8 +178,12 @@ def to_request(
 
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:
     """Whether there is a picture that no model has answered to."""
-    new = takewhile(lambda message: not isinstance(message, AIMessage), reversed(history))
-    return any(isinstance(m.content, list) and any(map(is_image, m.content)) for m in new)
+    for message in reversed(history):
+        if isinstance(message, AIMessage):
+            return False
+        if isinstance(message.content, list) and any(map(is_image, message.content)):
+            return True
+    return False
 
 
 def prepared(message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice) -> AIMessage:

@@ -186,7 +186,7 @@ class TestCalls:
             ["`line`"],
             ["`colour`", "`line`"],
             ["JSON", '{"path": "a", "li'],
-            ["an array, not an object", "[1, 2]"],
+            ["not an object", "[1, 2]"],
             ["RuntimeError", "the disk is on fire"],
             ["cancelled"],
             ["did not end within"],

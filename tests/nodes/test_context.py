@@ -16,7 +16,7 @@ from langchain_core.messages import (
 
 from manus.models.tokens import estimate_message
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
-from manus.nodes.context.shown import Shown, fit
+from manus.nodes.context.shown import ContextWindow, Shown, fit
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
 from manus.nodes.context.turns import SUMMARY, turns_of
 from manus.prompts.compaction import FOUND
@@ -68,9 +68,10 @@ class TestTruncation:
         assert seen.endswith("last")
         assert whole(seen, workspace) == text
         assert history[2].text == text, "the history keeps it"
-        known = Shown()
-        first = await known.of(history, ROOM, workspace, vision=True)
-        again = await known.of([*history, asks(2)], ROOM, workspace, vision=True)
+        known = Shown(workspace)
+        window = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
+        first = await known.of(history, window)
+        again = await known.of([*history, asks(2)], window)
         assert again[2] is first[2], "it is sent as the request before had it"
         assert known.known(history[:2]) == 0
 
