@@ -66,10 +66,11 @@ class Bash(AgentTool):
     name: str = "bash"
     description: str = (
         "Execute commands in a bash shell that stays: directory, variables, functions and "
-        "background jobs are there in the next call. The answer is stdout and stderr in order, "
-        "and the exit code. Commands cannot be answered: stdin is empty, so use options like "
-        "`-y`. Start servers and other long work with `&`, output to a file: what a background "
-        "job prints later is not shown."
+        "background jobs are there in the next call. They end with the run: each request of the "
+        "user begins with a fresh shell in the workspace. The answer is stdout and stderr in "
+        "order, and the exit code. Commands cannot be answered: stdin is empty, so use options "
+        "like `-y`. Start servers and other long work with `&`, output to a file: what a "
+        "background job prints later is not shown."
     )
     args_schema: type[BaseModel] = BashArgs
     uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes
