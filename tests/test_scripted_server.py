@@ -136,7 +136,6 @@ class TestRules:
         ("messages", "reason"),
         [
             ([user(), assistant("a")], "did not have response messages: a"),
-            ([user(), assistant("a"), user(), tool("a")], "response messages: a"),
             ([user(), tool("a")], "must be a response to a preceding"),
             ([user(), assistant("a"), tool("a"), tool("a")], "second tool message"),
             ([user(), assistant("a"), tool("a"), tool("b")], "answers 'b'"),
@@ -170,6 +169,5 @@ class TestRules:
         loose.script(text("kept"))
         with pytest.raises(openai.BadRequestError, match="must be a response to a preceding"):
             await chat(loose).ainvoke([HumanMessage("hi"), ToolMessage("x", tool_call_id="a")])
-        assert loose.violations[0].request is loose.requests[0]
         with pytest.raises(AssertionError, match="refused by the real API"):
             loose.allow_unused().verify()

@@ -11,9 +11,8 @@ from manus.graph import build_flow
 from manus.state.plan import Plan
 from manus.state.profile import Profile
 from tests.helpers.agent import TESTER, ScriptedAgent
-from tests.server import Call, Queue, Request, ScriptedServer, call, calls, mentions
+from tests.server import Call, Queue, Request, Scripted, ScriptedServer, call, calls, mentions
 from tests.server.replies import Message
-from tests.server.script import Scripted
 
 SECOND = Profile(
     name="second",

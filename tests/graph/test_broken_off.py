@@ -9,12 +9,12 @@ import pytest
 from manus.state.usage import Usage
 from tests.graph.test_usage import PRICES, assert_sums
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Reply, cut, hang, text, tokens
+from tests.server import Scripted, cut, hang, text, tokens
 
 DONE = text("Done.", usage=tokens(1_000, 10))
 
 
-async def streamed(agent: ScriptedAgent, *replies: Reply, **chosen: Any) -> Usage:
+async def streamed(agent: ScriptedAgent, *replies: Scripted, **chosen: Any) -> Usage:
     """The usage of a run whose replies come in pieces, as they do on the command line."""
     await agent.watched(*replies, **chosen)
     return (await agent.outcome()).usage

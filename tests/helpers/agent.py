@@ -15,8 +15,7 @@ from manus.state.context import Context
 from manus.state.messages import call_ids
 from manus.state.profile import Profile
 from tests.helpers import tools
-from tests.server import ScriptedServer
-from tests.server.script import Scripted
+from tests.server import Scripted, ScriptedServer
 
 TESTER = Profile(
     name="tester",

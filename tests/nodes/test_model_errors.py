@@ -21,7 +21,7 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.model_settings import ModelSettings
-from tests.server import Hang, Raw, Scripted, ScriptedServer, cut, fail, hang, raw
+from tests.server import Cut, Raw, Scripted, ScriptedServer, cut, fail, hang, raw
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HTML = b"<html><body><h1>Bad gateway</h1></body></html>"
@@ -85,7 +85,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 async def test_the_sentence(
     shared: ScriptedServer, reply: Scripted, kind: Kind, words: str
 ) -> None:
-    patience = 0.3 if isinstance(reply, Hang) else 30.0
+    patience = 0.3 if isinstance(reply, Cut) and reply.hangs else 30.0
     found = explain(await failure(shared, reply, patience), THERE)
     assert type(found) is kind
     assert words in str(found)

@@ -15,11 +15,8 @@ from tests.server.replies import (
     ABSENT,
     Call,
     Cut,
-    Fail,
-    Hang,
     Message,
     Raw,
-    Reply,
     call,
     calls,
     cut,
@@ -30,23 +27,18 @@ from tests.server.replies import (
     tokens,
 )
 from tests.server.request import Request, mentions
-from tests.server.script import Queue, Scripted
-from tests.server.server import ScriptedServer, Violation
+from tests.server.server import Queue, Scripted, ScriptedServer
 
 __all__ = [
     "ABSENT",
     "Call",
     "Cut",
-    "Fail",
-    "Hang",
     "Message",
     "Queue",
     "Raw",
-    "Reply",
     "Request",
     "Scripted",
     "ScriptedServer",
-    "Violation",
     "call",
     "calls",
     "cut",

@@ -1,26 +1,26 @@
 """The HTTP side: a thread for each connection, on loopback."""
 
+import contextlib
+import json
 import socket
 import socketserver
 import ssl
 import sys
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
-from urllib.parse import unquote
 
-from tests.server.connection import Connection
-from tests.server.replies import Reply, fail
+from tests.server.replies import Cut, Fail, Message, Raw, Reply
 from tests.server.request import Request
-from tests.server.wire import Ids
+from tests.server.wire import Ids, frames
 
 
 class Answers(Protocol):
     """Who decides what is answered."""
 
-    models: list[str] | None
+    models: list[str]
     looks: list[Request]
-    about_model: Reply | None
     errors: list[Exception]
 
     def answer(self, request: Request) -> Reply:
@@ -30,6 +30,77 @@ class Answers(Protocol):
     def refuse(self, method: str, path: str) -> Reply:
         """Give the reply to a request for anything else."""
         ...
+
+
+class Connection:
+    """Sends replies through an HTTP handler, and knows how to stall and to break off."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
+        self._handler = handler
+        self._closing = closing
+
+    def send(self, reply: Reply, request: Request, ids: Ids) -> None:
+        """Send a reply of any kind."""
+        match reply:
+            case Message():
+                self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
+            case Fail():
+                self.send_json({"error": dict(reply.error)}, reply.status, reply.headers)
+            case Raw():
+                self._send_whole(reply.body, reply.status, reply.content_type, reply.headers)
+            case Cut():
+                self._cut(reply, frames(reply.reply, request, ids), request.stream)
+
+    def send_json(
+        self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Send a JSON body."""
+        self._send_whole(json.dumps(body).encode(), status, "application/json", headers or {})
+
+    def _send_whole(
+        self, body: bytes, status: int, content_type: str, headers: Mapping[str, str]
+    ) -> None:
+        length = {"Content-Type": content_type, "Content-Length": str(len(body))}
+        self._head({**length, **headers}, status)
+        self._handler.wfile.write(body)
+
+    def _send_frames(self, said: list[bytes], stream: bool, pace: float = 0.0) -> None:
+        self._open(said, stream)
+        for frame in said:
+            self._closing.wait(pace)
+            self._write([frame], stream)
+        self._end(stream)
+
+    def _cut(self, reply: Cut, said: list[bytes], stream: bool) -> None:
+        if reply.after_chunks > 0:
+            self._open(said, stream)
+            self._write(said[: min(reply.after_chunks, len(said) - 1)], stream)
+        if reply.hangs:
+            self._closing.wait()
+        self._handler.close_connection = True
+
+    def _open(self, said: list[bytes], stream: bool) -> None:
+        if stream:
+            event_stream = "text/event-stream; charset=utf-8"
+            self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
+        else:
+            length = str(sum(map(len, said)))
+            self._head({"Content-Type": "application/json", "Content-Length": length})
+
+    def _head(self, headers: Mapping[str, str], status: int = 200) -> None:
+        self._handler.send_response(status)
+        for name, value in headers.items():
+            self._handler.send_header(name, value)
+        self._handler.end_headers()
+
+    def _write(self, said: list[bytes], stream: bool) -> None:
+        for frame in said:
+            chunk = b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame
+            self._handler.wfile.write(chunk)
+
+    def _end(self, stream: bool) -> None:
+        if stream:
+            self._handler.wfile.write(b"0\r\n\r\n")
 
 
 class Listener(socketserver.ThreadingTCPServer):
@@ -59,7 +130,8 @@ class Listener(socketserver.ThreadingTCPServer):
         self._serving.join()
         self.server_close()
         for connection in list(self._open):
-            _disconnect(connection)
+            with contextlib.suppress(OSError):  # it has ended by itself
+                connection.shutdown(socket.SHUT_RDWR)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Remember the connection, so that it can be ended."""
@@ -84,23 +156,14 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        listed = [_model(name) for name in self.server.answers.models or ()]
-        if self._path == "/v1/models" and self.server.answers.models is not None:
-            self._connection.send_json({"object": "list", "data": listed})
+        request, answers = Request(b"", self._fields), self.server.answers
+        answers.looks.append(request)
+        if self._path != "/v1/models":
+            self._send(answers.refuse("GET", self.path), request)
             return
-        request = Request(b"", self._fields)
-        prefix, _, name = self._path.partition("/v1/models/")
-        found = [model for model in listed if model["id"] == unquote(name)]
-        if not prefix:
-            self.server.answers.looks.append(request)
-        if not prefix and (told := self.server.answers.about_model):
-            self._send(told, request)
-        elif not prefix and found:
-            self._connection.send_json(found[0])
-        elif not prefix:
-            self._send(fail(404, code="unknown_url"), request)
-        else:
-            self._send(self.server.answers.refuse("GET", self.path), request)
+        about = {"object": "model", "created": 0, "owned_by": "tests"}
+        listed = [{"id": name, **about} for name in answers.models]
+        self._connection.send_json({"object": "list", "data": listed})
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -130,14 +193,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
-
-
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "tests"}
-
-
-def _disconnect(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it has ended by itself

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 
 class _Given(Enum):
@@ -19,12 +19,6 @@ ABSENT: Final = _Given.ABSENT
 Usage = Mapping[str, Any]
 UsageOption = Usage | None | Literal[_Given.AUTO]
 IdOption = str | None | _Given
-
-
-class Flag(Protocol):
-    """A `threading.Event` or an `asyncio.Event`."""
-
-    def is_set(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -59,19 +53,11 @@ class Fail:
 
 @dataclass(frozen=True)
 class Cut:
-    """The connection ends in the middle of `reply`."""
+    """The connection ends in the middle of `reply`; `hangs`: after silence, with the server."""
 
     reply: Message
     after_chunks: int
-
-
-@dataclass(frozen=True)
-class Hang:
-    """Silence after `after_chunks` chunks; then the rest of `reply`, or the connection ends."""
-
-    until: float | Flag | None
-    reply: Message | None
-    after_chunks: int
+    hangs: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +70,7 @@ class Raw:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Reply = Message | Fail | Cut | Hang | Raw
+Reply = Message | Fail | Cut | Raw
 
 
 def text(
@@ -97,13 +83,9 @@ def text(
 ) -> Message:
     """Answer with text.
 
-    Args:
-        content: The assistant's words.
-        usage: What the server reports; None for a server that reports nothing, by default
-            a quarter of the bytes. `tokens(...)` writes one.
-        finish_reason: By default "stop", or "tool_calls" beside calls.
-        reasoning: `reasoning_content`, which some servers send next to the content.
-        pace: Seconds before each piece of it.
+    `usage`: what the server reports, by default a quarter of the bytes; None for a server that
+    reports nothing. `reasoning` is sent as `reasoning_content`; `pace` are seconds before each
+    piece.
     """
     return Message(content, (), usage, finish_reason, reasoning, pace)
 
@@ -119,12 +101,8 @@ def call(
 ) -> Call:
     """Make one tool call; a reply by itself, or a part of `calls`.
 
-    Args:
-        name: The tool.
-        arguments: Arguments whose names cannot be keywords here (`raw`, `id`).
-        raw: The arguments string, sent as it is: malformed JSON, an empty string.
-        id: By default one that is unique; None is sent as null, ABSENT leaves the field out.
-        named: The arguments.
+    `arguments` are those whose names cannot be keywords here; `raw` is the string that is sent as
+    it is, malformed or empty. An id is made up; None is sent as null, ABSENT leaves the field out.
     """
     given = json.dumps({**(arguments or {}), **named}, ensure_ascii=False)
     return Call(name, given if raw is None else raw, id)
@@ -152,13 +130,7 @@ def fail(
 ) -> Fail:
     """Refuse with an error, whose code, type and message are the API's own unless given.
 
-    Args:
-        status: The HTTP status.
-        code: For example `context_length_exceeded`, `model_not_found`, `insufficient_quota`.
-        message: The sentence.
-        type: The error's type.
-        retry_after: Seconds, sent as the header `Retry-After`.
-        headers: More headers.
+    `retry_after`: seconds, sent as the header `Retry-After`.
     """
     code = code or _CODES.get(status)
     error = {
@@ -171,32 +143,18 @@ def fail(
     return Fail(status, error, {**wait, **(headers or {})})
 
 
-def cut(after_chunks: int = 0, *, reply: Message | Call | None = None) -> Cut:
-    """End the connection in the middle of a reply.
+def cut(after_chunks: int = 0, *, reply: Message | Call | None = None, hangs: bool = False) -> Cut:
+    """End the connection in the middle of a reply, by default of a sentence.
 
-    Args:
-        after_chunks: How many server-sent events get through, at most all but the last. With 0
-            not even the status line is sent. A reply that is not streamed is cut in its half.
-        reply: What was being said, by default a sentence.
+    So many server-sent events get through, at most all but the last; with 0 not even the status
+    line. A reply that is not streamed is cut in its half.
     """
-    return Cut(as_message(reply) if reply else _SENTENCE, after_chunks)
+    return Cut(as_message(reply) if reply else _SENTENCE, after_chunks, hangs)
 
 
-def hang(
-    until: float | Flag | None = None,
-    *,
-    reply: Message | Call | None = None,
-    after_chunks: int = 0,
-) -> Hang:
-    """Fall silent.
-
-    Args:
-        until: Seconds, or an event (of `threading` or `asyncio`); by default until the server
-            is closed.
-        reply: What is said afterwards; without it the connection ends.
-        after_chunks: How many server-sent events get through before the silence.
-    """
-    return Hang(until, as_message(reply) if reply else None, after_chunks)
+def hang(*, reply: Message | Call | None = None, after_chunks: int = 0) -> Cut:
+    """Fall silent there instead, until the server is closed."""
+    return cut(after_chunks, reply=reply, hangs=True)
 
 
 def raw(

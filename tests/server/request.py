@@ -55,11 +55,6 @@ class Request:
         return {m["tool_call_id"]: _text(m) for m in tools}
 
     @property
-    def tool_choice(self) -> Any:
-        """The tool choice, None when the field is missing."""
-        return self.body.get("tool_choice")
-
-    @property
     def model(self) -> str:
         """The model asked for."""
         return str(self.body.get("model", ""))
@@ -104,11 +99,7 @@ def _list(value: Any) -> list[Any]:
 
 def _parsed(raw: bytes) -> Json:
     try:
-        body = json.loads(raw, parse_constant=_refuse)
+        body = json.loads(raw)
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

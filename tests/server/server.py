@@ -3,28 +3,44 @@
 import asyncio
 import ssl
 import threading
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from tests.server.listener import Listener
-from tests.server.replies import Fail, Reply, fail
+from tests.server.replies import Call, Fail, Reply, as_message, fail
 from tests.server.request import Request
 from tests.server.rules import refusal
-from tests.server.script import Predicate, Queue, Script, Scripted, resolve
 
 _NO_RETRY = {"x-should-retry": "false"}
+Scripted = Reply | Call | Callable[[Request], Reply | Call]
+Predicate = Callable[[Request], bool]
 
 
-@dataclass(frozen=True)
-class Violation:
-    """A request that the real API would have refused."""
+class Queue:
+    """Replies in order for the requests that match; then, for ever, the one given to `always`."""
 
-    reason: str
-    request: Request | None = None
+    def __init__(self, matches: Predicate | None = None) -> None:
+        self._matches = matches
+        self.left: deque[Scripted] = deque()
+        self._always: Scripted | None = None
 
-    def __str__(self) -> str:
-        return self.reason if self.request is None else f"{self.reason} {self.request}"
+    def script(self, *replies: Scripted) -> "Queue":
+        """Add replies at the end."""
+        self.left.extend(replies)
+        return self
+
+    def always(self, reply: Scripted) -> "Queue":
+        """Give this reply once the others are used up; it is never left unused."""
+        self._always = reply
+        return self
+
+    def take(self, request: Request) -> Scripted | None:
+        """Take the reply for this request, None when it does not match or nothing is left."""
+        if self._matches is not None and not self._matches(request):
+            return None
+        return self.left.popleft() if self.left else self._always
 
 
 class ScriptedServer:
@@ -36,27 +52,24 @@ class ScriptedServer:
         violations: What the real API would refuse; it was answered 400 (or 404 for a path).
         errors: What functions in the script raised, failed assertions included; answered 500.
         strict: Whether requests are checked against the rules of the real API.
-        models: The names that `/v1/models` lists; None for a server without such a list.
-        looks: The requests for one of them, `GET /v1/models/NAME`.
-        about_model: What such a request is answered, instead of by the list.
+        models: The names that `/v1/models` lists.
+        looks: The requests for it, and others that are no chat.
     """
 
-    def __init__(
-        self, *, strict: bool = True, port: int = 0, tls: ssl.SSLContext | None = None
-    ) -> None:
-        self.strict = strict
+    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
+        self.strict = True
         self._scheme = "https" if tls else "http"
-        self.models: list[str] | None = ["scripted"]
+        self.models = ["scripted"]
         self.looks: list[Request] = []
-        self.about_model: Reply | None = None
         self.requests: list[Request] = []
         self.unexpected: list[Request] = []
-        self.violations: list[Violation] = []
+        self.violations: list[str] = []
         self.errors: list[Exception] = []
-        self._script = Script()
+        self._routes: list[Queue] = []
+        self._default = Queue()
         self._may_leave = False
         self._changed = threading.Condition()
-        self._listener = Listener(self, port, tls)
+        self._listener = Listener(self, 0, tls)
 
     @property
     def port(self) -> int:
@@ -71,13 +84,13 @@ class ScriptedServer:
     def script(self, *replies: Scripted) -> Self:
         """Add replies, one for each request to come, in order."""
         with self._changed:
-            self._script.default.script(*replies)
+            self._default.script(*replies)
         return self
 
     def always(self, reply: Scripted) -> Self:
         """Give this reply whenever the script is used up."""
         with self._changed:
-            self._script.default.always(reply)
+            self._default.always(reply)
         return self
 
     def when(self, predicate: Predicate, *replies: Scripted) -> Queue:
@@ -87,18 +100,13 @@ class ScriptedServer:
         is empty. Queues are asked in the order they were made, the default one last.
         """
         with self._changed:
-            return self._script.route(predicate).script(*replies)
+            self._routes.append(Queue(predicate))
+            return self._routes[-1].script(*replies)
 
     def allow_unused(self) -> Self:
         """Let replies be left at the end."""
         self._may_leave = True
         return self
-
-    @property
-    def unused(self) -> list[Scripted]:
-        """The replies not used so far."""
-        with self._changed:
-            return self._script.left
 
     def wait_for(self, count: int, timeout: float = 60.0) -> Request:
         """Block until so many requests have come, and give the last of these.
@@ -127,7 +135,8 @@ class ScriptedServer:
             *(f"the script raised {error!r}" for error in self.errors),
         ]
         if not self._may_leave:
-            found += [f"left unused: {reply}" for reply in self.unused]
+            queues = (*self._routes, self._default)
+            found += [f"left unused: {reply}" for queue in queues for reply in queue.left]
         if found:
             listed = "\n".join(f"- {one}" for one in found)
             message = f"The scripted server, after {len(self.requests)} requests:\n{listed}"
@@ -161,23 +170,25 @@ class ScriptedServer:
 
     def refuse(self, method: str, path: str) -> Reply:
         """Refuse what is not there; for the HTTP side."""
-        self.violations.append(Violation(f"There is no {method} {path}."))
+        self.violations.append(f"There is no {method} {path}.")
         return fail(404, code="unknown_url", message=f"Unknown request URL: {method} {path}.")
 
     def _refused(self, request: Request) -> Reply | None:
         reason = refusal(request) if self.strict else None
         if reason is None:
             return None
-        self.violations.append(Violation(reason, request))
+        self.violations.append(f"{reason} {request}")
         return fail(400, message=reason)
 
     def _scripted(self, request: Request) -> Reply:
         with self._changed:
-            scripted = self._script.take(request)
+            taken = (queue.take(request) for queue in (*self._routes, self._default))
+            scripted = next((reply for reply in taken if reply is not None), None)
         if scripted is None:
             self.unexpected.append(request)
             return _out_of_script(f"Nothing is left in the script for {request}.")
-        return resolve(scripted, request)
+        reply = scripted if isinstance(scripted, Reply | Call) else scripted(request)
+        return as_message(reply) if isinstance(reply, Call) else reply
 
 
 def _out_of_script(message: str) -> Fail:

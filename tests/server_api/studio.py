@@ -10,8 +10,7 @@ import psutil
 from langgraph_sdk.client import LangGraphClient
 
 from tests.helpers.processes import pid_outside
-from tests.server import ScriptedServer
-from tests.server.script import Scripted
+from tests.server import Scripted, ScriptedServer
 
 _LIMIT = 90.0
 """Seconds after which something that should have happened is given up."""
