@@ -4,20 +4,19 @@ It keeps files, processes and most of the network from the programs of a run. Un
 leaves them the machine's process list and its loopback addresses at one port, that of the proxy.
 
 Executed by itself, without the package, this file is what stands before a program: it confines
-itself and becomes the program. See `man 7 landlock` for the numbers.
+itself and becomes the program. Each import costs every program milliseconds. See `man 7 landlock`
+for the numbers.
 """
 
 from __future__ import annotations
 
-import base64
 import ctypes
-import json
 import os
 import stat
 import struct
 import sys
 
-TYPE_CHECKING = False  # `typing` takes longer to import than the rest
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -74,35 +73,40 @@ def words(
         port: None closes it altogether.
         rules: The filter for system calls.
     """
-    plan = {
-        "read": [*_READABLE, *map(str, read)],
-        "write": [*_WRITABLE, str(workspace), str(home)],
-        "network": network,
-        "port": port,
-        "filter": base64.b64encode(rules).decode(),
-    }
-    return [sys.executable, "-I", "-S", __file__, json.dumps(plan)]
+    readable = [*_READABLE, *map(str, read)]
+    writable = [*_WRITABLE, str(workspace), str(home)]
+    paths = [str(len(readable)), *readable, str(len(writable)), *writable]
+    reached = str(port or "none") if network else "all"
+    return [sys.executable, "-I", "-S", __file__, reached, rules.hex(), *paths]
 
 
 def main() -> None:
-    """Confine this process as the plan in the first argument says, and become the program."""
-    plan = json.loads(sys.argv[1])
+    """Confine this process as its arguments say, and become the program behind them."""
+    _, reached, rules, *rest = sys.argv
+    readable, rest = _several(rest)
+    writable, program = _several(rest)
     known = version()
     if not known:
         sys.exit("Landlock is not to be had here")
     handled = _HANDLED.get(known, (1 << 16) - 1)
-    ruleset = _new_ruleset(known, handled, network=plan["network"])
-    for kind, allowed in (("read", _READ), ("write", handled)):
-        for path in plan[kind]:
+    ruleset = _new_ruleset(known, handled, network=reached != "all")
+    for paths, allowed in ((readable, _READ), (writable, handled)):
+        for path in paths:
             _allow_path(ruleset, path, allowed & handled)
-    if plan["network"] and known >= 4 and plan["port"]:
-        _check(libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, plan["port"]), 0))
+    if known >= 4 and reached.isdecimal():
+        _check(libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(reached)), 0))
     _drop_capabilities()
     _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _check(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    _refuse_calls(base64.b64decode(plan["filter"]))
-    os.execvp(sys.argv[2], sys.argv[2:])
+    _refuse_calls(bytes.fromhex(rules))
+    os.execvp(program[0], program)
+
+
+def _several(words: list[str]) -> tuple[list[str], list[str]]:
+    """So many words as the first one says, and the rest."""
+    end = int(words[0]) + 1
+    return words[1:end], words[end:]
 
 
 def _check(answer: int) -> int:
