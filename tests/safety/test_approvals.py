@@ -33,96 +33,77 @@ ODD_SERVER = (
 NOTE = call("mcp_odd_note", line="one")
 
 
-@pytest.mark.parametrize(
-    ("rule", "tool", "subject", "fits"),
-    [
-        ("bash", "bash", "anything", True),
-        ("bash", "python_execute", "", False),
-        ("mcp_odd_*", "mcp_odd_note", "", True),
-        ("mcp_odd_*", "mcp_other_note", "", False),
-        ("MCP_odd_note", "mcp_odd_note", "", True),
-        ("bash(git *)", "bash", "git push", True),
-        ("bash(git *)", "bash", "git", True),
-        ("bash(git *)", "bash", "gitk", False),
-        (f"{EDITOR}(.env*)", EDITOR, ".env.local", True),
-        (f"{EDITOR}(.env*)", EDITOR, "src/.env", False),
-        (f"{EDITOR}(*.env)", EDITOR, "src/.env", True),
-        (f"{EDITOR}(a(1).txt)", EDITOR, "a(1).txt", True),
-        ("browser_use(upload_file *.example)", "browser_use", "upload_file a.example", True),
-        ("browser_use(upload_file *.example)", "browser_use", "go_to_url a.example", False),
-    ],
+RULES = {
+    ("bash", "bash", "anything"): True,
+    ("bash", "python_execute", ""): False,
+    ("mcp_odd_*", "mcp_odd_note", ""): True,
+    ("mcp_odd_*", "mcp_other_note", ""): False,
+    ("MCP_odd_note", "mcp_odd_note", ""): True,
+    ("bash(git *)", "bash", "git push"): True,
+    ("bash(git *)", "bash", "git"): True,
+    ("bash(git *)", "bash", "gitk"): False,
+    (f"{EDITOR}(.env*)", EDITOR, ".env.local"): True,
+    (f"{EDITOR}(.env*)", EDITOR, "src/.env"): False,
+    (f"{EDITOR}(*.env)", EDITOR, "src/.env"): True,
+    (f"{EDITOR}(a(1).txt)", EDITOR, "a(1).txt"): True,
+    ("browser_use(upload_file *.example)", "browser_use", "upload_file a.example"): True,
+    ("browser_use(upload_file *.example)", "browser_use", "go_to_url a.example"): False,
+}
+LINES = {
+    "git status": True,
+    "A=1 git  log | git cat-file -p HEAD && git gc": True,
+    "": False,
+    "git log; rm -r .": False,
+    "git log &\nrm -r .": False,
+    'git log "$(rm -r .)"': False,
+    "git log `rm -r .`": False,
+    "git diff > .bashrc": False,
+    "git diff <(rm -r .)": False,
+}
+PROTECTED = (
+    *(".env", "app/.env.production", ".envrc", ".git/hooks/pre-commit.sample", "sub/.git"),
+    *(".VSCode/tasks.json", "manus.toml", ".bashrc"),
 )
-def test_a_rule_is_about_a_call(rule: str, tool: str, subject: str, fits: bool) -> None:
-    assert matches(rule, tool, subject) is fits
-
-
-@pytest.mark.parametrize(
-    ("line", "free"),
-    [
-        ("git status", True),
-        ("A=1 git  log | git cat-file -p HEAD && git gc", True),
-        ("", False),
-        ("git log; rm -r .", False),
-        ("git log &\nrm -r .", False),
-        ('git log "$(rm -r .)"', False),
-        ("git log `rm -r .`", False),
-        ("git diff > .bashrc", False),
-        ("git diff <(rm -r .)", False),
-    ],
+NOT_PROTECTED = (
+    *(".env.example", "environment.py", ".github/workflows/ci.yml", "README.md", "AGENTS.md"),
 )
-def test_an_allowed_command_carries_no_other_along(line: str, free: bool) -> None:
-    assert is_covered(["bash(git *)"], "bash", commands_in(line)) is free
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    [
-        (".env", True),
-        ("app/.env.production", True),
-        (".env.example", False),
-        (".envrc", True),
-        ("environment.py", False),
-        (".git/hooks/pre-commit.sample", True),
-        ("sub/.git", True),
-        (".github/workflows/ci.yml", False),
-        (".VSCode/tasks.json", True),
-        ("manus.toml", True),
-        (".bashrc", True),
-        ("README.md", False),
-        ("AGENTS.md", False),
-    ],
-)
-def test_protected_names(path: str, wanted: bool) -> None:
-    assert is_protected(path) is wanted
+def test_what_rules_fit_and_what_is_protected() -> None:
+    assert {call: matches(*call) for call in RULES} == RULES
+    carried = {line: is_covered(["bash(git *)"], "bash", commands_in(line)) for line in LINES}
+    assert carried == LINES, "an allowed command carries no other along"
+    assert all(map(is_protected, PROTECTED))
+    assert not any(map(is_protected, NOT_PROTECTED))
 
 
-@pytest.mark.parametrize(
-    ("answer", "wanted"),
-    [
-        ("yes", ("once", "")),
-        ("Yes.", ("once", "")),
-        (True, ("once", "")),
-        ("run", ("run", "")),
-        ("always", ("always", "")),
-        ("no", ("no", "")),
-        ("no: not that one", ("no", "not that one")),
-        ("Use the other.", ("no", "Use the other.")),
-        ("", ("no", "")),
-        (False, ("no", "")),
-        (None, ("no", "None")),
-        ({"decisions": [{"type": "approve"}]}, ("once", "")),
-        ({"decisions": [{"type": "approve", "scope": "run"}]}, ("run", "")),
-        ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
-        ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
-        ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
-        ({"type": "edit", "edited_action": {"args": {"a": 1}}}, ("edit", '{"a": 1}')),
-        ('edit {"a": 1}', ("edit", '{"a": 1}')),
-        ("edit it yourself", ("no", "edit it yourself")),
-        ({"decisions": [{"type": "approve"}, {"type": "approve"}]}, None),
-    ],
-)
-def test_answers(answer: Any, wanted: tuple[str, str] | None) -> None:
-    assert read_answer(answer) == wanted if wanted else read_answer(answer)[0] == "no"
+ANSWERS: list[tuple[Any, tuple[str, str]]] = [
+    ("yes", ("once", "")),
+    ("Yes.", ("once", "")),
+    (True, ("once", "")),
+    ("run", ("run", "")),
+    ("always", ("always", "")),
+    ("no", ("no", "")),
+    ("no: not that one", ("no", "not that one")),
+    ("Use the other.", ("no", "Use the other.")),
+    ("", ("no", "")),
+    (False, ("no", "")),
+    (None, ("no", "None")),
+    ({"decisions": [{"type": "approve"}]}, ("once", "")),
+    ({"decisions": [{"type": "approve", "scope": "run"}]}, ("run", "")),
+    ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
+    ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
+    ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
+    ({"type": "edit", "edited_action": {"args": {"a": 1}}}, ("edit", '{"a": 1}')),
+    ('edit {"a": 1}', ("edit", '{"a": 1}')),
+    ("edit it yourself", ("no", "edit it yourself")),
+]
+
+
+def test_answers() -> None:
+    for answer, wanted in ANSWERS:
+        assert read_answer(answer) == wanted
+    assert read_answer({"decisions": [{"type": "approve"}, {"type": "approve"}]})[0] == "no"
 
 
 @pytest.fixture
@@ -183,23 +164,17 @@ async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent, chan
     assert "Not executed" in said
 
 
-async def test_a_no_is_what_the_model_reads(editing: ScriptedAgent) -> None:
-    await editing.run(ENV)
-    outcome = await editing.invoke(Command(resume="no: it is mine"), text("I leave it."))
-    assert outcome.stop_reason == "answered"
-    [said] = await editing.observations()
-    assert "it is mine" in said
-    assert not (editing.workspace / ".env").exists()
-
-
 async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
     other = call(EDITOR, command="create", path="app/.env", file_text="x")
-    waiting = await editing.run(calls(ENV, other))
+    inside = call(EDITOR, command="create", path="a.txt", file_text="x")
+    waiting = await editing.run(calls(ENV, other, inside, call("bash", command="ls")))
     first, second = waiting.questions
-    answers = {first.id: "always", second.id: "no"}
-    await editing.invoke(Command(resume=answers), text("Done."))
+    answers = {first.id: "always", second.id: "no: it is mine"}
+    outcome = await editing.invoke(Command(resume=answers), text("Done."))
+    assert outcome.stop_reason == "answered"
     assert (editing.workspace / ".env").exists()
     assert not (editing.workspace / "app").exists()
+    assert "it is mine" in (await editing.observations())[1]
 
 
 async def test_for_this_run(editing: ScriptedAgent) -> None:
@@ -222,12 +197,6 @@ async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> 
     elsewhere = ScriptedAgent(editing.server, tmp_path / "b", editing.saver, editing.graph.profile)
     assert (await elsewhere.run(ENV, thread="b")).stop_reason == "interrupted"
     await elsewhere.graph.close_waiting()
-
-
-async def test_what_is_inside_is_free(editing: ScriptedAgent) -> None:
-    write = call(EDITOR, command="create", path="a.txt", file_text="x")
-    outcome = await editing.run(calls(write, call("bash", command="rm a.txt")), text("Done."))
-    assert outcome.stop_reason == "answered"
 
 
 async def test_the_modes(editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

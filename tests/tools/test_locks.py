@@ -1,8 +1,6 @@
 """Which calls run side by side."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -30,44 +28,27 @@ def test_two_resources(one: Resource, other: Resource, collide: bool) -> None:
     assert other.collides(one) is collide
 
 
-class Watched:
-    """Locks, and who holds them at present."""
-
-    def __init__(self) -> None:
-        self.locks = ResourceLocks()
-        self.inside: list[str] = []
-        self.order: list[str] = []
-
-    @asynccontextmanager
-    async def hold(self, name: str, resources: Iterable[Resource]) -> AsyncIterator[None]:
-        async with self.locks.hold(resources):
-            self.inside.append(name)
-            self.order.append(name)
-            yield
-            self.inside.remove(name)
-
-    async def work(self, name: str, resources: Iterable[Resource], until: asyncio.Event) -> None:
-        async with self.hold(name, resources):
-            await until.wait()
-
-
-async def _settled() -> None:
-    """Let every task go as far as it can."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:
-    watched, done = Watched(), asyncio.Event()
+    locks, inside, done = ResourceLocks(), list[str](), asyncio.Event()
+
+    async def work(name: str) -> None:
+        async with locks.hold([Resource(name)]):
+            inside.append(name)
+            await done.wait()
+
+    async def settled() -> list[str]:
+        """Who is inside, once every task has gone as far as it can."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return inside
+
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.work("a", [Resource("a")], done))
-        waiting = tasks.create_task(watched.work("all", [Resource(EVERYTHING)], done))
-        tasks.create_task(watched.work("b", [Resource("b")], done))
-        await _settled()
-        assert watched.inside == ["a"]
+        tasks.create_task(work("a"))
+        waiting = tasks.create_task(work(EVERYTHING))
+        tasks.create_task(work("b"))
+        assert await settled() == ["a"]
         waiting.cancel()
-        await _settled()
-        assert watched.inside == ["a", "b"]
+        assert await settled() == ["a", "b"]
         done.set()
 
 
