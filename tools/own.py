@@ -60,7 +60,7 @@ def _imported(place: str, name: str) -> ModuleType:
         importlib.invalidate_caches()
     try:
         return importlib.import_module(place)
-    except Exception as error:
+    except Exception as error:  # whatever the user's own module raises
         if isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}."):
             raise SettingsError(
                 f"`{name}`: there is no module `{place}`, neither installed nor in {here}."
@@ -90,7 +90,7 @@ def from_function(function: Callable[..., Any]) -> BaseTool:
         convert_to_openai_tool(made)
     except SettingsError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever LangChain makes of the user's own types
         said = str(error).strip().partition("\n")[0]
         raise _cannot(name, f"its arguments cannot be described to a model ({said})") from error
     return made

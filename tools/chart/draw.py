@@ -15,7 +15,7 @@ import pandas as pd
 from rich.cells import cell_len
 
 from manus.state.errors import ToolError
-from manus.tools.chart.spec import COLUMNS, Chart
+from manus.tools.chart.spec import COLUMNS, CONFIG, Chart
 from manus.tools.chart.table import (
     CATEGORIES,
     bins,
@@ -47,25 +47,6 @@ _BOXED = 50_000
 """Rows of a box plot: the page holds them all."""
 _NAMED = 0.03
 """Share of a pie from which on there is room for the figure beside the slice."""
-CONFIG: dict[str, Any] = {
-    # Noto has all scripts and is free; the others come with a system
-    "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
-    "'Microsoft YaHei', 'Malgun Gothic', sans-serif",
-    "background": "#ffffff",
-    "padding": 14,
-    "view": {"stroke": None},
-    "title": {"anchor": "start", "fontSize": 16, "offset": 14},
-    "axis": {
-        "labelFontSize": 11,
-        "labelOverlap": "greedy",
-        "labelSeparation": 8,
-        "titleFontSize": 12,
-    },
-    "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 200, "symbolOpacity": 1},
-    "range": {"heatmap": {"scheme": "yellowgreenblue"}},
-    "mark": {"tooltip": True},
-    "arc": {"stroke": "#ffffff", "strokeWidth": 1.5},
-}
 
 
 def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str, Any], list[str]]:

@@ -1,8 +1,8 @@
-"""What a chart is: its type, and which column goes where."""
+"""What a chart is: its type, which column goes where, and what is the same in all of them."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,25 @@ from manus.tools.arguments import Arguments
 TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
 Span = Literal["hour", "day", "week", "month", "quarter", "year"]
 Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]
+CONFIG: dict[str, Any] = {
+    # Noto has all scripts and is free; the others come with a system
+    "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
+    "'Microsoft YaHei', 'Malgun Gothic', sans-serif",
+    "background": "#ffffff",
+    "padding": 14,
+    "view": {"stroke": None},
+    "title": {"anchor": "start", "fontSize": 16, "offset": 14},
+    "axis": {
+        "labelFontSize": 11,
+        "labelOverlap": "greedy",
+        "labelSeparation": 8,
+        "titleFontSize": 12,
+    },
+    "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 200, "symbolOpacity": 1},
+    "range": {"heatmap": {"scheme": "yellowgreenblue"}},
+    "mark": {"tooltip": True},
+    "arc": {"stroke": "#ffffff", "strokeWidth": 1.5},
+}
 
 
 class Chart(Arguments):

@@ -58,7 +58,7 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
     except ImportError as error:  # pandas has a text of its own for what it lacks
         lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
         raise ModuleNotFoundError(name=error.name or lacking) from error
-    except Exception as error:
+    except Exception as error:  # whatever a reader of the format raises
         said = " ".join(str(error).split())[:200]
         raise ToolError(
             f"{shown} cannot be read as a table of rows and columns ({said}); bring it into that "

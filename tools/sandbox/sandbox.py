@@ -10,9 +10,8 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from manus.state.errors import ToolUnavailableError
 from manus.state.safety_settings import SandboxSettings
@@ -46,8 +45,7 @@ _NO_WALL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Confined:
+class Confined(NamedTuple):
     """A program as it is really started: its words and environment."""
 
     argv: tuple[str, ...]

@@ -144,30 +144,38 @@ async def start(
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
-    started = await asyncio.to_thread(_confined, argv, extra or {}, directory, sandbox, read)
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *started.argv,
-            cwd=directory,
-            env=dict(started.environment),
-            stdin=stdin,
-            stdout=output,
-            stderr=output,
-            pass_fds=descriptors,
-            start_new_session=True,
-        )
+    words, environment = await asyncio.to_thread(
+        _confined, argv, extra or {}, directory, sandbox, read
+    )
+    starting = asyncio.create_subprocess_exec(
+        *words,
+        cwd=directory,
+        env=environment,
+        stdin=stdin,
+        stdout=output,
+        stderr=output,
+        pass_fds=descriptors,
+        start_new_session=True,
     )
     try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        with contextlib.suppress(OSError):
-            await end(await starting)  # it may have children before we hear that it has begun
-        raise
+        return await _whole(asyncio.ensure_future(starting))
     except OSError as error:
         raise ToolUnavailableError(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
+
+
+async def _whole(
+    starting: asyncio.Future[asyncio.subprocess.Process],
+) -> asyncio.subprocess.Process:
+    """A program that is being started; it may have children before we hear that it has."""
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await end(await starting)
+        raise
 
 
 def _confined(
