@@ -17,26 +17,24 @@ def front(driver: Driver) -> int:
     return tab.id
 
 
-async def test_a_navigation_is_told(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<a href=/two>Two</a><a href=/none>None</a>"
+async def test_a_navigation_and_the_first_error_in_the_console_are_told(
+    driver: Driver, site: Site
+) -> None:
+    site.pages["/"] = """<a href=/two>Two</a><a href=/none>None</a>
+      <button onclick="console.error('one'); console.error('two')">A</button>
+      <button onclick="nowhere.to.go()">B</button>"""
     site.pages["/two"] = "<title>Second</title>"
     await driver.open(site.base)
+    said = await driver.click('button "A"')
+    assert "console: one" in said
+    assert "two" not in said
+    assert "nowhere is not defined" in await driver.click('button "B"')
     said = await driver.click('link "Two"')
     assert said == f'Clicked [1] link "Two".\n- The page is now "Second" {site.base}/two'
     assert f"{site.base}/" in await driver.say("go_back")
     assert "The page is now" in await driver.say("refresh")  # as it is after a form was sent
     await driver.look()
     assert "HTTP 404" in await driver.click('link "None"')
-
-
-async def test_the_first_error_in_the_console_is_told(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<button onclick="console.error('one'); console.error('two')">A</button>
-      <button onclick="nowhere.to.go()">B</button>"""
-    await driver.open(site.base)
-    said = await driver.click('button "A"')
-    assert "console: one" in said
-    assert "two" not in said
-    assert "nowhere is not defined" in await driver.click('button "B"')
 
 
 async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) -> None:
@@ -158,12 +156,9 @@ async def test_a_page_that_asks_to_stay_is_left(driver: Driver, site: Site) -> N
     assert "Title: Two" in await driver.look()
 
 
-async def test_missing_arguments_are_named(driver: Driver) -> None:
+async def test_unfit_arguments_are_named_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
-
-
-async def test_an_action_by_another_name_gets_one_line_with_the_nearest(driver: Driver) -> None:
     said = await driver.fail("click", index=1)
     assert "`action`" in said
     assert '"click_element"' in said

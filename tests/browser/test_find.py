@@ -11,31 +11,18 @@ from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 
 
-def nothing(name: str) -> str | None:
-    return None
-
-
-def test_the_order(tmp_path: Path) -> None:
+def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
     own, bundled = tmp_path / "own", tmp_path / "bundled"
     own.touch(0o755)
     bundled.touch()
-
-    def which(name: str) -> str | None:
-        return {"chromium-browser": "/somewhere/chromium-browser"}.get(name)
-
+    found = {"chromium-browser": "/somewhere/chromium-browser"}.get
     assert find_browser(str(own), str(bundled)) == str(own)
-    assert find_browser(None, str(bundled), which) == str(bundled)
-    assert find_browser(None, "/no", which) == "/somewhere/chromium-browser"
-
-
-def test_none_says_what_was_tried_and_what_helps() -> None:
-    with pytest.raises(ToolUnavailableError) as caught:
-        find_browser(None, "/no/such", nothing)
-    said = str(caught.value)
-    assert "/no/such" in said
-    assert "playwright install chromium" in said
+    assert find_browser(None, str(bundled), found) == str(bundled)
+    assert find_browser(None, "/no", found) == "/somewhere/chromium-browser"
+    with pytest.raises(ToolUnavailableError, match=r"/no/such.*playwright install chromium"):
+        find_browser(None, "/no/such", lambda _: None)
     with pytest.raises(ToolUnavailableError, match="MANUS_BROWSER_PATH"):
-        find_browser("/no/such", None, nothing)
+        find_browser("/no/such", None, found)
 
 
 async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:

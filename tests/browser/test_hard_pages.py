@@ -6,6 +6,7 @@ import threading
 import pytest
 import pytest_asyncio
 
+from manus.tools.browser import snapshot, state, tab
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -63,33 +64,42 @@ async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
 async def test_a_script_that_never_ends(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<button onclick='for(;;);'>Loop</button>"
     await driver.open(site.base)
-    patience(driver, 2)
+    patience(driver, 1)
     assert "can be used again" in await driver.fail("click_element", index=1)
     assert '"Loop"' in await driver.look()
     await answers(driver, site)
 
 
 @pytest.mark.parametrize("page", [LOOP, FLOOD, RESTLESS])
-async def test_pages_that_are_busy_for_ever(driver: Driver, site: Site, page: str) -> None:
+async def test_pages_that_are_busy_for_ever(
+    driver: Driver, site: Site, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in (
+        (tab, "ANSWER_SECONDS"),
+        (state, "ANSWER_SECONDS"),
+        (snapshot, "_LOOK_SECONDS"),
+    ):
+        monkeypatch.setattr(module, name, 1.0)
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = page
     patience(driver, 1)
     await driver.do("go_to_url", url=site.base)
     await driver.look()
     assert len((await driver.do("click_element", index=1)).text) < 500
+    monkeypatch.undo()
     await answers(driver, site)
 
 
 async def test_a_page_that_crashes(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<p>x</p>"
     await driver.open(site.base)
-    tab = driver.browser.active
-    assert tab is not None
-    cdp = await tab.cdp()
+    front = driver.browser.active
+    assert front is not None
+    cdp = await front.cdp()
     assert cdp is not None
     crash = asyncio.ensure_future(cdp.send("Page.crash"))
     async with asyncio.timeout(60):
-        await tab.trouble.wait()
+        await front.trouble.wait()
     crash.cancel()
     assert "The page has crashed" in await driver.look()
     assert "crashed" in await driver.say("go_to_url", url=site.base)
