@@ -6,7 +6,6 @@ import pytest
 import pytest_asyncio
 
 from manus.state.browser_settings import EgressSettings
-from manus.tools.web.egress import EgressRules
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -16,17 +15,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 SECRET = "the inner secret"
 
 
-class Net:
-    """Names for loopback servers: `out.test` may be reached, the others are inside."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, list[list[str]]] = {}
-
-    async def resolve(self, host: str, port: int) -> list[str]:
-        answers = self.names.get(host)
-        if not answers:
-            raise OSError("unknown")
-        return answers.pop(0) if len(answers) > 1 else answers[0]
+async def resolve(host: str, port: int) -> list[str]:
+    """Every name but this leads inside."""
+    return ["8.8.8.8"] if host == "out.test" else ["127.0.0.1"]
 
 
 @pytest.fixture
@@ -38,15 +29,10 @@ def inner(new_site: Callable[..., Site]) -> Site:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(new_driver: NewDriver, site: Site, net: Net) -> Driver:
+async def driver(new_driver: NewDriver, site: Site) -> Driver:
     """A browser that may reach the one server `site`, and nothing else on loopback."""
     allowed = EgressSettings(allow_private=(f"127.0.0.1:{site.port}",))
-    return await new_driver(egress=allowed, resolve=net.resolve)
-
-
-@pytest.fixture
-def net() -> Net:
-    return Net()
+    return await new_driver(egress=allowed, resolve=resolve)
 
 
 def ways(inner: Site) -> dict[str, str]:
@@ -54,20 +40,12 @@ def ways(inner: Site) -> dict[str, str]:
     return {
         "direct": f"http://127.0.0.1:{port}/",
         "by name": f"http://localhost:{port}/",
-        "decimal": f"http://2130706433:{port}/",
-        "octal": f"http://0177.0.0.1:{port}/",
-        "hexadecimal": f"http://0x7f.1:{port}/",
-        "short": f"http://127.1:{port}/",
-        "zero": f"http://0:{port}/",
         "mapped": f"http://[::ffff:127.0.0.1]:{port}/",
         "resolving": f"http://evil.test:{port}/",
     }
 
 
-async def test_no_address_of_it_is_opened(
-    driver: Driver, site: Site, inner: Site, net: Net
-) -> None:
-    net.names["evil.test"] = [["127.0.0.1"]]
+async def test_no_address_of_it_is_opened(driver: Driver, site: Site, inner: Site) -> None:
     site.pages["/"] = "<title>Out</title>"
     for url in ways(inner).values():
         said = await driver.fail("go_to_url", url=url)
@@ -77,8 +55,7 @@ async def test_no_address_of_it_is_opened(
     assert "Title: Out" in await driver.open(site.base)
 
 
-async def test_no_page_leads_to_it(driver: Driver, site: Site, inner: Site, net: Net) -> None:
-    net.names["evil.test"] = [["127.0.0.1"]]
+async def test_no_page_leads_to_it(driver: Driver, site: Site, inner: Site) -> None:
     for name in ("mapped", "resolving"):
         url = ways(inner)[name]
         site.pages["/redirect"] = Answer("", 302, headers={"Location": url})
@@ -91,10 +68,7 @@ async def test_no_page_leads_to_it(driver: Driver, site: Site, inner: Site, net:
     assert inner.requests == []
 
 
-async def test_no_part_of_a_page_comes_from_it(
-    driver: Driver, site: Site, inner: Site, net: Net
-) -> None:
-    net.names["evil.test"] = [["127.0.0.1"]]
+async def test_no_part_of_a_page_comes_from_it(driver: Driver, site: Site, inner: Site) -> None:
     parts = "".join(
         f"""<img src="{url}"><script src="{url}"></script><iframe src="{url}"></iframe>
         <link rel=stylesheet href="{url}"><link rel=preload as=fetch href="{url}">
@@ -111,19 +85,6 @@ async def test_no_part_of_a_page_comes_from_it(
     text = await driver.look()
     assert "Title: Parts" in text
     assert SECRET not in text
-    assert inner.requests == []
-
-
-async def test_a_name_that_changes_its_address(
-    driver: Driver, site: Site, inner: Site, net: Net
-) -> None:
-    # first outside, then inside: what is connected to is what was looked at
-    net.names["rebind.test"] = [["8.8.8.8"], ["127.0.0.1"]]
-    rules = EgressRules(EgressSettings(), net.resolve)
-    assert await rules.addresses("rebind.test", inner.port) == ["8.8.8.8"]
-    url = f"http://rebind.test:{inner.port}/"
-    site.pages["/"] = f"<script>fetch('{url}').catch(() => 0)</script>"
-    assert "rebind.test was refused" in await driver.say("go_to_url", url=site.base)
     assert inner.requests == []
 
 

@@ -74,6 +74,24 @@ async def answer(proxy: EgressProxy, request: str) -> bytes:
     return said
 
 
+async def test_a_name_that_changes_its_address(site: Site) -> None:
+    site.pages["/"] = "hello"
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+
+    rules = EgressRules(EgressSettings(allow_private=("127.0.0.1",)), resolve)
+    proxy = await EgressProxy.start(rules)
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False) as client:
+        url = f"http://rebind.test:{site.port}/"
+        assert (await client.get(url)).text == "hello"
+        assert asked == ["rebind.test"], "it is looked up once, and that address connected to"
+        assert (await client.get(url)).status_code == 403
+    await proxy.close()
+
+
 async def test_behind_another_proxy_the_lists_count_by_name(site: Site) -> None:
     async def anywhere(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]

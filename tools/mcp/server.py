@@ -7,21 +7,135 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import anyio
+import httpx
 from mcp import ClientSession, McpError, types
 
 from manus.prompts.sources import MCP
-from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.state.mcp_settings import McpServer
-from manus.tools.mcp.connection import Connection, LostError, NotSentError
 from manus.tools.mcp.pins import trusted_tools
+from manus.tools.mcp.transport import reached
 from manus.tools.session import Session
 
 log = logging.getLogger("manus")
 
 T = TypeVar("T")
+Ask = Callable[[ClientSession], Coroutine[Any, Any, T]]
 
 _PAGES = 100
 """Pages of a list of tools that are read at most."""
+_END = 20.0
+"""Seconds for a server to end."""
+_CONFINED = " It is started in the sandbox; `sandbox = false` in its settings gives it the machine."
+_SESSION_TERMINATED = 32600
+"""How the SDK tells that a server at an address does not know our session any more."""
+_CLIENT = types.Implementation(name="manus", version="0.1.0")
+
+
+class NotSentError(Exception):
+    """The connection was gone before the request: the server has not seen it."""
+
+
+class LostError(Exception):
+    """The connection broke while a request was under way: it may have taken effect."""
+
+
+class Connection:
+    """An initialised session, held open by a task of its own until it is closed or breaks."""
+
+    def __init__(self, server: Server, session: Session) -> None:
+        self._server = server
+        self._run = session
+        self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+        self._said = ""
+        self._owner = asyncio.create_task(self._own())
+
+    async def open(self) -> None:
+        """Wait until it is there.
+
+        Raises:
+            ToolUnavailableError: it is not there, refuses us, or does not answer in time.
+        """
+        settings = self._server.settings
+        seconds = settings.connect_timeout
+        waiting: set[asyncio.Future[Any]] = {self._owner, self._session}
+        try:
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        if self._session.done():
+            return
+        reason = self._why() if self._owner.done() else f"it did not answer within {seconds:g} s"
+        await self.close()
+        said = f" (it said: {self._said})" if self._said else ""
+        raise ToolUnavailableError(
+            f"The MCP server `{self._server.name}` ({settings.place}) cannot be used: "
+            f"{reason}{said}.{_CONFINED if settings.confined else ''}"
+        )
+
+    async def _own(self) -> None:
+        async with reached(self._server.settings, self._run) as (read, write, last_words):
+            heard = self._server.hear
+            session = ClientSession(read, write, client_info=_CLIENT, message_handler=heard)
+            try:
+                async with session:
+                    await session.initialize()
+                    self._session.set_result(session)
+                    await anyio.sleep_forever()
+            finally:
+                self._said = last_words()
+
+    async def request(self, ask: Ask[T]) -> T:
+        """The answer to a request, however long it takes.
+
+        Raises:
+            NotSentError, LostError: as they say.
+            McpError: the server answered with an error.
+        """
+        if self._owner.done():
+            raise NotSentError
+        work = asyncio.ensure_future(ask(self._session.result()))
+        try:
+            await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise LostError
+            return work.result()
+        except McpError as error:
+            if error.error.code == types.CONNECTION_CLOSED:
+                raise LostError from None
+            if error.error.code == _SESSION_TERMINATED:
+                raise NotSentError from None
+            raise
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise NotSentError from None
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End it, and the program that it started."""
+        self._owner.cancel()
+        await asyncio.wait({self._owner}, timeout=_END)
+        if self._owner.done() and not self._owner.cancelled():
+            self._owner.exception()  # seen: nobody else will ask for it
+
+    def _why(self) -> str:
+        """What ended it; of errors that are made of others, the first."""
+        error = self._owner.exception()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        match error:
+            case httpx.HTTPStatusError(response=response):
+                return f"it answers {response.status_code} {response.reason_phrase}".rstrip()
+            case httpx.HTTPError():
+                return f"it cannot be reached ({type(error).__name__})"
+            case ManusError():
+                return str(error).rstrip(".")
+            case McpError() if error.error.code != types.CONNECTION_CLOSED:
+                return f"it refuses us ({error.error.message})"
+        return "it ended at once"
 
 
 class Server:
@@ -40,6 +154,11 @@ class Server:
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._listing = asyncio.Lock()
+
+    async def hear(self, message: Any) -> None:
+        """Take note that the server has other tools now."""
+        if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
+            self._is_stale = True
 
     async def refresh(self) -> None:
         """Ask which tools there are, for the first time or since they changed.
@@ -94,9 +213,7 @@ class Server:
                 "have taken effect; the next one connects again. Try a smaller one."
             ) from None
 
-    async def _ask(
-        self, ask: Callable[[ClientSession], Coroutine[Any, Any, T]], seconds: float
-    ) -> T:
+    async def _ask(self, ask: Ask[T], seconds: float) -> T:
         """The answer to a request; connects again for one that the server has not seen."""
         for _ in range(2):
             connection = await self._connected()
@@ -116,14 +233,11 @@ class Server:
     async def _connected(self) -> Connection:
         async with self._connecting:
             if self._connection is None:
-                connection = Connection(self.name, self.settings, self._session, self._on_change)
+                connection = Connection(self, self._session)
                 await connection.open()
                 self._connection = connection
                 self._is_stale = True
             return self._connection
-
-    def _on_change(self) -> None:
-        self._is_stale = True
 
     async def _drop(self, connection: Connection | None) -> None:
         """Close a connection, unless another has taken its place already."""
