@@ -25,13 +25,12 @@ from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import create, revise
 from manus.state.plan_steps import NewStep
-from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
+from manus.state.usage import add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
 _TITLE = 60
 
 Update = dict[str, Any]
-Lines = list[Spending]
 
 
 async def plan(
@@ -45,17 +44,29 @@ async def plan(
 async def _planned(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, executors: Executors
 ) -> Update:
-    running = running_of(config)
+    running, tell = running_of(config), runtime.stream_writer
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
         return _approved(state, running)
+    if new:
+        tell(StatusEvent(type="status", status="running", stop_reason=None))
+    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
+    used = no_usage() if new else state["usage"]
     with metered(running, runtime) as lines:
+        running.budget.sync(used, lines)
         try:
             if new:
-                return await _make(state, running, executors, lines)
-            return await _revise(state, running, executors, lines)
+                update, chosen, why = await _make(state, running, executors)
+            else:
+                update, chosen, why = await _revise(state, running, executors)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
+    spent = used_in(lines, running)
+    update["usage"] = Overwrite(spent) if new else spent
+    if why is not None:
+        total = summed(add_usage(used, spent))
+        tell(PlanEvent(type="plan", why=why, plan=chosen, spent=total))
+    return update
 
 
 def is_new(state: FlowState) -> bool:
@@ -66,13 +77,12 @@ def is_new(state: FlowState) -> bool:
     return run["request_id"] != request.id
 
 
-async def _make(
-    state: FlowState, running: Running, executors: Executors, lines: list[Spending]
-) -> Update:
+Planned = tuple[Update, Plan, PlanChange | None]
+"""What changes, the plan, and where it comes from; None where it could not be made."""
+
+
+async def _make(state: FlowState, running: Running, executors: Executors) -> Planned:
     """A plan for the newest request; the one before it is put with the earlier ones."""
-    get_stream_writer()(StatusEvent(type="status", status="running", stop_reason=None))
-    get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
-    running.budget.sync(no_usage(), lines)
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
     state, shorter = await compact_thread(state, running, executors)
@@ -82,21 +92,17 @@ async def _make(
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
         return create(_free(args.plan_id or "plan", taken), args.title or title, steps)
 
-    question = ephemeral(prompts.PLAN_NOW)
     try:
-        made = await ask_planner(state, running, executors, question, make)
+        made = await ask_planner(state, running, executors, ephemeral(prompts.PLAN_NOW), make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        usage = used_in(lines, running)
-        ended = _ended("error", str(error))
-        return {**begun, **ended, "plan": Overwrite({}), "usage": Overwrite(usage)}
-    usage = used_in(lines, running)
+        none = Plan(id="", title="", steps=[])
+        return {**begun, **_ended("error", str(error)), "plan": Overwrite({})}, none, None
     default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
     chosen = made or with_executors(create(_free("plan", taken), title, default), list(executors))
     why: PlanChange = "default" if made is None else "made"
-    get_stream_writer()(PlanEvent(type="plan", why=why, plan=chosen, spent=summed(usage)))
-    return {**begun, "plan": Overwrite(chosen), "usage": Overwrite(usage)}
+    return {**begun, "plan": Overwrite(chosen)}, chosen, why
 
 
 def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
@@ -152,13 +158,9 @@ def _approved(state: FlowState, running: Running) -> Update:
     return {**given, "plan": Overwrite(decision.plan)}
 
 
-async def _revise(
-    state: FlowState, running: Running, executors: Executors, lines: list[Spending]
-) -> Update:
+async def _revise(state: FlowState, running: Running, executors: Executors) -> Planned:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
-    get_stream_writer()(StatusEvent(type="status", status="thinking", stop_reason=None))
-    present, used = state["plan"], state["usage"]
-    running.budget.sync(used, lines)
+    present, revised = state["plan"], None
     update: Update = {
         "run": _run_after(state, approve=running.context.approve_plan),
         "status": "thinking",
@@ -167,23 +169,18 @@ async def _revise(
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
         return revise(present, steps, args.title)
 
-    revised = None
     try:
-        if budget_used_up(running.budget.limits, used) is None:
+        if budget_used_up(running.budget.limits, state["usage"]) is None:
             question = HumanMessage(_question(state))
             revised = await ask_planner(state, running, executors, question, make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
-        spent = used_in(lines, running)
-        return {**update, **_ended("error", said), "usage": spent}
-    usage = used_in(lines, running)
-    spent_now = summed(add_usage(used, usage))
-    why: PlanChange = "kept" if revised is None else "revised"
-    get_stream_writer()(PlanEvent(type="plan", why=why, plan=revised or present, spent=spent_now))
-    changed: Update = {} if revised is None else {"plan": Overwrite(revised)}
-    return {**update, **changed, "usage": usage}
+        return {**update, **_ended("error", said)}, present, None
+    if revised is None:
+        return update, present, "kept"
+    return {**update, "plan": Overwrite(revised)}, revised, "revised"
 
 
 def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
@@ -192,14 +189,11 @@ def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
     rejected = run["approval"] == "rejected"
     if not rejected:
         run["replans_left"] -= 1
-        run["revised"] = [step.get("id", "") for step in _blocked(state["plan"])]
+        steps = state["plan"]["steps"]
+        run["revised"] = [s.get("id", "") for s in steps if s["status"] == "blocked"]
     run["approval"] = "wanted" if approve or rejected else "not_needed"
     run["reason"] = ""
     return run
-
-
-def _blocked(present: Plan) -> list[Any]:
-    return [step for step in present["steps"] if step["status"] == "blocked"]
 
 
 def _question(state: FlowState) -> str:

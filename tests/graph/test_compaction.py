@@ -25,6 +25,9 @@ from tests.helpers.long_run import (
 )
 from tests.server import call, calls, fail, mentions, text
 
+LOOKS = [calls(call("look", place=place)) for place in range(1, 9)]
+OVERFLOW = fail(400, code="context_length_exceeded")
+
 
 @pytest.fixture
 def looker(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> ScriptedAgent:
@@ -75,10 +78,7 @@ async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
     looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "1000000")
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    outcome = await looker.run(
-        *looks, fail(400, code="context_length_exceeded"), text("done"), request=REQUEST
-    )
+    outcome = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert outcome.stop_reason == "answered"
     assert outcome.results[7].startswith("Step 8: look → Place 8.")
     last = sent_by(looker)[-1]
@@ -91,9 +91,7 @@ async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
 async def test_a_request_that_stays_too_large_ends_the_run(
     looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    too_large = fail(400, code="context_length_exceeded")
-    looks = [calls(call("look", place=place)) for place in range(1, 4)]
-    outcome = await looker.run(*looks, too_large, too_large, request=REQUEST)
+    outcome = await looker.run(*LOOKS[:3], OVERFLOW, OVERFLOW, request=REQUEST)
     assert outcome.stop_reason == "error"
     assert len(outcome.results) == 3
     assert "the context window" in outcome.output
@@ -107,9 +105,8 @@ async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
 ) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER)).always(fail(401))
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
     recall = calls(call("recall", query="#2"), call("recall", query="locker K8 code"))
-    await looker.run(*looks, fail(400, code="context_length_exceeded"), recall, text("done"))
+    await looker.run(*LOOKS, OVERFLOW, recall, text("done"))
     history = await looker.messages()
     [notes] = [m for m in history if is_summary(m)]
     assert re.search(r"- `?look.*1.*look → Place 1\.", text_of(notes))
@@ -122,17 +119,13 @@ async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
 async def test_a_reply_without_notes_is_asked_for_once_more(agent: ScriptedAgent) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER), text("Sure!"), text("## Next\n- Look at place 9"))
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    await looker.run(*looks, fail(400, code="context_length_exceeded"), text("done"))
+    await looker.run(*LOOKS, OVERFLOW, text("done"))
     [notes] = [m for m in await looker.messages() if is_summary(m)]
     assert "## Next\n- Look at place 9" in text_of(notes)
 
 
 async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: ScriptedAgent) -> None:
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    first = await looker.run(
-        *looks, fail(400, code="context_length_exceeded"), text("done"), request=REQUEST
-    )
+    first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     second = await looker.run(call("recall", query="locker K8"), text("ok"), request="Go on.")
     assert (first.stop_reason, second.stop_reason) == ("answered", "answered")
     assert [line.split(":")[0] for line in second.results] == ["Step 1", "Step 2"]
@@ -146,9 +139,7 @@ async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: Scripted
 async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
     looker: ScriptedAgent,
 ) -> None:
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    overflow = fail(400, code="context_length_exceeded")
-    await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     fork = thread_config("fork")
     await looker.graph.aupdate_state(fork, await looker.values(), as_node="stuck_check")
     await looker.run(text("ok"), request="Look around.", thread="fork")
@@ -163,9 +154,7 @@ async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
 
 
 async def test_a_call_of_recall_that_another_process_carries_out(looker: ScriptedAgent) -> None:
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
-    overflow = fail(400, code="context_length_exceeded")
-    await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     looker.server.script(call("Recall", query="#2"))
     stop = {"interrupt_before": ["act"]}
     given = {"request": "Look around."}
@@ -178,17 +167,15 @@ async def test_a_call_of_recall_that_another_process_carries_out(looker: Scripte
 
 async def test_a_branch_does_not_recall_what_another_one_saw(looker: ScriptedAgent) -> None:
     """A person goes back to an earlier checkpoint, and later on with the first branch again."""
-    looks = [calls(call("look", place=place)) for place in range(1, 9)]
     others = [calls(call("look", place=place)) for place in range(51, 59)]
-    overflow = fail(400, code="context_length_exceeded")
-    first = await looker.run(*looks, overflow, text("done"), request=REQUEST)
+    first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert first.stop_reason == "answered"
     config, found = thread_config("t"), None
     async for snapshot in looker.graph.aget_state_history(config, limit=60):
         if snapshot.next == ("think",) and len(snapshot.values["messages"]) == 5:
             found = snapshot  # two places were seen
     assert found is not None
-    looker.server.script(*others, overflow, text("other"))
+    looker.server.script(*others, OVERFLOW, text("other"))
     await looker.graph.ainvoke(None, found.config, context=looker.context())
     both = calls(call("recall", query="#6"), call("recall", query="Place 4"))
     await looker.run(both, text("ok"), request="What was there?")

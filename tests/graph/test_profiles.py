@@ -11,13 +11,11 @@ from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
 from manus.graph.run_graph import RunGraph
 from manus.prompts import render
-from manus.state.context import Context
 from manus.state.errors import SettingsError
 from manus.state.profile import Profile
 from manus.tools.catalog import BUILT_IN, build_catalog
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-from tests.server import ScriptedServer, call, text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -190,46 +188,16 @@ def look_up(name: str) -> str:
     return str(PRICES[name])
 
 
-@tool
-def double(number: int) -> int:
-    """Twice a number."""
-    return 2 * number
-
-
 def silent(number: int) -> int:
     return number
 '''
 
 
-async def test_model_tools_and_prompt_in_place_of_the_profile_s(
-    home: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def look_up(name: str) -> str:
-        """The price of a thing, in pence."""
-        return {"apple": "3"}[name]
-
-    monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
-    server.script(call("look_up", name="apple"), text("Three."), text("Other."))
-    agent = build_agent(model="openai:small", tools=[look_up], system_prompt="You sell.")
-    given = {"request": "How much is it?"}
-    result = await agent.ainvoke(given, context=Context(workspace=str(home / "w")))
-    assert (result["output"], result["stop_reason"]) == ("Three.", "answered")
-    sent = server.requests[-1].body
-    assert (sent["model"], sent["messages"][0]["content"]) == ("small", "You sell.")
-    assert [t["function"]["name"] for t in sent["tools"]] == ["look_up"]
-    await agent.ainvoke(given, context=Context(workspace=str(home / "w"), model="other"))
-    assert server.requests[-1].body["model"] == "other"
-
-
 _WRONG_TOOLS = {
     "wrong_tools:lookup": "The module `wrong_tools` has no `lookup`; did you mean `wrong_t",
-    "wrong_tools:PRICES": "`wrong_tools:PRICES` is no tool but of the type `dict`",
     "wrong_tools:silent": "The function `silent` cannot be a tool: ",
     "nowhere_tools:x": "there is no module `nowhere_tools`, neither installed nor in ",
-    "wrong_tools:": "`wrong_tools:` names nothing; write it as `my_module:my_function`",
     "../evil:x": "`../evil:x` names nothing",
-    "needy_tools:x": "its module fails when it is imported (ModuleNotFoundError: No module named",
-    "broken_tools:x": "its module fails when it is imported (SyntaxError: ",
     "failing_tools:x": "its module fails when it is imported (ZeroDivisionError: division by zero)",
 }
 
@@ -239,8 +207,6 @@ def test_a_tool_that_cannot_be_used_is_said_when_the_profile_is_built(
     name: str, said: str, home: Path
 ) -> None:
     (home / "wrong_tools.py").write_text(_TOOLS)
-    (home / "needy_tools.py").write_text("import never_installed\n")
-    (home / "broken_tools.py").write_text("def x(:\n")
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
     sys.modules.pop("wrong_tools", None)
     _write(home, f'[profiles.mine]\ntools = ["{name}"]')

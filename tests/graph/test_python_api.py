@@ -210,6 +210,9 @@ class TestAsCreateAgent:
         assert agent.profile.model == "azure_openai:scripted"
         found = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
         assert (found["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
+        context["model"] = "other"
+        build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
+        assert server.requests[-1].body["model"] == "other", "the context's comes before"
 
     def test_a_store(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         store = InMemoryStore()

@@ -42,12 +42,15 @@ def shown(messages: list[AnyMessage]) -> list[dict[str, Any]]:
     return [message.model_dump(exclude={"id"}) for message in messages]
 
 
-async def test_a_listener_is_told_of_models_and_tools(agent: ScriptedAgent) -> None:
-    agent.server.script(*replies())
-    heard = Listener()
-    config: Any = {**thread_config("heard"), "callbacks": [heard]}
-    await agent.graph.ainvoke({"request": "Do it."}, config, context=agent.context())
-    assert heard.told == [
+async def test_a_listener_is_told_of_all_and_the_run_is_the_same_without_one(
+    agent: ScriptedAgent,
+) -> None:
+    agent.server.script(*replies(), *replies())
+    listener = Listener()
+    for thread, heard in (("heard", [listener]), ("alone", [])):
+        config: Any = {**thread_config(thread), "callbacks": heard}
+        await agent.graph.ainvoke({"request": "Do it."}, config, context=agent.context())
+    assert listener.told == [
         "model: 3 messages",
         "reply: I write.",
         "tool: append {'path': 'a.txt', 'line': '1'}",
@@ -55,17 +58,7 @@ async def test_a_listener_is_told_of_models_and_tools(agent: ScriptedAgent) -> N
         "model: 5 messages",
         "reply: Done.",
     ]
-
-
-async def test_the_run_is_the_same_without_one(agent: ScriptedAgent) -> None:
-    agent.server.script(*replies(), *replies())
-    for thread, heard in (("heard", [Listener()]), ("alone", [])):
-        config: Any = {**thread_config(thread), "callbacks": heard}
-        await agent.graph.ainvoke({"request": "Do it."}, config, context=agent.context())
-    heard_of, alone = [
-        (await agent.graph.aget_state(thread_config(thread))).values["messages"]
-        for thread in ("heard", "alone")
-    ]
+    heard_of, alone = [await agent.messages(thread) for thread in ("heard", "alone")]
     assert shown(alone) == shown(heard_of)
     assert all(message.id for message in alone)
 
