@@ -85,7 +85,9 @@ async def find_target(tab: Tab, number: int | None) -> Target:
         why = "is no longer on the page" if about else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
-    return Target(label, element, **found, host=urlsplit(reference.frame.url).hostname or "")
+    frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())  # one drawn anew has its own
+    host = urlsplit(frame.url).hostname if frame else ""
+    return Target(label, element, **found, host=host or "")
 
 
 async def _drawn_anew(tab: Tab, about: str) -> tuple[ElementHandle | None, str]:
