@@ -25,7 +25,6 @@ from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
-from manus.tools.web.reader import fetch, read_page
 
 _MAX_RESULTS = 20
 _SNIPPET = 400
@@ -156,6 +155,8 @@ async def _searxng(settings: SearchSettings, proxy: EgressProxy, query: WebSearc
 
 
 async def _json(proxy: EgressProxy, *request: Any, **more: Any) -> Any:
+    from manus.tools.web.reader import fetch  # with an HTTP client: not every run searches
+
     try:
         return json.loads((await fetch(proxy, *request, **more)).data)
     except (ValueError, RecursionError):
@@ -204,6 +205,8 @@ def _secret(value: SecretStr | None) -> str:
 
 async def _read(proxy: EgressProxy, results: Found, about: str) -> list[str]:
     """The main text of each page, cut to what the query is about; or why there is none."""
+    from manus.tools.web.reader import read_page
+
     at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def read(result: Result) -> str:
