@@ -105,6 +105,8 @@ class BrowserUse(AgentTool):
         if action == "web_search":
             return frozenset()
         touched = {Resource("browser")}
+        if self._address(str(args.get("url") or "")).startswith("file:"):  # once it is written
+            touched.add(Resource(WORKSPACE, write=False))
         if action == "upload_file":
             touched.add(Resource(f"{WORKSPACE}/{args.get('path')}", write=False))
         if action == "screenshot":
@@ -146,14 +148,17 @@ class BrowserUse(AgentTool):
 
     def _host(self, url: str) -> str:
         """The host of an address; without one, that of the page that is open."""
-        browser = self.session.peek("browser")
-        if not url and browser is not None and browser.active is not None:
-            url = browser.active.page.url
-        url = url.strip().replace("\\", "/")  # as a browser reads it
+        url = self._address(url)
         try:
             return urlsplit(url if "://" in url else f"//{url}").hostname or ""
         except ValueError:
             return ""
+
+    def _address(self, url: str) -> str:
+        browser = self.session.peek("browser")
+        if not url and browser is not None and browser.active is not None:
+            url = str(browser.active.page.url)
+        return url.strip().replace("\\", "/")  # as a browser reads it
 
     @override
     async def observe(self, **given: Any) -> Observation:

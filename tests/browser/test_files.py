@@ -9,6 +9,7 @@ import pytest
 from manus.state.browser_settings import BrowserSettings
 from manus.tools.browser import fields
 from manus.tools.browser.state import browser_state
+from manus.tools.locks import Resource
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -146,6 +147,9 @@ async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
     text = await driver.open(f"file://{root(driver)}/my%20page.html")
     assert "Title: Mine" in text
     assert "# Built" in text
+    edit = Resource("workspace/my page.html")
+    waits = driver.tool.resources({"action": "refresh"})
+    assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
     tab = driver.browser.active
     assert tab is not None
     style = "getComputedStyle(document.querySelector('h1')).textTransform"
@@ -158,6 +162,7 @@ async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
     assert "not there" in await driver.fail("go_to_url", url=f"file://{root(driver)}/no.html")
     site.pages["/"] = f"<title>Web</title><iframe src='file://{root(driver)}/s.css'></iframe>"
     assert "uppercase" not in await driver.open(site.base)
+    assert driver.tool.resources({"action": "refresh"}) == {Resource("browser")}
 
 
 async def test_pictures_of_the_view(driver: Driver, site: Site) -> None:
