@@ -22,7 +22,7 @@ import httpx2
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -37,13 +37,12 @@ from manus.models.wire_forms import (
     Back,
     WireForm,
     encode,
-    wire_forms,
     wire_messages,
 )
 from manus.state.context import is_watched
-from manus.state.messages import PerMessage
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
+Parts = AsyncGenerator[ChatGenerationChunk]
 _END = object()
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _ALIVE = {
@@ -63,11 +62,6 @@ class FastChat(BaseChatOpenAI):
     disable_streaming: bool | Literal["tool_calling"] = True
     """LangChain's own: this client streams by itself, and tells of each part."""
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Make room for the wire forms, which are no field of the model."""
-        super().model_post_init(context)
-        self._forms: dict[Back, PerMessage[WireForm]] = {}
-
     async def ainvoke(
         self,
         input: LanguageModelInput,  # noqa: A002 - the name is LangChain's
@@ -77,10 +71,9 @@ class FastChat(BaseChatOpenAI):
         **kwargs: Any,
     ) -> AIMessage:
         """As the base; without its callbacks, and its copies for them, where nobody listens."""
-        if is_watched(ensure_config(config)) or self.callbacks:
+        if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
-        messages = self._convert_input(input).to_messages()
-        result = await self._agenerate(messages, stop, **kwargs)
+        result = await self._agenerate(convert_to_messages(input), stop, **kwargs)
         return cast(AIMessage, result.generations[0].message)
 
     async def _agenerate(
@@ -95,10 +88,15 @@ class FastChat(BaseChatOpenAI):
         LangChain's own way of putting them together completes what is no JSON in time that grows
         with its square: a minute for a file that a model has not escaped.
         """
+        back = kwargs.pop(SEND_REASONING, None) or Back()
         reader, parts = ReplyReader(), []
-        is_chat = not self._use_responses_api({**self._default_params, **kwargs})
-        asked = (messages, stop, kwargs)
-        source = self._chat(reader, *asked) if is_chat else self._responses(*asked)
+        payload = self._get_request_payload([], stop=stop, **kwargs)
+        is_chat = "messages" in payload  # else it is for OpenAI's newer protocol
+        if is_chat:
+            source = self._chat(reader, self._body(payload, wire_messages(messages, back)))
+        else:
+            own = own_thoughts(messages, back.origin, send=back.sealed)
+            source = cast(Parts, super()._astream(own, stop, **kwargs))
         async with aclosing(source) as stream:
             async for part in stream:
                 if run_manager is not None:
@@ -111,23 +109,9 @@ class FastChat(BaseChatOpenAI):
         message.id = parts[-1].message.id
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    def _responses(
-        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
-    ) -> AsyncGenerator[ChatGenerationChunk]:
-        """The parts of a reply in OpenAI's newer protocol, which its package reads."""
-        back = kwargs.pop(SEND_REASONING, None) or Back()
-        own = own_thoughts(messages, back.origin, send=back.sealed)
-        return cast(AsyncGenerator[ChatGenerationChunk], super()._astream(own, stop, **kwargs))
-
-    async def _chat(
-        self,
-        reader: ReplyReader,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        kwargs: dict[str, Any],
-    ) -> AsyncGenerator[ChatGenerationChunk]:
+    async def _chat(self, reader: ReplyReader, body: bytes) -> Parts:
         """The parts of a reply in the chat completions protocol."""
-        async with aclosing(self._chunks(messages, stop, kwargs)) as chunks:
+        async with aclosing(self._chunks(body)) as chunks:
             while not reader.is_over:
                 async with asyncio.timeout(self.stream_chunk_timeout):
                     chunk = await anext(chunks, _END)
@@ -139,16 +123,12 @@ class FastChat(BaseChatOpenAI):
             raise ConnectionError("it had no reply in it")
         yield ChatGenerationChunk(message=reader.end())
 
-    async def _chunks(
-        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
-    ) -> AsyncGenerator[Any]:
+    async def _chunks(self, body: bytes) -> AsyncGenerator[Any]:
         """The chunks of a reply as the server sends them."""
-        payload, wire = self._parts(messages, stop=stop, **kwargs)
-        payload |= {"stream": True, "stream_options": {"include_usage": True}}
         stream = await self.root_async_client.post(
             "/chat/completions",
             cast_to=object,
-            content=body_of(payload, wire),
+            content=body,
             options={"headers": {"Content-Type": "application/json"}},
             stream=True,
             stream_cls=AsyncStream[object],
@@ -167,12 +147,10 @@ class FastChat(BaseChatOpenAI):
                     raise ValueError({"message": error.body}) from error
                 raise
 
-    def _parts(self, messages: list[BaseMessage], **kwargs: Any) -> tuple[Any, list[WireForm]]:
-        back = kwargs.pop(SEND_REASONING, None) or Back()
-        if back not in self._forms:
-            self._forms[back] = wire_forms(back)
-        payload = super()._get_request_payload([], **kwargs)
+    def _body(self, payload: dict[str, Any], wire: list[WireForm]) -> bytes:
+        """The body of a request: the messages first, so that it begins as the one before it."""
         payload.pop("messages")
+        payload |= payload.pop("extra_body", None) or {}
         name = (self.model_name or "").rpartition("/")[2].lower()
         reasons = name.startswith(_OPENAI_REASONERS)
         if self.openai_api_base and not reasons and "max_completion_tokens" in payload:
@@ -180,7 +158,11 @@ class FastChat(BaseChatOpenAI):
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         if reasons and "chat" not in name and payload.get("reasoning_effort") != "none":
             payload.pop("temperature", None)  # they refuse one
-        return payload, wire_messages(messages, self._forms[back])
+        payload |= {"stream": True, "stream_options": {"include_usage": True}}
+        joined = b",".join(message.encoded for message in wire)
+        return (
+            b'{"messages":[' + joined + b"]," + encode({**payload, **(self.extra_body or {})})[1:]
+        )
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):
@@ -206,14 +188,6 @@ def in_one_piece(body: bytes) -> list[Any]:
     fields = (line.partition(b":") for line in body.splitlines())
     found = [value.strip() for name, _, value in fields if name == b"data"]
     return [json.loads(value) for value in found if value not in (b"", b"[DONE]")]
-
-
-def body_of(payload: dict[str, Any], wire: list[WireForm]) -> bytes:
-    """The body of a request: the messages first, so that a request begins as the one before it."""
-    extra = payload.pop("extra_body", None) or {}
-    rest = encode({**payload, **extra})
-    joined = b",".join(message.encoded for message in wire)
-    return b'{"messages":[' + joined + b"]," + rest[1:]
 
 
 def http_client(timeout: Timeout) -> httpx2.AsyncClient:

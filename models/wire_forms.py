@@ -63,9 +63,10 @@ class WireForm(NamedTuple):
     encoded: bytes
 
 
-def wire_forms(back: Back | None = None) -> PerMessage[WireForm]:
+@lru_cache(64)
+def wire_forms(back: Back) -> PerMessage[WireForm]:
     """The wire form of each message, kept as long as the message lives."""
-    return PerMessage(lambda message: _encoded(message, back or Back()))
+    return PerMessage(lambda message: _encoded(message, back))
 
 
 def _encoded(message: BaseMessage, back: Back) -> WireForm:
@@ -114,12 +115,12 @@ def _assistant(message: AIMessage) -> dict[str, Any]:
     return {**form, "tool_calls": calls} if calls else form
 
 
-def wire_messages(messages: list[BaseMessage], forms: PerMessage[WireForm]) -> list[WireForm]:
+def wire_messages(messages: list[BaseMessage], back: Back) -> list[WireForm]:
     """A request's messages on the wire.
 
     Images of tool messages may stand only in one of the user's, which follows their batch.
     """
-    wire: list[WireForm] = []
+    wire, forms = list[WireForm](), wire_forms(back)
     images: list[Any] = []
     for message in [*messages, None]:
         if images and not isinstance(message, ToolMessage):

@@ -20,7 +20,14 @@ from pydantic import SecretStr
 
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import arguments_of, with_calls
-from manus.models.wire_forms import IMAGE_FOLLOWS, encode, wire_form, wire_forms, wire_messages
+from manus.models.wire_forms import (
+    IMAGE_FOLLOWS,
+    Back,
+    encode,
+    wire_form,
+    wire_forms,
+    wire_messages,
+)
 from manus.state.messages import MALFORMED_AT
 from manus.tools.result import Image, Observation
 from manus.tools.terminate import TerminateArgs
@@ -146,7 +153,7 @@ class TestImages:
             AIMessage("I see."),
             HumanMessage("Next?"),
         ]
-        wire = [message.form for message in wire_messages(messages, wire_forms())]
+        wire = [message.form for message in wire_messages(messages, Back())]
         assert [m["role"] for m in wire] == [
             "assistant", "tool", "tool", "tool", "user", "assistant", "user"
         ]  # fmt: skip
@@ -166,7 +173,7 @@ class TestImages:
 
 
 def test_a_form_is_made_once_for_each_message() -> None:
-    forms = wire_forms()
+    forms = wire_forms(Back("of this test alone"))
     message, twin = HumanMessage("Hi."), HumanMessage("Hi.")
     assert forms.of(message) is forms.of(message)
     assert forms.of(message) is not forms.of(twin)
