@@ -245,7 +245,7 @@ class Conversation:
     def _turn_to(self, meant: str) -> None:
         """Make another thread that of the conversation, and tell where it stands."""
         from manus.jobs import read_outcome
-        from manus.report import hint_in_chat, print_answer
+        from manus.report import hint_in_chat, print_outcome
         from manus.threads import get_thread
 
         known = self._stored(lambda store: get_thread(store, meant))
@@ -254,7 +254,7 @@ class Conversation:
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
         outcome = self._stored(lambda store: read_outcome(store, known))
-        print_answer(outcome.output)
+        print_outcome(outcome)
         if hint := hint_in_chat(outcome):
             self._screen.paragraph(hint)
 

@@ -27,6 +27,8 @@ class PlanView:
         self._actions: dict[int, str] = {}
         self._used: dict[int, dict[str, Any]] = {}
         """By step: what its executor has used in this run of it."""
+        self.shown = ""
+        """What is drawn of it on the terminal."""
 
     @property
     def is_drawn(self) -> bool:
@@ -42,7 +44,7 @@ class PlanView:
         plan: Plan = event["plan"]
         self._plan = plan
         if self.is_drawn:
-            self._screen.pin(self._lines)
+            self._draw()
         else:
             steps = count(len(plan["steps"]), "step")
             self._line("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
@@ -57,7 +59,7 @@ class PlanView:
             changed: Any = {"step": index, "status": status, "notes": event["notes"]}
             self._plan = changed_step(self._plan, changed)
         if self.is_drawn:
-            self._screen.pin(self._lines)
+            self._draw()
         else:
             self._line(f"step {index}", self._said(event))
 
@@ -80,6 +82,10 @@ class PlanView:
     def _seconds(self, index: int) -> float:
         now = time.monotonic()
         return now - self._began.get(index, now)
+
+    def _draw(self) -> None:
+        self._screen.pin(self._lines)
+        self.shown = "\n".join(self._lines())
 
     def _line(self, label: str, text: str) -> None:
         self._screen.line(f"{label:<8}{text}")

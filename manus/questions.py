@@ -112,10 +112,13 @@ async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
     return said.strip().lower() in ("", *_YES)
 
 
-async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answers, bool]:
+async def ask_all(
+    screen: Screen, questions: Sequence[Interrupt], shown: str = ""
+) -> tuple[Answers, bool]:
     """Ask the questions one by one. The answers, and whether there was one to each.
 
-    The end of input (Ctrl-D) leaves a question and those after it open.
+    The end of input (Ctrl-D) leaves a question and those after it open. A question does not repeat
+    a plan at its beginning that is `shown` above it.
     """
     from manus.graph.outcome import draft_of_change, question_of
 
@@ -123,7 +126,8 @@ async def ask_all(screen: Screen, questions: Sequence[Interrupt]) -> tuple[Answe
     answers: Answers = {}
     session = _session()
     for question in questions:
-        screen.paragraph(f"\nThe agent asks: {question_of(question)}", "bold", always=True)
+        asked = question_of(question).removeprefix(shown).strip()
+        screen.paragraph(f"\nThe agent asks: {asked}", "bold", always=True)
         answer = ""
         while not answer:
             try:

@@ -38,10 +38,13 @@ def print_output(text: str) -> None:
         _print(clean(text).rstrip("\n"), markdown=False)
 
 
-def print_answer(text: str) -> None:
-    """What a run found to stdout: Markdown, drawn on a terminal and as it is elsewhere."""
-    if text.strip():
-        _print(clean(text).rstrip("\n"), markdown=True)
+def print_outcome(outcome: Outcome) -> None:
+    """What a run found to stdout: Markdown, drawn on a terminal and as it is elsewhere.
+
+    A question that it waits with is no Markdown.
+    """
+    if outcome.output.strip():
+        _print(clean(outcome.output).rstrip("\n"), markdown=not outcome.questions)
 
 
 def _print(text: str, *, markdown: bool) -> None:

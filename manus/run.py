@@ -25,8 +25,8 @@ from manus.report import (
     headline,
     hint_in_chat,
     how_to_go_on,
-    print_answer,
     print_json,
+    print_outcome,
     print_summary,
     summary_of,
 )
@@ -56,6 +56,8 @@ class Run:
         )
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
+        self._was_asked = False
+        """Whether the person has read the question that the run waits with."""
 
     async def work(self, prepare: Prepare, meant: str | None, *, or_new: bool = False) -> int:
         """Do the job, report on it, and give the exit code.
@@ -108,8 +110,11 @@ class Run:
                 if outcome is not None:
                     if not (outcome.questions and asking) or outcome.waits_for_model:
                         return outcome
-                    answers, asking = await ask_all(self._screen, outcome.questions)
+                    answers, asking = await ask_all(
+                        self._screen, outcome.questions, self._progress.plan.shown
+                    )
                     if not answers:
+                        self._was_asked = True
                         return outcome
                     given = Command(resume=answers)
                 await self._stream(job, given)
@@ -154,8 +159,8 @@ class Run:
             print_json(outcome.as_json())
         else:
             self._set_off()
-            if outcome.output.strip():
-                print_answer(outcome.output)
+            if outcome.output.strip() and not (self._was_asked and sys.stdout.isatty()):
+                print_outcome(outcome)
                 self._set_off()
         steps = max(len(outcome.results), self._progress.steps)
         took = summary_of(steps, outcome.usage, self._settings.currency)

@@ -146,8 +146,7 @@ def _approved(state: FlowState, running: Running) -> Update:
     run, present = state["run"], state["plan"]
     decision = ask_for_approval(present, running)
     if decision.kind == "cancel":
-        said = f"{prompts.CANCELLED}\n\n{as_text(present)}"
-        return _ended("plan_incomplete", said)
+        return _ended("plan_incomplete", prompts.CANCELLED)
     if decision.kind == "reject":
         return {"run": {**run, "approval": "rejected", "reason": decision.reason}}
     given: Update = {"run": {**run, "approval": "given"}}

@@ -158,6 +158,8 @@ def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
         terminal.expect("later): ")
         terminal.type("\x04")
         terminal.expect("is the answer")
+        assert terminal.text.count("Plan: Trip") == 1
+        assert terminal.text.count("Shall this plan be carried out?") == 1
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
     assert "The sea is near." in said_by_user(server, 1)[-1]
