@@ -40,6 +40,8 @@ class Browser:
         self.settings = session.settings.browser
         self.log = Log()
         self.tabs: dict[int, Tab] = {}
+        self.active: Tab | None = None
+        """The tab in front."""
         self.tab_came = asyncio.Event()
         self.dead = False
         """It has ended on its own; only a new one helps."""
@@ -55,30 +57,33 @@ class Browser:
             session.workspace, self.settings.max_download_megabytes, self.log
         )
         self._shows_files = False
-        self._active = 0
         self._last_tab = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         context = engine.context
-        context.on("page", self._adopt)
+        context.on("page", self._on_page)
         context.on("close", self._on_death)
         if context.browser is not None:
             context.browser.on("disconnected", self._on_death)
         for page in context.pages:
             self._adopt(page)
 
-    def _adopt(self, page: Page) -> None:
-        if any(tab.page == page for tab in self.tabs.values()):
-            return
+    def _on_page(self, page: Page) -> None:
+        self._adopt(page)
+
+    def _adopt(self, page: Page) -> Tab:
+        if known := [tab for tab in self.tabs.values() if tab.page == page]:
+            return known[0]
         self._last_tab += 1
         tab = Tab(self._last_tab, page, self.log)
         self.tabs[tab.id] = tab
-        self._active = tab.id
+        self.active = tab
         self.tab_came.set()
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
         # attached now: a page that hangs later could not be any more
         self._spawn(self.downloads.watch(tab))
+        return tab
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -101,21 +106,15 @@ class Browser:
         self.log.add(("dialog", f'{kind} "{message}" was {done}.'))
 
     def _on_close(self, tab: Tab) -> None:
-        if self._active == tab.id:
-            self.last_url = tab.page.url
         self.tabs.pop(tab.id, None)
-        if self._active == tab.id:
-            self._active = max(self.tabs, default=0)
+        if self.active is tab:
+            self.last_url = tab.page.url
+            self.active = next(reversed(self.tabs.values()), None)
 
     def _on_death(self, _: object) -> None:
         self.dead = True
         for tab in self.tabs.values():
             tab.trouble.set()
-
-    @property
-    def active(self) -> Tab | None:
-        """The tab in front, if there is one."""
-        return self.tabs.get(self._active)
 
     @property
     def is_busy(self) -> bool:
@@ -138,14 +137,12 @@ class Browser:
     async def open_tab(self) -> Tab:
         """A new empty tab in front."""
         page = await with_timeout(_OPEN_SECONDS, self.engine.context.new_page())
-        self._adopt(page)
-        tab = next(tab for tab in self.tabs.values() if tab.page == page)
-        self._active = tab.id
-        return tab
+        self.active = self._adopt(page)
+        return self.active
 
     async def bring_to_front(self, tab: Tab) -> None:
         """Make a tab the active one."""
-        self._active = tab.id
+        self.active = tab
         with contextlib.suppress(PlaywrightError, PageStuckError):
             await with_timeout(_CLOSE_SECONDS, tab.page.bring_to_front())
 
@@ -159,7 +156,7 @@ class Browser:
         """An empty tab instead of one that is beyond help."""
         fresh = await self.open_tab()
         await self.close_tab(tab)
-        self._active = fresh.id
+        self.active = fresh
         return fresh
 
     async def leave_own(self, tab: Tab) -> None:

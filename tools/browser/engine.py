@@ -13,14 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playwright.async_api import (
-    Browser,
-    BrowserContext,
-    Playwright,
-    ProxySettings,
-    ViewportSize,
-    async_playwright,
-)
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.browser_settings import BrowserSettings
@@ -116,14 +109,11 @@ async def open_context(
 async def _open_profile(
     playwright: Playwright, settings: BrowserSettings, proxy_url: str
 ) -> BrowserContext:
-    folder = Path(str(settings.profile_dir))
-    folder = await asyncio.to_thread(lambda: folder.expanduser().resolve())
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    start = playwright.chromium.launch_persistent_context
     options = _context_options(settings, proxy_url)
-    return await _prepared(
-        await _started(playwright, settings, start, user_data_dir=folder, **options)
-    )
+    folder = Path(str(settings.profile_dir))
+    options["user_data_dir"] = await asyncio.to_thread(folder.expanduser)
+    start = playwright.chromium.launch_persistent_context
+    return await _prepared(await _started(playwright, settings, start, **options))
 
 
 async def _prepared(context: BrowserContext) -> BrowserContext:
@@ -193,8 +183,8 @@ def find_browser(
 
 def _context_options(settings: BrowserSettings, proxy_url: str) -> dict[str, Any]:
     return {
-        "proxy": ProxySettings(server=proxy_url, bypass="<-loopback>"),
-        "viewport": ViewportSize(width=settings.width, height=settings.height),
+        "proxy": {"server": proxy_url, "bypass": "<-loopback>"},
+        "viewport": {"width": settings.width, "height": settings.height},
         "user_agent": settings.user_agent,
         "locale": settings.locale,
     }

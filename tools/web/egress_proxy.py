@@ -223,12 +223,12 @@ async def egress_of(session: Session) -> EgressProxy:
 def _place(target: str, tunnel: bool) -> tuple[str, int]:
     try:
         parts = urlsplit(f"//{target}" if tunnel else target)
-        port = parts.port or (443 if tunnel else 80)
+        host, port = parts.hostname, parts.port or (443 if tunnel else 80)
     except ValueError:
-        raise EgressRefusedError(f"{target} is not a valid address.") from None
-    if not parts.hostname or (not tunnel and parts.scheme != "http"):
+        host, port = None, 0
+    if not host or not (tunnel or parts.scheme == "http"):
         raise EgressRefusedError(f"{target} is not a valid address.")
-    return parts.hostname, port
+    return host, port
 
 
 def _forwarded(head: bytes, target: str, absolute: bool) -> bytes:
