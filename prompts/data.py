@@ -37,8 +37,8 @@ CHART = """\
 Make a chart from a data file in the workspace (CSV, TSV, JSON, JSON Lines, Parquet or Excel), as \
 a PNG and as one HTML page that works offline. The answer shows the picture. A chart has a `type` \
 and says which column goes where:
-- line, area, bar: `x` and `y`; with `aggregate` one value for each `x`, or with `per` for each \
-month (week, year …) of it (without `y`: a count)
+- line, area, bar: `x` and `y`; with `aggregate` one value for each `x`, and with `per` besides \
+for each month (week, year …) of it (without `y`: a count)
 - scatter: `x` and `y`, one point a row; - histogram: `x`, a column of numbers
 - heatmap: `x` and `y`, coloured by `value` (without it: a count)
 - box: `y`, a column of numbers, for each category of `x`

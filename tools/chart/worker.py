@@ -67,7 +67,7 @@ def _drawn(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
+    return f"{value:.12g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")
 
 
 def _page(spec: dict[str, Any], cache: Path) -> str:
