@@ -21,25 +21,15 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def program(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=home,
-        env={"PATH": os.defpath, "HOME": str(home), "NO_PROXY": "127.0.0.1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_python_runs(number: int, tmp_path: Path) -> None:
-    code = blocks("python")[number]
-    done = program("-c", code, home=tmp_path, MANUS_MODEL=f"replay:{RECORDING}")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_runs(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MANUS_MODEL", f"replay:{RECORDING}")
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
     expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
-    assert expected in done.stdout
+    assert expected in capsys.readouterr().out
 
 
 def test_drawings_are_the_graphs() -> None:
