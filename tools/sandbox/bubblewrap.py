@@ -5,7 +5,6 @@ What was tried against it is in `tests/safety/escape`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import shutil
@@ -72,10 +71,12 @@ def lay_out(home: Path) -> None:
     etc = home / "etc"
     etc.mkdir(mode=0o755)
     for name in _FROM_ETC:
-        if (_ETC / name).is_dir():
+        try:
+            (etc / name).write_bytes((_ETC / name).read_bytes())
+        except IsADirectoryError:
             (etc / name).mkdir()
-        with contextlib.suppress(OSError):  # not on this machine
-            shutil.copyfile(_ETC / name, etc / name)
+        except OSError:
+            continue  # not on this machine
     user, group = os.getuid(), os.getgid()
     root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
     roots = "" if group == 0 else "root:x:0:\n"
