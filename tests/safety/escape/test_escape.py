@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import pytest
 
 from manus.state.browser_settings import EgressSettings
 from manus.state.safety_settings import SandboxSettings
@@ -117,10 +116,10 @@ def own_address() -> str:
     return "127.0.0.1"
 
 
-@pytest.fixture
-def outside(tmp_path: Path) -> Iterator[Outside]:
+@contextlib.contextmanager
+def laid_out(tmp_path: Path) -> Iterator[Outside]:
     folder, workspace = tmp_path / "outside", tmp_path / "workspace"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     workspace.mkdir()
     subprocess.run(["git", "init", "-q", workspace], check=True)
     (workspace / ".manus").mkdir()
@@ -186,27 +185,33 @@ async def said_by(sandbox: Sandbox, script: str, workspace: Path) -> str:
         return (output.read() or b"").decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("wall", WALLS)
-async def test_no_attempt_gets_through(wall: str, outside: Outside) -> None:
-    """One after the other behind one wall, in a workspace made anew for each."""
+async def test_no_attempt_gets_through(tmp_path: Path) -> None:
+    before = sleepers()
+    found = await asyncio.gather(*(attempted(wall, tmp_path / wall) for wall in WALLS))
+    for pid in sleepers() - before:
+        psutil.Process(pid).kill()
+    by_bubblewrap, by_landlock = found
+    assert by_bubblewrap == {}
+    assert set(by_landlock) - LEFT_BY_LANDLOCK == set(), by_landlock
+
+
+async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
+    """What got through, one after the other behind one wall, in a workspace anew for each."""
     through = {}
-    before_all = sleepers()
-    spare = outside.workspace.with_name("spare")
-    shutil.copytree(outside.workspace, spare)
-    async with opened(wall, outside.workspace) as sandbox:
-        for name, script in ALL.items():
-            before = outside.state()
-            said = await said_by(sandbox, script.format(**outside.words()), outside.workspace)
-            after = outside.state()
-            changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-            heard = outside.heard()
-            if changed or heard or outside.token in said or "THROUGH" in said:
-                through[name] = [*changed, *heard, said[-200:]]
-            fresh(outside.workspace, spare)
-        for pid in sleepers() - before_all:
-            psutil.Process(pid).kill()
-    expected = LEFT_BY_LANDLOCK if wall == "landlock" else set()
-    assert set(through) - expected == set(), through
+    with laid_out(folder) as outside:
+        spare = outside.workspace.with_name("spare")
+        shutil.copytree(outside.workspace, spare)
+        async with opened(wall, outside.workspace) as sandbox:
+            for name, script in ALL.items():
+                before = outside.state()
+                said = await said_by(sandbox, script.format(**outside.words()), outside.workspace)
+                after = outside.state()
+                changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+                heard = outside.heard()
+                if changed or heard or outside.token in said or "THROUGH" in said:
+                    through[name] = [*changed, *heard, said[-200:]]
+                fresh(outside.workspace, spare)
+    return through
 
 
 def fresh(workspace: Path, spare: Path) -> None:
@@ -219,12 +224,13 @@ def fresh(workspace: Path, spare: Path) -> None:
     shutil.copytree(spare, workspace, symlinks=True, dirs_exist_ok=True)
 
 
-async def test_nothing_is_left_behind(outside: Outside) -> None:
+async def test_nothing_is_left_behind(tmp_path: Path) -> None:
     before = sleepers()
-    async with opened("bubblewrap", outside.workspace) as sandbox:
-        await said_by(sandbox, ALL["process: a daemon"], outside.workspace)
-    await until(lambda: sleepers() <= before)
-    assert str(outside.workspace) not in Path("/proc/mounts").read_text()
+    with laid_out(tmp_path) as outside:
+        async with opened("bubblewrap", outside.workspace) as sandbox:
+            await said_by(sandbox, ALL["process: a daemon"], outside.workspace)
+        await until(lambda: sleepers() <= before)
+        assert str(outside.workspace) not in Path("/proc/mounts").read_text()
 
 
 def sleepers() -> set[int]:
