@@ -167,25 +167,25 @@ def test_a_name_has_the_same_colour_in_all_charts() -> None:
     assert len(set(_colors(specify(chart, few.assign(s=["s00", "other9"]), kept)[0]).values())) == 2
 
 
-@pytest.mark.parametrize(
-    ("texts", "first"),
-    [
-        (["01.02.2024", "25.01.2024"], "2024-01-25"),
-        (["1/13/2024", "1/2/2024"], "2024-01-02"),
-        (["13/1/2024", "1/2/2024"], "2024-01-13"),
-        (["Feb 2024", "Jan 2024"], "2024-01-01"),
-        (["March 5, 2024", "January 15, 2024"], "2024-01-15"),
-        (["5 Mar 2024", "15 Jan 2024"], "2024-01-15"),
-        (["Q1 2024", "Q4 2023"], "2023-10-01"),
-        (["2024-Q1", "2023Q4"], "2023-10-01"),
-        ([20240201, 20240131], "2024-01-31"),
-    ],
-)
-def test_dates_in_the_usual_forms_are_dates(texts: list[Any], first: str) -> None:
-    spec, notes = _drawn({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
-    assert spec["encoding"]["x"]["type"] == "temporal"
-    assert _rows(spec)[0]["x"].startswith(first)
-    assert notes == []
+DATES: list[tuple[list[Any], str]] = [
+    (["01.02.2024", "25.01.2024"], "2024-01-25"),
+    (["1/13/2024", "1/2/2024"], "2024-01-02"),
+    (["13/1/2024", "1/2/2024"], "2024-01-13"),
+    (["Feb 2024", "Jan 2024"], "2024-01-01"),
+    (["March 5, 2024", "January 15, 2024"], "2024-01-15"),
+    (["5 Mar 2024", "15 Jan 2024"], "2024-01-15"),
+    (["Q1 2024", "Q4 2023"], "2023-10-01"),
+    (["2024-Q1", "2023Q4"], "2023-10-01"),
+    ([20240201, 20240131], "2024-01-31"),
+]
+
+
+def test_dates_in_the_usual_forms_are_dates() -> None:
+    for texts, first in DATES:
+        spec, notes = _drawn({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
+        assert spec["encoding"]["x"]["type"] == "temporal"
+        assert _rows(spec)[0]["x"].startswith(first)
+        assert notes == []
 
 
 def test_what_may_be_read_otherwise_is_said() -> None:
@@ -235,12 +235,6 @@ def test_a_log_scale_shows_what_it_can() -> None:
             _drawn({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
 
 
-def test_a_table_without_a_whole_row_is_refused() -> None:
-    for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
-        with pytest.raises(ToolError, match="every row lacks a value"):
-            _drawn({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")
-
-
 def test_each_kind_of_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame(MONTHS)
     path = tmp_path / "data"
@@ -260,21 +254,22 @@ def test_each_kind_of_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert lacking.value.name == "openpyxl"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("notes.md", "# Notes\n", "a kind that is not known"),
-        ("deep.json", '{"a": {"b": [1, 2]}, "c": [1]}', "cannot be read as a table"),
-        ("empty.csv", "a,b\n", "has no rows"),
-        ("words.csv", "a\nred\nblue\n", "`a` holds text such as `red`"),
-    ],
-)
-def test_what_is_no_table_of_numbers_is_refused(
-    name: str, text: str, said: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(ToolError, match=said):
-        specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
+NO_TABLES = {
+    "notes.md": ("# Notes\n", "a kind that is not known"),
+    "deep.json": ('{"a": {"b": [1, 2]}, "c": [1]}', "cannot be read as a table"),
+    "empty.csv": ("a,b\n", "has no rows"),
+    "words.csv": ("a\nred\nblue\n", "`a` holds text such as `red`"),
+}
+
+
+def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path) -> None:
+    for name, (text, said) in NO_TABLES.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ToolError, match=said):
+            specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
+    for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
+        with pytest.raises(ToolError, match="every row lacks a value"):
+            _drawn({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")
 
 
 def test_characters_are_drawn_and_not_boxes(cjk_font: None) -> None:

@@ -5,6 +5,7 @@ What was tried against it is in `tests/safety/escape`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -48,8 +49,8 @@ def fault() -> str:
     if program() is None:
         return "it is not installed"
     with closing(SandboxHome()) as home:
-        inside = home.path / "tmp"
         lay_out(home.path)
+        inside = home.path / "tmp"
         try:
             done = subprocess.run(
                 [*words(inside, home.path, inside, read=(), filter_at=""), "true"],
@@ -63,7 +64,7 @@ def fault() -> str:
 
 
 def lay_out(home: Path) -> None:
-    """Put `etc` into a run's own folder. Blocking.
+    """Put `etc` and the user's `.gitconfig` into a run's own folder. Blocking.
 
     Each mount costs every program a millisecond: so small files are copied, once a run, and only
     folders are mounted.
@@ -77,6 +78,8 @@ def lay_out(home: Path) -> None:
             (etc / name).mkdir()
         except OSError:
             continue  # not on this machine
+    with contextlib.suppress(OSError):  # most have one
+        shutil.copyfile(Path.home() / ".gitconfig", home / "home" / ".gitconfig")
     user, group = os.getuid(), os.getgid()
     root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
     roots = "" if group == 0 else "root:x:0:\n"

@@ -19,7 +19,7 @@ HOME = "/home/agent"
 
 
 class SandboxHome:
-    """Holds `home`, with the user's `.gitconfig`, and `tmp`. All of it is blocking.
+    """Holds `home` and `tmp`. All of it is blocking.
 
     Raises:
         OSError: it cannot be made.
@@ -34,8 +34,6 @@ class SandboxHome:
         fresh.rename(self.path / _LOCK)  # nobody meets it unlocked
         for name in ("tmp", "home"):
             (self.path / name).mkdir(mode=0o700)
-        with contextlib.suppress(OSError):  # most have one
-            shutil.copyfile(Path.home() / ".gitconfig", self.path / "home/.gitconfig")
 
     def close(self) -> None:
         """Remove it."""
