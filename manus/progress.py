@@ -10,7 +10,7 @@ from typing import Any
 
 from manus.formatting import cache_in_words, clean, count, first_line, flat, in_words, main_argument
 from manus.plan_view import PlanView, said_of
-from manus.run_report.edits import edit_in
+from manus.run_report.edits import Edit, edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.state.messages import thinking_in
 
@@ -44,8 +44,8 @@ class Progress:
         self._live = live and screen.can_redraw
         self._piece: tuple[Any, ...] = ()
         """What is being written: its message and part, its name, its text so far."""
-        self._labels: dict[str, str] = {}
-        self._args: dict[str, Any] = {}
+        self._calls: dict[str, tuple[str, Any]] = {}
+        """By call of this step: its main argument, and all of them."""
         self._at_work: dict[str, tuple[str, float]] = {}
         """By call: what it is, and since when."""
         self._held = ""
@@ -110,8 +110,7 @@ class Progress:
     def _on_step(self, event: dict[str, Any]) -> None:
         self._say_held()
         self.steps = event["step"]
-        self._labels.clear()
-        self._args.clear()
+        self._calls.clear()
         spent = in_words(event.get("spent", {}), self._currency)
         so_far = f", {spent} so far" if spent else ""
         self._screen.line(f"Step {event['step']}/{event['max_steps']}{so_far}", "bold")
@@ -138,8 +137,8 @@ class Progress:
         args = event["args"]
         if event["name"] == _END and isinstance(args, dict):
             args = {name: value for name, value in args.items() if name == "status"}
-        self._labels[event["id"]] = argument = main_argument(args)
-        self._args[event["id"]] = args
+        argument = main_argument(args)
+        self._calls[event["id"]] = argument, args
         said = f"{event['name']}: {argument}" if argument else event["name"]
         if event["id"] in self._at_work:  # it asked a person, and now has the answer
             return
@@ -163,8 +162,8 @@ class Progress:
     def _on_observation(self, event: dict[str, Any]) -> None:
         self._count(event)
         # Only where calls run side by side does it take more than the name to tell which it was.
-        one_of_many = len(self._labels) > 1 and bool(self._labels.get(event["id"]))
-        which = f" {self._labels[event['id']][:24]}" if one_of_many else ""
+        label, args = self._calls.get(event["id"], ("", None))
+        which = f" {label[:24]}" if label and len(self._calls) > 1 else ""
         head = f"{event['name']}{which}, {event['seconds']:.1f} s"
         self._at_work.pop(event["id"], None)
         self._screen.end_live()
@@ -175,13 +174,12 @@ class Progress:
             self._screen.paragraph(event["text"], indent=_LABEL + 2)
         else:
             self._tell("done", f"{head}: {first_line(event['text'])}", DONE)
-            self._show_edit(event)
+            self._show_edit(edit_in(event["name"], args))
         for left in list(self._at_work)[-1:]:
             self._show_work(left)
 
-    def _show_edit(self, event: dict[str, Any]) -> None:
+    def _show_edit(self, edit: Edit | None) -> None:
         """What an edit changed, to a person at a terminal; a log would grow with the files."""
-        edit = edit_in(event["name"], self._args.get(event["id"]))
         if edit is None or not self._screen.is_terminal:
             return
         for line in edit.diff[:_SHOWN_OF_EDIT]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from manus.formatting import span
 from manus.trace.model import Run
 
 _TICKS = (
@@ -42,10 +41,6 @@ class Clock:
     def place(self, when: datetime | None) -> float:
         """A moment's place between the beginning, 0, and the end, 1."""
         return min(self.seconds(when) / self.length, 1.0)
-
-    def label(self, when: datetime | None) -> str:
-        """A moment as a time since the beginning."""
-        return span(self.seconds(when))
 
     @property
     def idle(self) -> list[tuple[float, float]]:

@@ -122,23 +122,20 @@ async def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: Postgres
     assert f"127.0.0.1:{postgres.port}/postgres" in said
 
 
-async def test_a_server_that_is_not_there() -> None:
-    said = await _refused("postgresql://manus:secret@127.0.0.1:1/db")
-    assert "cannot be used" in said
-    assert "secret" not in said
-
-
 @pytest.mark.parametrize(
-    "url",
+    ("url", "said"),
     [
-        "postgresql://manus:secret@host:port/db",
-        "postgresql://manus:secret@127.0.0.1/db?no_such_option=secret",
+        ("postgresql://manus:secret@127.0.0.1:1/db", "cannot be used"),
+        ("postgresql://manus:secret@host:port/db", "MANUS_CHECKPOINT"),
+        ("postgresql://manus:secret@127.0.0.1/db?no_such=secret", "MANUS_CHECKPOINT"),
     ],
 )
-async def test_a_malformed_url_does_not_show_its_password(url: str) -> None:
-    said = await _refused(url)
-    assert "secret" not in said
-    assert "MANUS_CHECKPOINT" in said
+async def test_an_address_that_is_of_no_use_is_said_without_its_password(
+    url: str, said: str
+) -> None:
+    refused = await _refused(url)
+    assert said in refused
+    assert "secret" not in refused
 
 
 def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
