@@ -19,43 +19,35 @@ from manus.tools.web_search import WebSearch
 from manus.tools.workspace import Workspace
 from tests.browser.site import Answer, Request, Site
 
-Search = Callable[..., "Searching"]
-
-
-class Searching:
-    """A search against an engine on loopback."""
-
-    def __init__(self, root: Path, site: Site, **settings: object) -> None:
-        values = {
-            "engines": ("tavily", "brave_api", "searxng"),
-            "timeout": 0.5,
-            "tavily_api_key": SecretStr("k-tavily"),
-            "tavily_url": f"{site.base}/tavily",
-            "brave_api_key": SecretStr("k-brave"),
-            "brave_url": f"{site.base}/brave",
-            "searxng_url": f"{site.base}/searx",
-            **settings,
-        }
-        workspace = Workspace(root)
-        workspace.prepare()
-        self.session = Session(
-            workspace,
-            settings=Settings(
-                search=SearchSettings.model_validate(values),
-                egress=EgressSettings(allow_private=(site.place,)),
-            ),
-        )
-
-    async def ask(self, **arguments: object) -> Observation:
-        tool = WebSearch(session=self.session)
-        observation = await observe_call(tool, {"query": "otters", **arguments})
-        await self.session.close()
-        return observation
+Search = Callable[..., Session]
 
 
 @pytest.fixture
 def search(tmp_path: Path, site: Site) -> Search:
-    return lambda **settings: Searching(tmp_path, site, **settings)
+    """Makes sessions that search with engines on loopback."""
+    places = {
+        "tavily_api_key": SecretStr("k-tavily"),
+        "tavily_url": f"{site.base}/tavily",
+        "brave_api_key": SecretStr("k-brave"),
+        "brave_url": f"{site.base}/brave",
+        "searxng_url": f"{site.base}/searx",
+    }
+
+    def make(*engines: str, **settings: object) -> Session:
+        given = {"engines": engines, "timeout": 1.0, **places, **settings}
+        workspace = Workspace(tmp_path)
+        workspace.prepare()
+        allowed = EgressSettings(allow_private=(site.place,), deny=("duckduckgo.com", "mojeek.com"))
+        searching = SearchSettings.model_validate(given)
+        return Session(workspace, settings=Settings(search=searching, egress=allowed))
+
+    return make
+
+
+async def ask(session: Session, **arguments: object) -> Observation:
+    observation = await observe_call(WebSearch(session=session), {"query": "otters", **arguments})
+    await session.close()
+    return observation
 
 
 def rows(site: Site, *names: str, **more: str) -> Answer:
@@ -83,7 +75,7 @@ async def test_an_engine_is_asked_for_what_was_asked_for(
     listed = [{**one, "description": one["content"]} for one in found]
     answer.body = json.dumps({"results": found, "web": {"results": listed}})
     site.pages[path] = answer
-    said = await search(engines=(engine,)).ask(num_results=2, lang="de", country="at")
+    said = await ask(search(engine), num_results=2, lang="de", country="at")
     [request] = site.requests
     seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
     assert {name: seen.get(name) for name in asked} == asked
@@ -98,7 +90,7 @@ async def test_an_engine_is_asked_for_what_was_asked_for(
         (Answer("[" * 100_000, type="application/json"), "not JSON"),
         (Answer(json.dumps({"web": ["odd"]}), type="application/json"), "brave_api: "),
         (Answer(json.dumps({"web": {"results": []}})), "it found nothing"),
-        (Answer("late", hold=threading.Event()), "no full answer within 0.5 s"),
+        (Answer("late", hold=threading.Event()), "no full answer within 1 s"),
     ],
 )
 async def test_an_engine_that_fails_leads_to_the_next_one(
@@ -106,31 +98,26 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
 ) -> None:
     site.pages["/brave"] = answer
     site.pages["/searx/search"] = rows(site, "a")
-    said = await search(engines=("brave_api", "searxng")).ask()
+    said = await ask(search("brave_api", "searxng"))
     assert not said.is_error
     assert "(searxng)" in said.text
     assert reason in said.text.split("Asked before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
-    said = await search(engines=("brave_api", "searxng")).ask()
+    said = await ask(search("brave_api", "searxng"))
     assert said.is_error
     assert reason in said.text
 
 
 async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
-    said = await search(tavily_api_key=None, brave_api_key=None).ask()
+    said = await ask(search("tavily", "searxng", tavily_api_key=None))
     assert said.is_error
     assert site.paths() == ["/searx/search"]
-    none = await search(tavily_api_key=None, brave_api_key=None, searxng_url=None).ask()
-    assert "`search.engines`" in none.text
+    assert "`search.engines`" in (await ask(search("searxng", searxng_url=None))).text
 
 
-async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search, site: Site) -> None:
-    one = search(engines=("duckduckgo", "mojeek"))
-    one.session.settings = one.session.settings.model_copy(
-        update={"egress": EgressSettings(deny=("duckduckgo.com", "mojeek.com"))}
-    )
-    said = await one.ask()
+async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search) -> None:
+    said = await ask(search("duckduckgo", "mojeek"))
     assert said.is_error
     assert "deny list" in said.text
 
@@ -145,7 +132,7 @@ async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
     site.pages["/tavily"] = rows(site, "a", "b", "c", "gone")
     for name in "abc":
         site.pages[f"/{name}"] = page
-    said = await search().ask(fetch_content=True)
+    said = await ask(search("tavily"), fetch_content=True)
     for name in "abc":
         assert f"The otter called /{name} lives here." in said.text
     assert f"({site.base}/gone was not read: " in said.text
@@ -153,7 +140,7 @@ async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
 
 async def test_as_an_action_of_the_browser_it_starts_none(search: Search, site: Site) -> None:
     site.pages["/tavily"] = rows(site, "a")
-    session = search().session
+    session = search("tavily")
     tool = BrowserUse(session=session)
     said = await observe_call(tool, {"action": "web_search", "query": "otters"})
     assert 'Results for "otters" (tavily)' in said.text

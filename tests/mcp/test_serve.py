@@ -83,10 +83,10 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
     assert (tmp_path / "work" / "a.txt").read_text() == "1\n"
 
 
-async def test_runs_tell_their_progress(served: Serve, server: ScriptedServer) -> None:
+async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedServer) -> None:
     server.script(replies.call("bash", command="echo hello"), replies.text("It says hello."))
     lines = Heard()
-    async with served("swe") as client:
+    async with served("manus") as client:
         result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines.hear)
         assert (said(result), result.isError) == ("It says hello.", False)
         assert (result.structuredContent or {})["stop_reason"] == "answered"
@@ -103,10 +103,8 @@ async def test_runs_tell_their_progress(served: Serve, server: ScriptedServer) -
         [step] = (result.structuredContent or {})["plan"]["steps"]
         assert step["status"] == "completed"
 
-
-async def test_a_question_comes_back_and_is_answered(served: Serve, server: ScriptedServer) -> None:
-    server.script(replies.call("ask_human", inquire="Which colour?"), replies.text("Blue it is."))
-    async with served("manus") as client:
+        colour = replies.call("ask_human", inquire="Which colour?")
+        server.script(colour, replies.text("Blue it is."))
         waiting = await client.call_tool("run", {"request": "Paint."})
         assert not waiting.isError
         assert said(waiting).startswith("Which colour?")
