@@ -27,10 +27,13 @@ class SyncCalls:
 
     checkpointer: Any
 
+    @property
+    def _twin(self) -> Any:
+        return self
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
         """As `ainvoke`."""
-        twin: Any = self
-        return self._wait_for(lambda: twin.ainvoke(input, config, **options))
+        return self._wait_for(lambda: self._twin.ainvoke(input, config, **options))
 
     def stream(
         self,
@@ -39,12 +42,11 @@ class SyncCalls:
         **options: Any,
     ) -> Iterator[Any]:
         """As `astream`; the run is ended when the iterator is left."""
-        twin: Any = self
         parts: queue.Queue[Any] = queue.Queue()
         asked, left = threading.Semaphore(0), threading.Event()
 
         async def work() -> None:
-            stream = twin.astream(input, config, **options)
+            stream = self._twin.astream(input, config, **options)
             try:
                 while not left.is_set():
                     parts.put(await anext(stream, _END))
@@ -66,22 +68,19 @@ class SyncCalls:
 
     def get_state(self, config: RunnableConfig, **options: Any) -> Any:
         """As `aget_state`."""
-        twin: Any = self
-        return self._wait_for(lambda: twin.aget_state(config, **options))
+        return self._wait_for(lambda: self._twin.aget_state(config, **options))
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[Any]:
         """As `aget_state_history`, read at once."""
-        twin: Any = self
 
         async def read() -> list[Any]:
-            return [found async for found in twin.aget_state_history(config, **options)]
+            return [found async for found in self._twin.aget_state_history(config, **options)]
 
         yield from self._wait_for(read)
 
     def update_state(self, config: RunnableConfig, values: Any, *more: Any, **named: Any) -> Any:
         """As `aupdate_state`."""
-        twin: Any = self
-        return self._wait_for(lambda: twin.aupdate_state(config, values, *more, **named))
+        return self._wait_for(lambda: self._twin.aupdate_state(config, values, *more, **named))
 
     def _wait_for(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         home = getattr(self.checkpointer, "loop", None)

@@ -79,7 +79,6 @@ class RunBudget:
         left = {
             kind.replace(" ", "_"): limit - (used - mine[kind])
             for kind, used, limit in limits_of(limits, self._parent.total)
-            if limit is not None
         }
         return self._own.over(limits.model_copy(update={**left, "seconds": None}))
 

@@ -92,16 +92,8 @@ async def run_inside(
         GraphBubbleUp: it asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner, config = InnerRun(), get_config()
-    left = budget_left(running.budget.limits, running.budget.used)
-    root = str(running.session.workspace.root)
-    chosen = {"workspace": root, "budget": left, "approve_plan": False}
-    stream = graph.astream(
-        {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
-        {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
-        context=running.context.model_copy(update=chosen),
-        stream_mode=["values", "custom"],
-    )
+    inner, left = InnerRun(), budget_left(running.budget.limits, running.budget.used)
+    stream = _stream(running, graph, request, name, left)
     try:
         async with asyncio.timeout(left.seconds) as clock, aclosing(stream) as parts:
             async for mode, data in parts:
@@ -125,14 +117,21 @@ async def run_inside(
     return inner
 
 
+def _stream(running: Running, graph: Any, request: HumanMessage, name: str, left: Budget) -> Any:
+    root, config = str(running.session.workspace.root), get_config()
+    chosen = {"workspace": root, "budget": left, "approve_plan": False}
+    return graph.astream(
+        {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
+        {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
+        context=running.context.model_copy(update=chosen),
+        stream_mode=["values", "custom"],
+    )
+
+
 def budget_left(budget: Budget, usage: Usage) -> Budget:
     """What is left of a budget, as the budget of an inner run."""
-    left = {}
-    for name, used, limit in limits_of(budget, usage):
-        kind = name.replace(" ", "_")
-        if limit is not None:
-            left[kind] = max(limit - used, _LEAST[kind])
-    return Budget(**cast(Any, left))
+    left = {name.replace(" ", "_"): limit - used for name, used, limit in limits_of(budget, usage)}
+    return Budget(**cast(Any, {kind: max(rest, _LEAST[kind]) for kind, rest in left.items()}))
 
 
 def _said(error: Exception) -> str:

@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from manus.nodes.active_run import Running, running_of
-from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
+from manus.nodes.turn.loop_detection import find_loop, newest_step, next_loop
 from manus.nodes.turn.stop_conditions import (
     Facts,
     ending_of,
@@ -37,12 +37,11 @@ async def stuck_check(
     running = running_of(config)
     run, context, before = state["run"], running.context, state.get("loop")
     history = since(state["messages"], run["request_id"])
-    usage = counted(state["usage"], history, running.session.lap())
-    usage = with_spending(
-        usage, [line for line in state.get("spent", []) if line["step"] == run["step"]]
-    )
+    usage = counted(state, history, running.session.lap())
     newest = newest_step(history, before, run["step"])
-    loop = loop_of(state, newest, context.duplicate_threshold)
+    trail = [*state.get("trail", []), *newest.entries]
+    found = find_loop(trail, len(newest.entries), newest.outcome, context.duplicate_threshold)
+    loop = next_loop(before, found, newest, run["step"])
     facts = facts_of(history, run, usage, loop, running)
     reason = ending_of(facts)
     if loop is not None and reason == "stuck" and may_ask(context, facts):
@@ -52,7 +51,9 @@ async def stuck_check(
         update["trail"] = newest.entries
     if loop != before:
         update["loop"] = loop
-        _tell_of(loop, before, runtime.stream_writer)
+        if loop is not None and (before is None or loop["measure"] != before["measure"]):
+            told = LoopEvent(type="loop", measure=loop["measure"], what=loop["what"])
+            runtime.stream_writer(told)
     if reason is None:
         return {**update, "status": "thinking"}
     status, earlier = status_after(reason), state.get("earlier", [])
@@ -67,27 +68,17 @@ async def stuck_check(
     }
 
 
-def loop_of(state: AgentState, newest: NewestStep, duplicate_threshold: int) -> Loop | None:
-    """The loop that the run is in after its newest step."""
-    trail = [*state.get("trail", []), *newest.entries]
-    found = find_loop(trail, len(newest.entries), newest.outcome, duplicate_threshold)
-    return next_loop(state.get("loop"), found, newest, state["run"]["step"])
-
-
-def _tell_of(loop: Loop | None, before: Loop | None, tell: Any) -> None:
-    if loop is None or (before is not None and loop["measure"] == before["measure"]):
-        return
-    tell(LoopEvent(type="loop", measure=loop["measure"], what=loop["what"]))
-
-
-def counted(usage: Usage, history: Sequence[AnyMessage], seconds: float) -> Usage:
-    """The usage with the calls that the newest step carried out and the time since the last lap."""
-    done = sum(map(_was_executed, newest_answers(history)))
-    return {
+def counted(state: AgentState, history: Sequence[AnyMessage], seconds: float) -> Usage:
+    """The usage with what the newest step has carried out, and the time since the last lap."""
+    usage, step = state["usage"], state["run"]["step"]
+    kept = (m.artifact for m in newest_answers(history))
+    done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
+    usage = {
         **usage,
         "tool_calls": usage["tool_calls"] + done,
         "seconds": usage["seconds"] + seconds,
     }
+    return with_spending(usage, [one for one in state.get("spent", []) if one["step"] == step])
 
 
 def newest_answers(history: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
@@ -96,11 +87,6 @@ def newest_answers(history: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
         if not isinstance(message, ToolMessage):
             return
         yield message
-
-
-def _was_executed(message: ToolMessage) -> bool:
-    kept = message.artifact
-    return not isinstance(kept, dict) or kept.get("executed") is not False
 
 
 def facts_of(

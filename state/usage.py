@@ -136,15 +136,16 @@ class Budget(BaseModel):
         return other.model_copy(update=self.model_dump(exclude_none=True))
 
 
-def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float | None]]:
-    """Each kind of budget: its name, what is used of it, and its limit if it has one."""
-    return [
+def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float]]:
+    """Each kind of budget that has a limit: its name, what is used of it, and the limit."""
+    kinds = [
         ("tokens", tokens_of(usage), budget.tokens),
         ("cost", usage.get("cost", 0.0), budget.cost),
         ("seconds", usage["seconds"], budget.seconds),
         ("tool calls", usage["tool_calls"], budget.tool_calls),
         ("model calls", usage["model_calls"], budget.model_calls),
     ]
+    return [(name, used, limit) for name, used, limit in kinds if limit is not None]
 
 
 def shown_limit(name: str, used: float, limit: float) -> str:
@@ -165,6 +166,6 @@ def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> s
     `for_good`: what ends a run at once. A limit of tool calls leaves a last call without tools.
     """
     for name, used, limit in limits_of(budget, usage):
-        if limit is not None and used >= limit and not (for_good and name == "tool calls"):
+        if used >= limit and not (for_good and name == "tool calls"):
             return shown_limit(name, used, limit)
     return None

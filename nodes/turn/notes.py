@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
 from manus.models.tokens import counted_at
 from manus.nodes.active_run import Running
@@ -17,7 +17,7 @@ from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import ToolChoice
-from manus.state.messages import calls_of, last_assistant
+from manus.state.messages import last_assistant
 from manus.state.plan import as_text
 from manus.state.plan_changes import start_first
 from manus.state.profile import Profile
@@ -86,7 +86,8 @@ async def _page(
     """The browser's page, with a picture where the model sees images; nothing if not in use."""
     running.session.page_is_prompted = True
     always = bool(running.profile.extras.get(BROWSER_ALWAYS))
-    used = any(map(_is_browser, islice(reversed(history), _RECENT)))
+    newest = islice(reversed(history), _RECENT)
+    used = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
     if not (always or used) or running.catalog.find(_TOOL) is None:
         return [], ()
     if running.session.peek(_BROWSER) is None:
@@ -98,14 +99,6 @@ async def _page(
     if state is None:
         return [browser_prompts.NO_PAGE], ()
     return [state.text], (state.screenshot,) if state.screenshot is not None else ()
-
-
-def _is_browser(message: AnyMessage) -> bool:
-    if isinstance(message, ToolMessage):
-        return str(message.name).lower() == _TOOL
-    return isinstance(message, AIMessage) and any(
-        str(call["name"]).lower() == _TOOL for call in calls_of(message)
-    )
 
 
 def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str, Any]]:
@@ -125,8 +118,6 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
 def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> str | None:
     """The budget, in words, that has room for one more call and not for two; None if all have."""
     for name, used, limit in limits_of(budget, usage):
-        if limit is None:
-            continue
         left, shown = limit - used, shown_limit(name, used, limit)
         each = _like_the_last(usage, history).get(name, 0.0)
         if 0 < left < 2 * each:
@@ -154,5 +145,5 @@ def _nearly_used_up(budget: Budget, usage: Usage) -> list[str]:
     return [
         shown_limit(name, used, limit)
         for name, used, limit in limits_of(budget, usage)
-        if limit is not None and limit > 0 and used >= WARN_AT * limit
+        if limit > 0 and used >= WARN_AT * limit
     ]

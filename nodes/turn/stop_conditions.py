@@ -44,17 +44,14 @@ def ending_of(facts: Facts) -> StopReason | None:
     """
     if facts.special is not None:
         return "terminated"
-    if facts.text_ends and _is_answer(facts.message):
+    said = facts.message
+    if facts.text_ends and said is not None and not has_calls(said) and text_of(said).strip():
         return "answered"
     if facts.stuck:
         return "stuck"
     if facts.step >= facts.max_steps:
         return "max_steps"
     return "budget" if facts.budget is not None else None
-
-
-def _is_answer(message: AIMessage | None) -> bool:
-    return message is not None and not has_calls(message) and bool(text_of(message).strip())
 
 
 def status_after(reason: StopReason) -> RunStatus:
@@ -97,15 +94,9 @@ def output_of(
     lines = [*earlier, *results_of(history, len(earlier) + 1)]
     answer = answer_of(facts.special) if facts.special is not None else ""
     text = answer or next((t for t in texts if t), "") or "\n".join(lines)
-    note = _note(reason, facts)
-    return f"{text}\n\n{note}".strip() if note else text
-
-
-def _note(reason: StopReason, facts: Facts) -> str | None:
-    if reason == "max_steps":
-        return f"Terminated: Reached max steps ({facts.max_steps})"
-    if reason == "budget":
-        return f"Terminated: Budget used up: {facts.budget}"
-    if reason == "stuck":
-        return "Terminated: The run was stuck in a loop and did not leave it"
-    return None
+    notes: dict[StopReason, str] = {
+        "max_steps": f"Terminated: Reached max steps ({facts.max_steps})",
+        "budget": f"Terminated: Budget used up: {facts.budget}",
+        "stuck": "Terminated: The run was stuck in a loop and did not leave it",
+    }
+    return f"{text}\n\n{notes[reason]}".strip() if reason in notes else text
