@@ -144,7 +144,8 @@ class BrowserUse(AgentTool):
             from manus.tools.browser.fields import types_text  # Playwright is loaded by now
 
             return types_text(str(args.get("keys") or ""))
-        return args.get("action") == "input_text"
+        answers = bool(args.get("accept") and args.get("text"))  # a prompt of the page
+        return answers or args.get("action") == "input_text"
 
     def _host(self, url: str) -> str:
         """The host of an address; without one, that of the page that is open."""

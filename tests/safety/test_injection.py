@@ -219,7 +219,11 @@ FREE_ON_THE_WEB = [
     go("docs.example/data.bin"),
     go("found.example/"),
 ]
-ASKED_ON_THE_WEB = [go("encyclopedia.example/Kite"), page("input_text", index=4, text="kites")]
+ASKED_ON_THE_WEB = [
+    go("encyclopedia.example/Kite"),
+    page("input_text", index=4, text="kites"),
+    page("click_element", index=1, accept=True, text="kites"),
+]
 FREE_IN_A_REPOSITORY = [
     bash("curl -sf http://mirror.example/a"),
     go("docs.example/"),
