@@ -11,7 +11,7 @@ UV = """\
 mkdir ../busy 2>/dev/null || echo overlap >>../log
 echo "$1 $2" >>../log
 case $1 in venv) mkdir -p .venv/bin; ln -s "$(command -v python3)" .venv/bin/python;; esac
-python3 -c 'import time; time.sleep(0.2)'  # what an installation takes
+sleep 0.1  # what an installation takes
 rmdir ../busy
 """
 
