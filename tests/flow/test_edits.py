@@ -8,7 +8,6 @@ from langgraph.types import Command
 from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import (
     ScriptedFlow,
-    free,
     gives_up,
     is_planner,
     is_step,
@@ -124,21 +123,3 @@ async def test_a_fork_from_before_the_revision(flow: ScriptedFlow, note: str) ->
     assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha by wit"]
     assert len(flow.asked(is_planner)) == 3
     assert note in flow.asked(is_planner)[-1].text
-
-
-async def test_every_checkpoint_can_be_forked_and_read_back(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta")), revises("alpha", "beta 2"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", gives_up(), succeeds())
-    flow.sums_up(text("All."))
-    await flow.run()
-    history = [snapshot async for snapshot in flow.graph.aget_state_history(T)]
-    for snapshot in history:
-        if not snapshot.values.get("plan"):
-            continue
-        values = {"plan": {"step": 0, "notes": "seen"}}
-        fork = await flow.graph.aupdate_state(snapshot.config, values, as_node="execute_step")
-        read = (await flow.graph.aget_state(fork)).values["plan"]
-        expected = {**snapshot.values["plan"]["steps"][0], "notes": "seen"}
-        assert read["steps"][0] == expected
-    assert len([s async for s in flow.graph.aget_state_history(T)]) > len(history)

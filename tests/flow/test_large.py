@@ -126,13 +126,13 @@ async def test_all_of_a_flow_is_streamed(flow: ScriptedFlow) -> None:
 async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
     """Twice the steps take at most two and a half times the room; squared it would be four."""
     result = "".join(f"{number:05d}" for number in range(400))  # 2,000 characters
-    for thread, count in (("ten", 10), ("twenty", 20)):
+    for thread, count in (("six", 6), ("twelve", 12)):
         flow.plans(makes(*(f"part {i} of {count}" for i in range(count))))
         flow.step(f"of {count}").always(succeeds(result))
         flow.sums_up(text("All."))
         await flow.run(thread=thread)
-    ten, twenty = [await stored(flow, thread) for thread in ("ten", "twenty")]
-    assert twenty < 2.5 * ten
+    six, twelve = [await stored(flow, thread) for thread in ("six", "twelve")]
+    assert twelve < 2.5 * six
 
 
 async def stored(flow: ScriptedFlow, thread: str) -> int:

@@ -42,16 +42,6 @@ async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     assert (await coder.observations())[1] == "5\n[exit code 0]"
 
 
-async def test_what_a_stop_keeps_open_is_closed_when_the_run_ends(coder: ScriptedAgent) -> None:
-    coder.server.script(call("bash", command="echo $$ > pid"))
-    before = ["stuck_check"]
-    await coder.graph.ainvoke({"request": "x"}, T, context=coder.context(), interrupt_before=before)
-    assert working_in(coder.workspace)
-    coder.server.script(text("Done."))
-    await coder.graph.ainvoke(None, T, context=coder.context())
-    assert working_in(coder.workspace) == []
-
-
 async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> None:
     coder.server.script(call("bash", command="echo theirs"), text("Done."))
     await step(coder, {"request": "Say it."})

@@ -156,10 +156,8 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
 
 
 _WRONG = {
-    "[profiles.mine]\ntols = []": "`profiles.mine.tols`, which is not a setting; did you mean `to",
     "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which does not fit",
     '[profiles.mine]\ntools = "bash"': "`profiles.mine.tools` is 'bash', which does not fit",
-    '[profiles.mine]\ntools = ["bsh"]': "profile `mine`: There is no tool `bsh`. Did you mean `bas",
     '[profiles.mine]\nbased_on = "swee"': "no profile `swee`, on which `mine` is based; did you me",
     '[profiles.mine]\nbased_on = "mine"': "based on each other: `mine` → `mine`; break",
     '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
@@ -177,22 +175,6 @@ def test_one_that_does_not_fit_is_said_in_a_sentence(toml: str, said: str, home:
     assert said in _refusal()
 
 
-_TOOLS = '''
-from langchain_core.tools import tool
-
-PRICES = {"apple": 3}
-
-
-def look_up(name: str) -> str:
-    """The price of a thing, in pence."""
-    return str(PRICES[name])
-
-
-def silent(number: int) -> int:
-    return number
-'''
-
-
 _WRONG_TOOLS = {
     "wrong_tools:lookup": "The module `wrong_tools` has no `lookup`; did you mean `wrong_t",
     "wrong_tools:silent": "The function `silent` cannot be a tool: ",
@@ -206,7 +188,7 @@ _WRONG_TOOLS = {
 def test_a_tool_that_cannot_be_used_is_said_when_the_profile_is_built(
     name: str, said: str, home: Path
 ) -> None:
-    (home / "wrong_tools.py").write_text(_TOOLS)
+    (home / "wrong_tools.py").write_text("def look_up(name): ...\ndef silent(number): ...\n")
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
     sys.modules.pop("wrong_tools", None)
     _write(home, f'[profiles.mine]\ntools = ["{name}"]')
