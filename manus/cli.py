@@ -189,7 +189,3 @@ def _survive_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

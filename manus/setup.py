@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from manus.configuration import is_installed
 from manus.doctor import names_in
 from manus.formatting import flat
 from manus.models.providers import DEFAULT_MODEL, EXTRAS
@@ -103,7 +103,7 @@ def _note(choice: Choice) -> str:
     if choice.models:
         return flat(f": {', '.join(choice.models[:4])}{' …' if choice.models[4:] else ''}")
     extra = EXTRAS.get(choice.provider)
-    if extra is not None and importlib.util.find_spec(extra.module) is None:
+    if extra is not None and not is_installed(extra.module):
         return f" (needs `pip install {extra.package}`)"
     return f" ({choice.key} is set)" if os.environ.get(choice.key) else ""
 
