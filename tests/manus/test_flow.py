@@ -132,3 +132,16 @@ def test_show_looks_into_each_step(manus: Program, server: ScriptedServer) -> No
     data = json.loads(manus("show", "t", "--json").out)
     assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
     assert [len(messages) for messages in data["steps"].values()] == [5, 3]
+
+
+def test_a_plan_is_changed_at_the_terminal(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("look", "leap"))
+    server.when(is_step("looked"), succeeds("Looked."))
+    server.when(is_summary, text("Looked."))
+    with manus.terminal("flow", "--approve-plan", "Cross it.") as terminal:
+        terminal.expect("later): ")
+        terminal.type("e\r")
+        terminal.expect_last("Change it: edit\nlook\nleap")
+        terminal.type("\x7f" * 5 + "ed\r")
+        assert terminal.wait() == 0, terminal.text
+    assert "0. [✓] looked" in terminal.text
