@@ -23,8 +23,8 @@ from manus.models.recording import Recorder
 from manus.models.retry import Tell, with_retries
 from manus.models.tokens import (
     TOKENS,
-    Calibration,
     cache_tokens,
+    calibrated,
     estimate_message,
     estimate_request,
     window_of,
@@ -67,7 +67,7 @@ class ModelClient:
     workspace: Path
     budget: RunBudget
     recorder: Recorder | None = None
-    calibration: dict[str, Calibration] = field(default_factory=dict)
+    calibration: dict[str, float] = field(default_factory=dict)
     """What estimates of tokens are multiplied by, by model."""
     built: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
     given: BaseChatModel | None = None
@@ -162,17 +162,16 @@ class ModelClient:
     def _used(self, endpoint: ModelSettings, question: Question, message: AIMessage) -> Spending:
         """The server's figures of a call, or estimates where it gives none."""
         model, usage = endpoint.model or DEFAULT_MODEL, message.usage_metadata
-        calibration = self.calibration.setdefault(model, Calibration())
+        factor = self.calibration.get(model, 1.0)
         cached, written, is_estimate = 0, 0, usage is None or not usage["input_tokens"]
+        asked = estimate_request(question.request, question.tools)
         if usage is None or is_estimate:  # some servers report zeros
-            given = calibration(estimate_request(question.request, question.tools))
-            said = calibration(estimate_message(message))
+            given, said = round(factor * asked), round(factor * estimate_message(message))
             message.additional_kwargs[TOKENS] = given + said
         else:
             given, said = usage["input_tokens"], usage["output_tokens"]
             cached, written = cache_tokens(usage.get("input_token_details"))
-            if calibration.is_due():
-                calibration.learn(estimate_request(question.request, question.tools), given)
+            self.calibration[model] = calibrated(factor, asked, given)
         used = Spending(
             role=question.role,
             input_tokens=given,

@@ -31,6 +31,8 @@ _READ = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 """Input that was in the cache, beside the details: DeepSeek, Moonshot, gateways to Anthropic."""
 _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 """Kinds of what Anthropic and Bedrock wrote, by how long it is kept."""
+_LOW, _HIGH = 0.25, 6.0
+"""What a server counts, as a multiple of an estimate."""
 _MOST = 10**12
 """Tokens of a call beyond which a figure is none."""
 _WINDOWS = {
@@ -100,32 +102,13 @@ def counted_at(message: BaseMessage) -> int | None:
     return message.additional_kwargs.get(TOKENS)
 
 
-class Calibration:
-    """What an estimate must be multiplied by, learned from a server's own figures."""
+def calibrated(factor: float, estimated: float, counted: int) -> float:
+    """What estimates are to be multiplied by, once a server has counted a request.
 
-    LOW, HIGH = 0.25, 6.0
-    """Beyond these a server counts something else: its figures are not learned from."""
-
-    def __init__(self) -> None:
-        self.factor = 1.0
-        self._calls = 0
-
-    def is_due(self) -> bool:
-        """Whether this call is one to learn from: the 1st, 2nd, 4th, 8th and so on.
-
-        The factor hardly changes within a run, and an estimate costs time.
-        """
-        self._calls += 1
-        return self._calls & (self._calls - 1) == 0
-
-    def learn(self, estimated: float, counted: int) -> None:
-        """One more pair of an estimate without the factor and the server's count."""
-        if estimated >= 1 and self.LOW <= (seen := counted / estimated) <= self.HIGH:
-            self.factor = seen
-
-    def __call__(self, estimated: float) -> int:
-        """The estimate, calibrated."""
-        return max(0, round(self.factor * estimated))
+    As before where it is far off: then the server counts something else.
+    """
+    seen = counted / estimated if estimated >= 1 else 0.0
+    return seen if _LOW <= seen <= _HIGH else factor
 
 
 def usage_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:

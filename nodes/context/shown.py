@@ -69,13 +69,12 @@ class ContextWindow:
 def context_window(running: Running, role: str, system: str) -> ContextWindow:
     """The window of the model of a role as things are now, with this system prompt."""
     endpoint, size = running.client.endpoint(role), running.client.window(role)
-    calibration = running.client.calibration.get(endpoint.model or DEFAULT_MODEL)
     around = estimate_text(system) + estimate_tools(running.catalog.schemas())
     return ContextWindow(
         size=size,
         around=around,
         room=max(size - around, _LEAST_ROOM * size),
-        factor=calibration.factor if calibration is not None else 1.0,
+        factor=running.client.calibration.get(endpoint.model or DEFAULT_MODEL, 1.0),
         full=size - min(endpoint.max_tokens or 0, size / 2),
         vision=endpoint.vision,
     )
