@@ -36,7 +36,7 @@ from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
 from manus.trace.model import Run, Stage, Tokens
 
-FOLDER = Path(__file__).parent / "templates"
+_FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
 """Characters of a text that stand in the page; of a longer one its beginning and its end."""
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
@@ -57,37 +57,49 @@ class RunReport:
         return f"r{self.run.number}"
 
 
-def page(thread_id: str, runs: Sequence[Run], *, place: str = "", is_live: bool = False) -> str:
+def page(thread_id: str, runs: Sequence[Run], *, place: str = "") -> str:
     """The page of a thread as text. Blocking: it looks at the files of the workspace.
 
-    `place` is where the thread is stored, in words; a live page follows the thread.
+    `place` is where the thread is stored, in words.
     """
-    return (
+    return page_of("page", thread_id, runs, place, is_live=False)[0]
+
+
+def page_of(
+    kind: str, thread_id: str, runs: Sequence[Run], place: str, *, is_live: bool = True, **more: Any
+) -> tuple[str, str]:
+    """A page of a thread and its content security policy. Blocking.
+
+    `kind` names the template, and the style sheet and script that it adds to those of a report; a
+    live page follows the thread.
+    """
+    style, script = asset("page.css"), asset("page.js")
+    if kind != "page":
+        style, script = style + asset(f"{kind}.css"), script + asset(f"{kind}.js")
+    policy = _policy(style, script, is_live=is_live)
+    html = (
         environment()
-        .get_template("page.html")
+        .get_template(f"{kind}.html")
         .render(
             thread_id=thread_id,
-            runs=reports_of(runs),
+            runs=[RunReport(run, Clock(run), *files_of(run)) for run in runs],
             place=place,
             is_live=is_live,
             written=datetime.now(UTC),
-            style=style(),
-            script=asset("page.js"),
-            policy=policy(style(), asset("page.js"), is_live=is_live),
+            style=style,
+            script=script,
+            policy=policy,
+            **more,
         )
     )
+    return html, policy
 
 
-def reports_of(runs: Sequence[Run]) -> list[RunReport]:
-    """The runs of a thread with their files. Blocking."""
-    return [RunReport(run, Clock(run), *files_of(run)) for run in runs]
-
-
-def policy(style: str, script: str, *, is_live: bool) -> str:
-    """The content security policy: the page's own style and script, images in it, no address."""
+def _policy(style: str, script: str, *, is_live: bool) -> str:
+    """The page's own style and script, images in it; where it is live, its own server too."""
     parts = [
         "default-src 'none'",
-        "img-src data:",
+        "img-src 'self' data:" if is_live else "img-src data:",
         f"style-src {_digest(style)}",
         f"script-src {_digest(script)}",
         "base-uri 'none'",
@@ -103,20 +115,15 @@ def _digest(code: str) -> str:
 
 @cache
 def asset(name: str) -> Markup:
-    """A style sheet, or the script."""
-    return Markup((FOLDER / name).read_text("utf-8"))
-
-
-def style() -> Markup:
-    """The style sheet of the page."""
-    return asset("page.css")
+    """A style sheet, or a script."""
+    return Markup((_FOLDER / name).read_text("utf-8"))
 
 
 @cache
 def environment() -> Environment:
     """The templates. All texts are escaped, without control characters and hidden marks."""
     made = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
+
+from langgraph.types import Interrupt
 
 from manus.attachments import given_of
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
-from manus.graph.outcome import is_of_model
+from manus.graph.outcome import draft_of_change, is_of_model, question_of
 from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job, read_outcome
 from manus.options import RunOptions
-from manus.run_report.page import asset, page, policy, style
+from manus.run_report.page import page_of
 from manus.state.errors import ToolError, UsageError
 from manus.state.settings import Settings
 from manus.threads import Thread, is_being_worked_on, read_thread
@@ -23,11 +26,30 @@ from manus.tools.sandbox.sandbox import wall_in_words
 from manus.tools.workspace import Workspace
 from manus.trace.checkpoint_history import fingerprint
 from manus.trace.reading import read_trace
-from manus.ui.page import Stand, thread_page
 from manus.ui.sessions import Sessions
 
 _LISTED = 40
 """Threads in the list."""
+_CHOICES = {
+    "approve": {
+        "yes": "Yes",
+        "run": "Yes, for this run",
+        "always": "Always in this folder",
+        "no": "No",
+    },
+    "plan": {"yes": "Approve the plan", "cancel": "Cancel"},
+}
+"""Answers that are a button, by the kind of the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a thread stands, which decides what can be done with it."""
+
+    state: Literal["new", "running", "elsewhere", "waiting", "early", "ended"]
+    """`elsewhere`: another process works on it; `early`: it could go on."""
+    questions: tuple[Interrupt, ...] = ()
+    problem: str = ""
 
 
 class Conversation:
@@ -61,15 +83,24 @@ class Conversation:
         threads = [one for one in listed if one is not None]
         where = await asyncio.to_thread(self._where)
         return await asyncio.to_thread(
-            thread_page, thread, runs, threads, stand, self._store.place, where
+            page_of,
+            "ui",
+            thread,
+            runs,
+            self._store.place,
+            threads=threads,
+            stand=stand,
+            asked=[
+                (q.id, question_of(q), _choices(q), draft_of_change(q)) for q in stand.questions
+            ],
+            workspace=where,
         )
 
     async def report(self, thread: str) -> tuple[str, str]:
         """The thread as `manus report` writes it, following it; and its policy."""
         is_running = (await self._stand(thread)).state in ("running", "elsewhere")
         runs = await read_trace(self._store.saver, thread, is_running=is_running)
-        html = await asyncio.to_thread(page, thread, runs, place=self._store.place, is_live=True)
-        return html, policy(style(), asset("page.js"), is_live=True)
+        return await asyncio.to_thread(page_of, "page", thread, runs, self._store.place)
 
     async def file(self, thread: str, path: str) -> bytes:
         """A file of a thread's workspace.
@@ -183,6 +214,11 @@ class Conversation:
             asked,
             self.sessions.problems.get(thread, ""),
         )
+
+
+def _choices(question: Interrupt) -> dict[str, str]:
+    kind = question.value.get("kind") if isinstance(question.value, dict) else None
+    return _CHOICES.get(str(kind), {})
 
 
 def _keep(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[Path]:
