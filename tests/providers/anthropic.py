@@ -1,6 +1,7 @@
 """Anthropic's Messages API."""
 
 import itertools
+import json
 from collections.abc import Iterator
 
 from tests.providers.turns import Json, Refusal, Turn, pieces, sse
@@ -49,21 +50,38 @@ class Anthropic:
 
     def _events(self, turn: Turn) -> Iterator[Json]:
         yield {"type": "message_start", "message": self._message(turn)}
-        place = itertools.count()
-        if turn.text:
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(turn.text)]
-            yield from _block(next(place), {"type": "text", "text": ""}, deltas)
-        for number, (name, _) in enumerate(turn.calls):
-            deltas = [
-                {"type": "input_json_delta", "partial_json": piece}
-                for piece in ["", *pieces(turn.arguments(number))]
-            ]
-            yield from _block(next(place), self._use(name, {}), deltas)
+        parts = map(_in_deltas, turn.blocks) if turn.blocks else self._parts(turn)
+        for place, (start, deltas) in enumerate(parts):
+            yield from _block(place, start, deltas)
         if turn.silent:
             return
         delta = {"stop_reason": _reason(turn), "stop_sequence": None}
         yield {"type": "message_delta", "delta": delta, "usage": _usage(turn)}
         yield {"type": "message_stop"}
+
+    def _parts(self, turn: Turn) -> Iterator[tuple[Json, list[Json]]]:
+        if turn.text:
+            yield _in_deltas({"type": "text", "text": turn.text})
+        for number, (name, _) in enumerate(turn.calls):
+            yield self._use(name, {}), _arguments(turn.arguments(number))
+
+
+def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
+    kind = block["type"]
+    if kind == "thinking":
+        said = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
+        start = {"type": "thinking", "thinking": "", "signature": ""}
+        return start, [*said, {"type": "signature_delta", "signature": block["signature"]}]
+    if kind == "text":
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        return {"type": "text", "text": ""}, deltas
+    if kind == "tool_use":
+        return {**block, "input": {}}, _arguments(json.dumps(block["input"]))
+    return block, []
+
+
+def _arguments(said: str) -> list[Json]:
+    return [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(said)]]
 
 
 def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
@@ -88,4 +106,5 @@ def _usage(turn: Turn) -> Json:
 def _reason(turn: Turn) -> str:
     if turn.at_limit:
         return "max_tokens"
-    return "tool_use" if turn.calls else "end_turn"
+    uses = turn.calls or [block for block in turn.blocks if block["type"] == "tool_use"]
+    return "tool_use" if uses else "end_turn"

@@ -38,30 +38,43 @@ class Bedrock:
 
     def _events(self, turn: Turn) -> Iterator[tuple[str, Json]]:
         yield "messageStart", {"role": "assistant"}
-        place = itertools.count()
-        if turn.text:
-            index = next(place)
-            for piece in pieces(turn.text):
-                delta = {"text": piece}
-                yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
-            yield "contentBlockStop", {"contentBlockIndex": index}
-        for number, (name, _) in enumerate(turn.calls):
-            index = next(place)
-            start = {"toolUse": self._use(name)}
-            yield "contentBlockStart", {"contentBlockIndex": index, "start": start}
-            for piece in pieces(turn.arguments(number)):
-                delta = {"toolUse": {"input": piece}}  # type: ignore[dict-item]
-                yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
-            yield "contentBlockStop", {"contentBlockIndex": index}
+        parts = map(_in_deltas, turn.blocks) if turn.blocks else self._parts(turn)
+        for place, (start, deltas) in enumerate(parts):
+            if start:
+                yield "contentBlockStart", {"contentBlockIndex": place, "start": start}
+            for delta in deltas:
+                yield "contentBlockDelta", {"contentBlockIndex": place, "delta": delta}
+            yield "contentBlockStop", {"contentBlockIndex": place}
         if not turn.silent:
             yield "messageStop", {"stopReason": _reason(turn)}
             yield "metadata", _metadata(turn)
+
+    def _parts(self, turn: Turn) -> Iterator[tuple[Json, list[Json]]]:
+        if turn.text:
+            yield {}, [{"text": piece} for piece in pieces(turn.text)]
+        for number, (name, _) in enumerate(turn.calls):
+            yield {"toolUse": self._use(name)}, _arguments(turn.arguments(number))
+
+
+def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
+    if thought := block.get("reasoningContent", {}).get("reasoningText"):
+        said = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"])]
+        return {}, [*said, {"reasoningContent": {"signature": thought["signature"]}}]
+    if use := block.get("toolUse"):
+        given = {k: use[k] for k in ("toolUseId", "name")}
+        return {"toolUse": given}, _arguments(json.dumps(use["input"]))
+    return {}, [block]
+
+
+def _arguments(said: str) -> list[Json]:
+    return [{"toolUse": {"input": piece}} for piece in pieces(said)]
 
 
 def _reason(turn: Turn) -> str:
     if turn.at_limit:
         return "max_tokens"
-    return "tool_use" if turn.calls else "end_turn"
+    uses = turn.calls or [block for block in turn.blocks if "toolUse" in block]
+    return "tool_use" if uses else "end_turn"
 
 
 def _metadata(turn: Turn) -> Json:

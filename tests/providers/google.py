@@ -13,8 +13,11 @@ class Google:
         return ":streamGenerateContent" in path
 
     def stream(self, turn: Turn) -> list[bytes]:
-        events = [_said(turn, [{"text": piece}], last=False) for piece in pieces(turn.text)]
-        return [sse(event) for event in [*events, _said(turn, _calls(turn), last=True)]]
+        parts = [[part] for part in turn.blocks]
+        parts = parts or [*([{"text": piece}] for piece in pieces(turn.text)), _calls(turn)]
+        *before, last = parts
+        events = [_said(turn, part, last=False) for part in before]
+        return [sse(event) for event in [*events, _said(turn, last, last=True)]]
 
     def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
         error = {"code": refusal.status, "message": refusal.message, "status": refusal.kind}

@@ -1,117 +1,21 @@
 """What Anthropic's, Google's and Bedrock's models thought goes back to them as it came."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.helpers.agent import assert_paired
-from tests.providers import anthropic, bedrock, google
 from tests.providers.conftest import ProvidedAgent
-from tests.providers.turns import Json, Refusal, Turn, pieces, sse
+from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
-
-
-@dataclass(frozen=True)
-class Blocks(Turn):
-    """A reply of these blocks, as the provider's protocol has them."""
-
-    blocks: tuple[Json, ...] = ()
-
-
-class Anthropic(anthropic.Anthropic):
-    """Writes `Blocks` too."""
-
-    def _events(self, turn: Turn) -> Iterator[Json]:
-        if not isinstance(turn, Blocks):
-            yield from super()._events(turn)
-            return
-        yield {"type": "message_start", "message": self._message(turn)}
-        for place, block in enumerate(turn.blocks):
-            start, deltas = _in_deltas(block)
-            yield from anthropic._block(place, start, deltas)
-        reason = "tool_use" if _tools(turn, "tool_use") else "end_turn"
-        delta = {"stop_reason": reason, "stop_sequence": None}
-        yield {"type": "message_delta", "delta": delta, "usage": anthropic._usage(turn)}
-        yield {"type": "message_stop"}
-
-
-def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
-    kind = block["type"]
-    if kind == "thinking":
-        said = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
-        start = {"type": "thinking", "thinking": "", "signature": ""}
-        return start, [*said, {"type": "signature_delta", "signature": block["signature"]}]
-    if kind == "text":
-        deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
-        return {"type": "text", "text": ""}, deltas
-    if kind == "tool_use":
-        given = [
-            {"type": "input_json_delta", "partial_json": piece}
-            for piece in ["", *pieces(json.dumps(block["input"]))]
-        ]
-        return {**block, "input": {}}, given
-    return block, []
-
-
-class Google(google.Google):
-    """Writes `Blocks` too; in a stream each part is a chunk."""
-
-    def stream(self, turn: Turn) -> list[bytes]:
-        if not isinstance(turn, Blocks):
-            return super().stream(turn)
-        *parts, last = turn.blocks
-        events = [google._said(turn, [part], last=False) for part in parts]
-        return [sse(event) for event in [*events, google._said(turn, [last], last=True)]]
-
-
-class Bedrock(bedrock.Bedrock):
-    """Writes `Blocks` too."""
-
-    def _events(self, turn: Turn) -> Iterator[tuple[str, Json]]:
-        if not isinstance(turn, Blocks):
-            yield from super()._events(turn)
-            return
-        yield "messageStart", {"role": "assistant"}
-        for place, block in enumerate(turn.blocks):
-            at = {"contentBlockIndex": place}
-            if use := block.get("toolUse"):
-                given = {"toolUse": {k: use[k] for k in ("toolUseId", "name")}}
-                yield "contentBlockStart", {**at, "start": given}
-            for delta in _converse_deltas(block):
-                yield "contentBlockDelta", {**at, "delta": delta}
-            yield "contentBlockStop", at
-        yield "messageStop", {"stopReason": "tool_use" if _uses(turn) else "end_turn"}
-        yield "metadata", bedrock._metadata(turn)
-
-
-def _converse_deltas(block: Json) -> list[Json]:
-    if thought := block.get("reasoningContent", {}).get("reasoningText"):
-        said = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"])]
-        return [*said, {"reasoningContent": {"signature": thought["signature"]}}]
-    if use := block.get("toolUse"):
-        return [{"toolUse": {"input": piece}} for piece in pieces(json.dumps(use["input"]))]
-    return [block]
-
-
-def _tools(turn: Blocks, kind: str) -> bool:
-    return any(block.get("type") == kind for block in turn.blocks)
-
-
-def _uses(turn: Blocks) -> bool:
-    return any("toolUse" in block for block in turn.blocks)
-
-
-DIALECTS: dict[str, Any] = {"anthropic": Anthropic, "google": Google, "bedrock": Bedrock}
 
 
 @pytest.fixture
 def thinker(agent: ProvidedAgent) -> ProvidedAgent:
     """An agent whose provider thinks."""
-    agent.asked.dialect = DIALECTS[agent.provider]()
     agent.streamed = True
     return agent
 
@@ -154,7 +58,7 @@ def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
 async def test_blocks_of_anthropic_go_back_in_their_order(
     thinker: ProvidedAgent, blocks: tuple[Json, ...]
 ) -> None:
-    outcome = await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
+    outcome = await thinker.ask(Turn(blocks=blocks), Turn(text="Done."))
     assert outcome.output == "Done."
     assert thinker.lines("a") == ["0", "1"]
     assert assistant(thinker) == list(blocks)
@@ -184,7 +88,7 @@ def unthought(parts: Iterable[Json]) -> list[Json]:
 async def test_parts_of_google_go_back_with_their_signatures(
     thinker: ProvidedAgent, parts: tuple[Json, ...]
 ) -> None:
-    outcome = await thinker.ask(Blocks(blocks=parts), Turn(text="Done."))
+    outcome = await thinker.ask(Turn(blocks=parts), Turn(text="Done."))
     assert outcome.output == "Done."
     assert thinker.lines("a") == ["0", "1"]
     sent = [{k: v for k, v in part.items() if k != "id"} for part in assistant(thinker)]
@@ -197,7 +101,7 @@ async def test_a_signature_stays_with_its_call_when_that_gets_another_id(
 ) -> None:
     """Calls of two replies have the same id; in the history each has its own."""
     replies = [
-        Blocks(blocks=({"functionCall": {**one["functionCall"], "id": "same"}, **signed},))
+        Turn(blocks=({"functionCall": {**one["functionCall"], "id": "same"}, **signed},))
         for one, signed in (
             (CALLED, {"thoughtSignature": "AbCd"}),
             (SECOND, {"thoughtSignature": "DeFg"}),
@@ -212,7 +116,7 @@ async def test_a_signature_stays_with_its_call_when_that_gets_another_id(
 @pytest.mark.parametrize("provider", ["google"])
 async def test_the_signature_of_a_last_empty_part_goes_back(thinker: ProvidedAgent) -> None:
     parts = ({"text": "Hello."}, {"text": "", "thoughtSignature": "eHh4"})
-    assert (await thinker.ask(Blocks(blocks=parts))).output == "Hello."
+    assert (await thinker.ask(Turn(blocks=parts))).output == "Hello."
     await thinker.ask(Turn(text="Again."))
     assert "eHh4" in json.dumps(assistant(thinker))
 
@@ -234,7 +138,7 @@ THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dH
 async def test_blocks_of_bedrock_go_back_in_their_order(
     thinker: ProvidedAgent, blocks: tuple[Json, ...]
 ) -> None:
-    outcome = await thinker.ask(Blocks(blocks=blocks), Turn(text="Done."))
+    outcome = await thinker.ask(Turn(blocks=blocks), Turn(text="Done."))
     assert outcome.output == "Done."
     assert thinker.lines("a") == ["0", "1"]
     assert assistant(thinker) == list(blocks)
@@ -267,7 +171,7 @@ async def test_no_other_model_gets_them(
     server.script(call("append", path="a", line="1"))
     blocks = SIGNED[thinker.provider]
     refused = Refusal(400, "ValidationException", "The request was flagged.")
-    replies = (Blocks(blocks=blocks), refused, Turn(text="Done."))
+    replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
     await (thinker.watch_newer if newer else thinker.watch)(*replies)
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])

@@ -20,6 +20,7 @@ class Turn:
         silent: Its stream ends without saying why.
         cached: Tokens of the request that were in the provider's cache.
         written: Those that were written to it, for five minutes.
+        blocks: What it consists of instead of a text and calls, in the provider's form.
         written_hour: Those that were written to it for an hour; where a server tells the two apart.
     """
 
@@ -30,6 +31,7 @@ class Turn:
     cached: int = 0
     written: int = 0
     written_hour: int = 0
+    blocks: tuple[Json, ...] = ()
 
     def arguments(self, place: int) -> str:
         """The arguments of a call as they are sent."""
