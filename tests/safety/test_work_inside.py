@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import pytest_asyncio
@@ -15,6 +16,7 @@ from manus.state.files import write_atomically
 from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
+from manus.tools.beneath import write_file
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -96,3 +98,26 @@ async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
     write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, once a person has agreed
     assert "KEY=3" in await shell("cat .env")
     assert (root / ".env.example").read_text() == "KEY=2\n"
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Literal["bubblewrap", "landlock"]
+) -> None:
+    cargo, root = tmp_path / ".cargo", tmp_path / "project"
+    for path, text in (("bin/hello", "#!/bin/sh\necho First\n"), ("credentials.toml", "key-1")):
+        write_file(cargo / path, text.encode(), 0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{cargo / 'bin'}:/usr/bin:/bin")
+    workspace = Workspace(root)
+    workspace.prepare()
+    settings = Settings(sandbox=SandboxSettings(kind=kind))
+    session = Session(workspace, settings=settings)
+    command = f"hello; cat {cargo}/credentials.toml; echo 2 >> {cargo}/bin/hello"
+    try:
+        said = await Bash(session=session).observe(command=command)
+    finally:
+        await session.close()
+    assert said.text.startswith("First\n")
+    assert "key-1" not in said.text
+    assert (cargo / "bin" / "hello").read_text().endswith("First\n")

@@ -29,6 +29,19 @@ _FROM_ETC = (
     *("debian_version", "os-release", "lsb-release", "bash.bashrc", "profile", "inputrc"),
     *("gitconfig", "python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
 )
+_TOOLCHAINS = (
+    *(
+        ".pyenv",
+        ".local/bin",
+        ".local/share/uv/python",
+        ".local/share/uv/tools",
+        ".local/share/pipx",
+    ),
+    *("miniconda3", "anaconda3", "miniforge3", ".rbenv", ".asdf", ".local/share/mise/installs"),
+    *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
+    *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
+)
+"""What people install below their home to program with. No tool keeps a key there."""
 EXAMPLES = (".example", ".sample", ".template")
 """Endings of files that show what a file of secrets looks like."""
 _WALLS = (
@@ -112,7 +125,7 @@ def words(
     found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
-    for path in [*interpreter(), *read]:
+    for path in [*interpreter(), *toolchains(), *read]:
         found += ["--ro-bind-try", str(path), str(path)]
     found += ["--bind", str(workspace), str(workspace), *_kept(workspace)]
     for path in (data_folder(), state_folder()):
@@ -130,9 +143,14 @@ def interpreter() -> Iterator[Path]:
             yield Path(prefix)
 
 
+def toolchains() -> list[Path]:
+    """What the user programs with, below the home: it can be read. Blocking."""
+    return [path for name in _TOOLCHAINS if (path := Path.home() / name).is_dir()]
+
+
 def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
     """Those of the folders, such as of a `PATH`, that programs do not see. Blocking."""
-    seen = [*map(Path, _SYSTEM), *interpreter(), *read]
+    seen = [*map(Path, _SYSTEM), *interpreter(), *toolchains(), *read]
     return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
 
 

@@ -101,7 +101,7 @@ class Sandbox:
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
-            read += bubblewrap.interpreter()
+            read += [*bubblewrap.interpreter(), *bubblewrap.toolchains()]
             rules = seccomp.program(only_tcp=closed)
             front = landlock.words(
                 self._workspace, home, read=read, network=closed, port=port, rules=rules
@@ -142,6 +142,8 @@ class Sandbox:
         inside = self.wall == "bubblewrap"
         variables = {"HOME": HOME if inside else str(home / "home")}
         variables["TMPDIR"] = "/tmp" if inside else str(home / "tmp")
+        if (rust := Path.home() / ".rustup").is_dir():  # else it looks below the home inside
+            variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":
             user = f"{self._proxy.key}@" if chosen else ""
             variables |= _proxied(f"http://{user}127.0.0.1:{self._port}")
