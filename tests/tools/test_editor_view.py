@@ -25,24 +25,19 @@ def root(session: Session) -> Path:
     return session.workspace.root
 
 
-@pytest.mark.parametrize(
-    ("data", "title", "lines"),
-    [
-        (b"one\n\ttwo\n\nfour", "4 lines, no newline at the end", ["one", "\ttwo", "", "four"]),
-        (
-            b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le"),
-            "2 lines, UTF-16-LE with a byte order mark, lines end with CRLF",
-            ["a", "b"],
-        ),
-        (b"caf\xe9 \x93q\x94\n", "1 line, cp1252", ["café “q”"]),
-    ],
-)
 async def test_view_numbers_the_lines_and_says_what_it_does_not_show(
-    edit: Edit, root: Path, data: bytes, title: str, lines: list[str]
+    edit: Edit, root: Path
 ) -> None:
-    (root / "f").write_bytes(data)
-    shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
-    assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
+    utf_16 = b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le")
+    views = {
+        "4 lines, no newline at the end": (b"one\n\ttwo\n\nfour", ["one", "\ttwo", "", "four"]),
+        "2 lines, UTF-16-LE with a byte order mark, lines end with CRLF": (utf_16, ["a", "b"]),
+        "1 line, cp1252": (b"caf\xe9 \x93q\x94\n", ["café “q”"]),
+    }
+    for title, (data, lines) in views.items():
+        (root / "f").write_bytes(data)
+        shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+        assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
 
 
 async def test_view_of_a_part(edit: Edit, root: Path) -> None:
@@ -88,43 +83,34 @@ async def test_long_lines_are_cut_and_more_of_one_is_seen_alone(edit: Edit, root
     assert len(await done(edit("view", "f", view_range=[4, 4]))) <= 10_000
 
 
-@pytest.mark.parametrize(
-    ("data", "mime"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0\0", "image/jpeg"),
-        (b"GIF89a\0", "image/gif"),
-        (b"RIFF\x10\0\0\0WEBPVP8 \0", "image/webp"),
-    ],
-)
-async def test_pictures_are_shown_as_pictures_and_not_edited(
-    edit: Edit, root: Path, data: bytes, mime: str
-) -> None:
-    (root / "dot.dat").write_bytes(data)
-    [image] = (await edit("view", "dot.dat")).images
-    assert (image.mime, base64.b64decode(image.data)) == (mime, data)
-    assert mime in await refused(edit("insert", "dot.dat", insert_line=0, new_str="x"))
-    assert (root / "dot.dat").read_bytes() == data
+PICTURES = {
+    "image/png": PNG,
+    "image/jpeg": b"\xff\xd8\xff\xe0\0",
+    "image/gif": b"GIF89a\0",
+    "image/webp": b"RIFF\x10\0\0\0WEBPVP8 \0",
+}
+BINARY = {
+    "x.pdf": (b"%PDF-1.7\nall of it looks like text\n", "application/pdf"),
+    "x.zip": (b"PK\x03\x04\0\0", "application/zip"),
+    "a": (bytes(range(256)), "unknown type"),
+    "b": (b"\xff\xfe\x00\xd8", "unknown type"),
+    "c": (bytes(range(1, 32)) + b"\xe9", "unknown type"),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "kind"),
-    [
-        ("x.pdf", b"%PDF-1.7\nall of it looks like text\n", "application/pdf"),
-        ("x.zip", b"PK\x03\x04\0\0", "application/zip"),
-        ("x", bytes(range(256)), "unknown type"),
-        ("x", b"\xff\xfe\x00\xd8", "unknown type"),
-        ("x", bytes(range(1, 32)) + b"\xe9", "unknown type"),
-    ],
-)
-async def test_binary_files_are_refused_with_type_and_size(
-    edit: Edit, root: Path, name: str, data: bytes, kind: str
-) -> None:
-    (root / name).write_bytes(data)
-    fact = f"{name} is a binary file ({kind}, {len(data)} bytes)"
-    assert fact in await refused(edit("view", name))
-    assert fact in await refused(edit("str_replace", name, old_str="a", new_str="b"))
-    assert (root / name).read_bytes() == data
+async def test_pictures_are_shown_and_nothing_binary_is_edited(edit: Edit, root: Path) -> None:
+    for mime, data in PICTURES.items():
+        (root / "dot.dat").write_bytes(data)
+        [image] = (await edit("view", "dot.dat")).images
+        assert (image.mime, base64.b64decode(image.data)) == (mime, data)
+        assert mime in await refused(edit("insert", "dot.dat", insert_line=0, new_str="x"))
+        assert (root / "dot.dat").read_bytes() == data
+    for name, (data, kind) in BINARY.items():
+        (root / name).write_bytes(data)
+        fact = f"{name} is a binary file ({kind}, {len(data)} bytes)"
+        assert fact in await refused(edit("view", name))
+        assert fact in await refused(edit("str_replace", name, old_str="a", new_str="b"))
+        assert (root / name).read_bytes() == data
 
 
 async def test_a_pipe_does_not_hang_the_editor_and_a_huge_file_is_not_read(

@@ -1,7 +1,6 @@
 """What a process prints, as it is kept."""
 
 import asyncio
-import contextlib
 import os
 
 import pytest
@@ -36,35 +35,16 @@ def test_head_and_tail_are_kept_and_the_rest_is_counted() -> None:
     assert text == "é\n[… 15 bytes left out …]\né", "no half of a character"
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"a\xff\x00b\x1bc\x7f", "a\ufffd\ufffdb\ufffdc\ufffd"),
-        (b"tab\tcr\r\n", "tab\tcr\n"),
-        (b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end", "red end"),
-        (b"\r 10%|#  |\r 50%|## |\r100%|###|\ndone\r\n", "100%|###|\ndone\n"),
-    ],
-)
-def test_bytes_as_a_terminal_shows_them(data: bytes, text: str) -> None:
-    assert captured(data).text() == text
+SHOWN = {
+    b"a\xff\x00b\x1bc\x7f": "a\ufffd\ufffdb\ufffdc\ufffd",
+    b"tab\tcr\r\n": "tab\tcr\n",
+    b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end": "red end",
+    b"\r 10%|#  |\r 50%|## |\r100%|###|\ndone\r\n": "100%|###|\ndone\n",
+}
 
 
-async def test_what_was_written_before_take_is_all_there_and_later_writes_are_not_held_up() -> None:
-    reading, writing = os.pipe()
-    reader = PipeReader(reading)
-    os.write(writing, b"before")
-    assert reader.take().text() == "before"
-    os.set_blocking(writing, False)
-    left = 1_000_000  # far more than a pipe holds: it only goes through if somebody reads
-    async with asyncio.timeout(30):
-        while left > 0:
-            with contextlib.suppress(BlockingIOError):
-                left -= os.write(writing, b"x" * left)
-            await asyncio.sleep(0)
-    assert not reader.closed
-    os.close(writing)
-    await reader.wait_until_closed(30)
-    assert reader.closed
+def test_bytes_as_a_terminal_shows_them() -> None:
+    assert {data: captured(data).text() for data in SHOWN} == SHOWN
 
 
 async def test_of_a_flood_the_middle_is_dropped_and_others_get_their_turn() -> None:
