@@ -1,6 +1,7 @@
 """What a process prints, as it is kept."""
 
 import asyncio
+import contextlib
 import os
 
 import pytest
@@ -45,6 +46,24 @@ SHOWN = {
 
 def test_bytes_as_a_terminal_shows_them() -> None:
     assert {data: captured(data).text() for data in SHOWN} == SHOWN
+
+
+async def test_what_was_written_before_take_is_all_there_and_later_writes_are_not_held_up() -> None:
+    reading, writing = os.pipe()
+    reader = PipeReader(reading)
+    os.write(writing, b"before")
+    assert reader.take().text() == "before"
+    os.set_blocking(writing, False)
+    left = 1_000_000  # far more than a pipe holds: it only goes through if somebody reads
+    async with asyncio.timeout(30):
+        while left > 0:
+            with contextlib.suppress(BlockingIOError):
+                left -= os.write(writing, b"x" * left)
+            await asyncio.sleep(0)
+    assert not reader.closed
+    os.close(writing)
+    await reader.wait_until_closed(30)
+    assert reader.closed
 
 
 async def test_of_a_flood_the_middle_is_dropped_and_others_get_their_turn() -> None:
