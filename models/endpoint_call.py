@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolC
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
-from manus.models.prompted import in_words, prompted, with_prompted_calls
+from manus.models.prompted import blocks_of, in_words, prompted, with_prompted_calls
 from manus.models.providers import EXTRAS, OTHER, Extra
 from manus.models.reasoning import (
     drop_sealed,
@@ -113,14 +113,10 @@ def to_extra(
     request: Sequence[BaseMessage], extra: Extra, *, with_tools: bool, model: Any = None
 ) -> list[BaseMessage]:
     """The request as the package of an extra wants it; its messages stay as they are."""
-    if not with_tools and extra.wants_tools and any(map(_has_calls, request)):
+    if not with_tools and extra.wants_tools and any(map(has_calls, request)):
         request = in_words(request)  # calls are refused where no tools are offered
     made = [_with_whole_calls(message) for message in request]
     return with_cache_marks(made, extra, str(getattr(model, "model_id", "")))
-
-
-def _has_calls(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and has_calls(message)
 
 
 def _with_whole_calls(message: BaseMessage) -> BaseMessage:
@@ -170,18 +166,15 @@ def with_cache_marks(
 
 def _takes_mark(message: BaseMessage) -> bool:
     """Whether a message ends in words or an image: what else there is may not be marked."""
-    if isinstance(message.content, str):
-        return bool(message.content.strip())  # a block without text would be refused
-    block = message.content[-1] if message.content else None
-    if not isinstance(block, dict) or block.get("type") not in _MARKED:
+    last = (blocks_of(message.content) or [None])[-1]
+    if not isinstance(last, dict) or last.get("type") not in _MARKED:
         return False
-    return block["type"] != "text" or bool(str(block.get("text") or "").strip())
+    # a block without text would be refused
+    return last["type"] != "text" or bool(str(last.get("text") or "").strip())
 
 
 def _marked(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
     """A mark is a block of its own, or part of the last one."""
-    content = message.content
-    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    *before, last = blocks
-    marked = [*before, {**last, **mark}] if "cache_control" in mark else [*blocks, mark]
-    return message.model_copy(update={"content": marked})
+    *before, last = blocks_of(message.content)
+    marked = [{**last, **mark}] if "cache_control" in mark else [last, mark]
+    return message.model_copy(update={"content": [*before, *marked]})

@@ -85,10 +85,11 @@ def _written(name: str, args: Any) -> str:
 def _joined(first: Any, second: Any) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
-    return [*_blocks(first), *_blocks(second)]
+    return [*blocks_of(first), *blocks_of(second)]
 
 
-def _blocks(content: Any) -> list[Any]:
+def blocks_of(content: Any) -> list[Any]:
+    """The content of a message as blocks."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 

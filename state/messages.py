@@ -135,7 +135,7 @@ def call_ids(message: AIMessage) -> list[str]:
     return [str(call["id"]) for call in calls_of(message)]
 
 
-def has_calls(message: AnyMessage) -> bool:
+def has_calls(message: BaseMessage) -> bool:
     """Whether an assistant message asks for tools, with well-formed arguments or not."""
     return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
 

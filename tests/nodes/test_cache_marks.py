@@ -21,10 +21,6 @@ def marked(request: list[BaseMessage]) -> list[bool]:
     return [isinstance(m.content, list) and "cache_control" in str(m.content) for m in request]
 
 
-def test_other_providers_want_no_marks() -> None:
-    assert with_cache_marks(REQUEST, EXTRAS["google"]) == REQUEST
-
-
 @pytest.mark.parametrize("content", ["", " \n", [], [{"type": "thinking", "thinking": "Well"}]])
 def test_where_a_message_cannot_be_marked_the_one_before_is(content: Any) -> None:
     call = {"id": "1", "name": "bash", "args": {}}

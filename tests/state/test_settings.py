@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings, provider_of
+from manus.state.model_settings import ModelSettings
 from manus.state.settings import Settings, load_settings
 
 
@@ -81,22 +81,6 @@ def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
 def test_another_provider_is_not_sent_openai_s_key(file: Path) -> None:
     environment = {"OPENAI_API_KEY": "theirs", "MANUS_MODEL": "anthropic:claude"}
     assert load_settings(environment, file).api_key is None
-
-
-@pytest.mark.parametrize(
-    ("model", "provider"),
-    [
-        (None, "openai"),
-        ("gpt-5", "openai"),
-        ("openai:gpt-5", "openai"),
-        ("Anthropic:claude", "anthropic"),
-        ("llama3:8b", "openai"),
-        ("replay:file.jsonl", "openai"),
-        ("azure:", "openai"),
-    ],
-)
-def test_the_provider_is_what_stands_before_the_colon(model: str | None, provider: str) -> None:
-    assert provider_of(model) == provider
 
 
 def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
