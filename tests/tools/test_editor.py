@@ -331,7 +331,7 @@ def edit_all(root: Path, name: str, both: Barrier) -> None:
     edit = editor_of(Session(Workspace(root)))
 
     async def every() -> None:
-        for n in range(15):
+        for n in range(8):
             await done(edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]"))
 
     both.wait(60)
@@ -342,7 +342,7 @@ def test_two_processes_that_edit_one_file_lose_nothing(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.prepare()
     file = workspace.root / "f"
-    file.write_text("".join(f"<{name} {n}>\n" for n in range(15) for name in "ab"))
+    file.write_text("".join(f"<{name} {n}>\n" for n in range(8) for name in "ab"))
     both = FORKS.Barrier(2)
     pair = [FORKS.Process(target=edit_all, args=(workspace.root, name, both)) for name in "ab"]
     for one in pair:
@@ -350,7 +350,7 @@ def test_two_processes_that_edit_one_file_lose_nothing(tmp_path: Path) -> None:
     for one in pair:
         one.join(60)
     assert [one.exitcode for one in pair] == [0, 0]
-    expected = "".join(f"[{name} {n}]\n" for n in range(15) for name in "ab")
+    expected = "".join(f"[{name} {n}]\n" for n in range(8) for name in "ab")
     assert file.read_text() == expected
 
 
