@@ -23,7 +23,6 @@ from manus.formatting import (
     count,
     ending_of,
     first_line,
-    flat,
     gist,
     last_lines,
     main_argument,
@@ -133,13 +132,10 @@ def environment() -> Environment:
     )
     made.filters.update(
         cut=cut, prose=prose, span=span, moment=moment, size=decimal, counted=count,
-        flat=flat, first_line=first_line, main_argument=main_argument, gist=gist,
+        first_line=first_line, main_argument=main_argument, gist=gist,
         last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
-    made.globals.update(
-        state=state, reason=reason, named=named, box=box,
-
-    )  # fmt: skip
+    made.globals.update(state=state, reason=reason, named=named, box=box)
     return made
 
 
