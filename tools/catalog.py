@@ -133,9 +133,23 @@ def _schema_of(tool: BaseTool) -> dict[str, Any]:
     known = _described.setdefault(tool.args_schema, {})
     key = (tool.name, tool.description)
     if key not in known:
-        known[key] = convert_to_openai_tool(tool)
+        known[key] = _without_null(convert_to_openai_tool(tool))
     # A copy for each run: some providers' clients take what they are given apart.
     return deepcopy(known[key])
+
+
+def _without_null(schema: Any) -> Any:
+    """The schema in which what may be left out is not said to be null, too; it costs tokens."""
+    if isinstance(schema, list):
+        return [_without_null(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _without_null(part) for name, part in schema.items()}
+    match made:
+        case {"anyOf": [member, {"type": "null"}], "default": None}:
+            rest = {name: made[name] for name in made if name not in ("anyOf", "default")}
+            return {**member, **rest}
+    return made
 
 
 def asks_for_mcp(entry: Any) -> bool:
