@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -66,10 +66,10 @@ class WireForm(NamedTuple):
 @lru_cache(64)
 def wire_forms(back: Back) -> PerMessage[WireForm]:
     """The wire form of each message, kept as long as the message lives."""
-    return PerMessage(lambda message: _encoded(message, back))
+    return PerMessage(partial(_encoded, back))
 
 
-def _encoded(message: BaseMessage, back: Back) -> WireForm:
+def _encoded(back: Back, message: BaseMessage) -> WireForm:
     form = wire_form(message)
     if isinstance(message, AIMessage):
         _add_thoughts(form, message, back)
