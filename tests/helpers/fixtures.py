@@ -1,6 +1,7 @@
 """Fixtures of an agent on the scripted server."""
 
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from manus.models.tokens import forget_windows
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent
+from tests.manus.postgres_server import PostgresServer, running
 from tests.server import ScriptedServer
 
 
@@ -38,3 +40,11 @@ async def agent(
     made = ScriptedAgent(server, workspace, saver)
     yield made
     await made.graph.close_waiting()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all; each test makes a database of its own."""
+    # not below pytest's folder, which the server's user may not enter
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
+        yield server

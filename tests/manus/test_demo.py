@@ -10,7 +10,8 @@ from manus.commands.demo import DEMOS
 from tests.manus.program import Program
 
 
-@pytest.mark.parametrize("name", DEMOS)
+# the test of the wheel plays the calculator
+@pytest.mark.parametrize("name", [name for name in DEMOS if name != "calculator"])
 def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
     (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
     # a short place: Chromium makes a socket there, whose path may not be long

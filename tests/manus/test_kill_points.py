@@ -1,8 +1,6 @@
 """Killed at any write to the store: `manus resume` goes on, nothing is lost or done twice."""
 
 import signal
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from manus.state.settings import Settings
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import assert_paired, thread_config
 from tests.manus.kill_points import HAS_STRACE, commits, count, monitored
-from tests.manus.postgres_server import PostgresServer, binaries, running
+from tests.manus.postgres_server import PostgresServer, binaries
 from tests.manus.program import Program, Result
 from tests.server import Request, ScriptedServer, call, text
 
@@ -143,13 +141,6 @@ async def test_a_flow(job: Program, server: ScriptedServer, tmp_path: Path) -> N
         lambda r: succeeds() if any(m["role"] == "tool" for m in r.messages) else EFFECT
     )
     await on_sqlite(job, command="flow", every=8).run(tmp_path, store=str(job.database))
-
-
-@pytest.fixture
-def postgres() -> Iterator[PostgresServer]:
-    # not below pytest's folder, which the server's user may not enter
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
-        yield server
 
 
 @pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed")

@@ -2,9 +2,6 @@
 
 import re
 import sys
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +10,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from manus.checkpoint import open_checkpointer, open_store
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.settings import Settings
-from tests.manus.postgres_server import PASSWORD, PostgresServer, binaries, running
+from tests.manus.postgres_server import PASSWORD, PostgresServer, binaries
 from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, text
 
@@ -21,13 +18,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    # not below pytest's folder, which the server's user may not enter
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
-        yield server
 
 
 @pytest.fixture

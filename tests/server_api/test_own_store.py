@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from manus.checkpoint import open_store
 from manus.state.context import Context
 from manus.state.settings import Settings
 from tests.helpers.agent import thread_config
-from tests.manus.postgres_server import PostgresServer, binaries, running
+from tests.manus.postgres_server import PostgresServer, binaries
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import serving
 from tests.server_api.studio import Studio, is_there, until
@@ -25,13 +23,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
 ]
-
-
-@pytest.fixture
-def postgres() -> Iterator[PostgresServer]:
-    # not below pytest's folder, which the server's user may not enter
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
-        yield server
 
 
 def configured(clone: Path, folder: Path) -> Path:
