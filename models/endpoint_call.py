@@ -90,7 +90,7 @@ async def ask_endpoint(
         reply = with_prompted_calls(reply)
     else:
         reply = with_cut_off_calls(without_thought(reply), as_it_came=extra is None)
-    return _storable(with_origin(with_repairs(reply, tools or ()), endpoint))
+    return _storable(with_origin(with_repairs(reply), endpoint))
 
 
 def extra_of(model: BaseChatModel) -> Extra | None:

@@ -13,7 +13,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
@@ -37,19 +37,6 @@ MOST_ARGUMENTS = 1_000_000
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """Whole numbers that a checkpoint and a server can hold."""
 _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
-_SAME = (
-    {"command", "cmd"},
-    {"path", "file_path", "filepath", "file", "filename", "file_name"},
-    {"query", "q", "search_query"},
-    {"code", "python_code", "script"},
-    {"url", "link"},
-    {"content", "file_text", "text"},
-    {"old_str", "old_string"},
-    {"new_str", "new_string"},
-)
-"""Names that models use for one another."""
-
-Schema = Mapping[str, Any]
 
 
 def arguments_of(text: str) -> dict[str, Any]:
@@ -158,25 +145,17 @@ def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
     return with_calls(message, calls) if doubtful else message
 
 
-def with_repairs(message: AIMessage, tools: Sequence[Schema]) -> AIMessage:
-    """The reply with its calls repaired; `tools` as they were offered (OpenAI's form).
-
-    Of a reply that was cut off no malformed call is repaired.
-    """
-    schemas = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in tools}
+def with_repairs(message: AIMessage) -> AIMessage:
+    """The reply with its calls repaired; of a reply that was cut off none is."""
     calls = calls_of(message)
-    if not calls or not schemas:
+    if not calls or is_cut_off(message):
         return message
     made = []
     for call in calls:
         args: Any = call["args"]
-        if not isinstance(args, dict) and not is_cut_off(message):
-            args = read_arguments(args or "")
-        if isinstance(args, dict):
-            args = fitted(args, schemas.get(call["name"] or "", {}))
-        if args is not None and args != call["args"]:
+        if not isinstance(args, dict) and (read := read_arguments(args or "")) is not None:
             log.info("the arguments of a call of %s were repaired", call["name"])
-            call = cast(ToolCall, {**call, "args": args})
+            call = cast(ToolCall, {**call, "args": read})
         made.append(call)
     return message if made == calls else with_calls(message, [*map(as_sent, made)])
 
@@ -217,45 +196,3 @@ def _python(text: str) -> Any:
             if len(set(names)) < len(node.keys) or not all(isinstance(n, str) for n in names):
                 raise ValueError(text)
     return _json(json.dumps(ast.literal_eval(tree)))  # as JSON has it, or not at all
-
-
-def fitted(args: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """The arguments under the names that the schema has, and lists and objects out of texts."""
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    made = {
-        name if name in properties else _meant(name, args, properties): value
-        for name, value in args.items()
-    }
-    if len(made) != len(args):
-        made = args
-    return {
-        name: _out_of_text(value, properties.get(name, {}))
-        if isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
-        else value
-        for name, value in made.items()
-    }
-
-
-def _meant(name: str, args: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
-    names = next((names for names in _SAME if name.lower() in names), set())
-    known = [other for other in names if other in properties]
-    return known[0] if len(known) == 1 and known[0] not in args else name
-
-
-def _out_of_text(text: str, about: Mapping[str, Any]) -> Any:
-    """A list or an object that was written as a text, where the schema takes no text."""
-    kinds = _types_of(about)
-    if "string" in kinds or {"[": "array", "{": "object"}[text.lstrip()[0]] not in kinds:
-        return text
-    try:
-        return _json(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _types_of(about: Mapping[str, Any]) -> set[str]:
-    """The JSON types that the schema of an argument names."""
-    members = about.get("anyOf") or about.get("oneOf") or []
-    kind = about.get("type")
-    own = set(kind) if isinstance(kind, list) else {kind} if kind else set()
-    return own.union(*map(_types_of, members))

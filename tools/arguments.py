@@ -24,8 +24,8 @@ _SHOWN = 10
 """Problems named at most, and the choices of one argument."""
 _SAME = (
     ("command", "cmd"),
-    ("path", "file_path", "filepath", "filename", "file"),
-    ("query", "q"),
+    ("path", "file_path", "filepath", "file_name", "filename", "file"),
+    ("query", "q", "search_query"),
     ("code", "python_code", "script"),
     ("url", "link", "href"),
     ("text", "content"),

@@ -7,21 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manus.models.tool_calls import fitted, read_arguments
+from manus.models.tool_calls import read_arguments
 from manus.state.text import DEEPEST
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text, tokens
-
-EDITOR = {
-    "type": "object",
-    "properties": {
-        "command": {"type": "string", "enum": ["view", "create"]},
-        "path": {"type": "string"},
-        "old_str": {"type": "string"},
-        "lines": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
-    },
-    "required": ["command", "path"],
-}
 
 
 @pytest.mark.parametrize(
@@ -82,27 +71,6 @@ def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.D
     for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
         end = data.draw(st.integers(1, len(whole) - 1))
         assert read_arguments(whole[:end]) is None
-
-
-@pytest.mark.parametrize(
-    ("args", "meaning"),
-    [
-        ({"command": "view", "file_path": "a"}, {"command": "view", "path": "a"}),
-        ({"cmd": "view", "file": "a"}, {"command": "view", "path": "a"}),
-        ({"path": "a", "old_string": "x"}, {"path": "a", "old_str": "x"}),
-        ({"path": "a", "file_path": "b"}, None),
-        ({"file": "a", "filename": "b"}, None),
-        ({"path": "a", "reason": 1}, None),
-        ({"path": "a", "lines": "[1, 2]"}, {"path": "a", "lines": [1, 2]}),
-        ({"path": "[1, 2]"}, None),
-        ({"path": "a", "lines": "[1, 2"}, None),
-        ({"path": "a", "lines": "[" * 100_000}, None),
-    ],
-)
-def test_other_names_and_lists_as_text(
-    args: dict[str, Any], meaning: dict[str, Any] | None
-) -> None:
-    assert fitted(args, EDITOR) == (meaning or args)
 
 
 async def test_what_cannot_be_read_is_told_to_the_model(agent: ScriptedAgent) -> None:

@@ -85,7 +85,7 @@ async def heard(model: Any) -> AIMessage | None:
         message: AIMessage = await model.ainvoke([HumanMessage("Hi.")])
     except Exception:  # noqa: BLE001 - however it fails
         return None
-    return with_repairs(message, [APPEND])
+    return with_repairs(message)
 
 
 @pytest.mark.parametrize(
