@@ -39,6 +39,12 @@ KEYS = {
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
 """Where a key is set, as errors say it."""
+_CONNECT_TIMEOUT = 15.0
+"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
+
+Models = dict[ModelSettings, "BaseChatModel"]
+# Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
+_kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +121,6 @@ def shown_address(address: str) -> str:
     return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
 
 
-_CONNECT_TIMEOUT = 15.0
-"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
-
-Models = dict[ModelSettings, "BaseChatModel"]
-# Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
-_kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
-
-
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
     """The chat model that the settings name.
 
@@ -181,7 +179,7 @@ async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
                 with contextlib.suppress(OSError, RuntimeError):
                     await client.close()
         if not models:
-            del _kept[loop]
+            _kept.pop(loop, None)
 
 
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
