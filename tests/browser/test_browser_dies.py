@@ -63,13 +63,15 @@ async def test_a_browser_killed_in_the_middle_of_an_action_is_started_anew_and_c
 
 CHILD = """
 import asyncio, sys
-from pathlib import Path
-from tests.browser.conftest import new_session
-from tests.browser.driver import Driver
+from manus.tools.browser.browser import obtain_browser
+from manus.tools.session import Session
+from manus.tools.workspace import Workspace
 
 async def main():
-    driver = Driver(new_session(Path(sys.argv[1])))
-    await driver.open("about:blank")
+    workspace = Workspace(sys.argv[1])
+    workspace.prepare()
+    browser, _ = await obtain_browser(Session(workspace))
+    await browser.open_tab()
     print("up", flush=True)
     await asyncio.Event().wait()
 

@@ -13,7 +13,7 @@ from manus.state.errors import ToolError
 from manus.tools.web.egress import EgressRules
 from manus.tools.web.egress_proxy import EgressProxy
 from manus.tools.web.excerpt import excerpt, split_text, words
-from manus.tools.web.parser import html_text
+from manus.tools.web.parser import decoded, html_text
 from manus.tools.web.reader import parse, read_page
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
@@ -82,9 +82,7 @@ async def test_what_cannot_be_read_says_why(
     [
         ("Grüße".encode("latin-1"), "text/plain; charset=latin-1", "Grüße"),
         ("Grüße".encode(), "text/plain", "Grüße"),
-        ("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), "text/html", "日本語"),
         (pdf("Inside a PDF"), "application/pdf", "## Page 1\n\nInside a PDF"),
-        (b"", "text/html", ""),
     ],
 )
 async def test_kinds_and_character_sets(
@@ -121,6 +119,8 @@ def test_pages_that_are_no_article() -> None:
     text = html_text(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
     assert "[Lamp 3](http://x.test/3) 3 €\n" in text
     assert html_text("\0" + "<div>" * 10_000, "http://x.test/")["text"] == ""
+    assert html_text("", "http://x.test/")["text"] == ""
+    assert "日本語" in decoded("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
 async def test_reading_is_given_up_when_it_takes_too_long() -> None:

@@ -255,8 +255,13 @@ async def _relay(here: _Streams, there: _Streams, *, tunnel: bool) -> None:
     (here_in, here_out), (there_in, there_out) = here, there
 
     async def back() -> None:
-        if not tunnel:
-            await _response_head(there_in, here_out)
+        while not tunnel:
+            head = await there_in.readuntil(b"\r\n\r\n")
+            first = head.partition(b"\r\n")[0]
+            if first[9:10] != b"1" or first[9:12] == b"101":
+                here_out.write(_closing(head, first))
+                break
+            here_out.write(head)  # an interim answer, such as 103 with early hints
         await _pump(there_in, here_out)
 
     async def forth() -> None:
@@ -272,16 +277,6 @@ async def _relay(here: _Streams, there: _Streams, *, tunnel: bool) -> None:
         for side in sides:
             side.cancel()
         await asyncio.gather(*sides, return_exceptions=True)
-
-
-async def _response_head(there_in: asyncio.StreamReader, here_out: asyncio.StreamWriter) -> None:
-    while True:
-        head = await there_in.readuntil(b"\r\n\r\n")
-        first = head.partition(b"\r\n")[0]
-        if first[9:10] != b"1" or first[9:12] == b"101":
-            break
-        here_out.write(head)  # an interim answer, such as 103 with early hints
-    here_out.write(_closing(head, first))
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

@@ -19,6 +19,7 @@
   const called = (role, name) => (name ? `${role} ${quoted(name)}` : role);
   const cut = (text, limit) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
   const parentOf = (node) => node.assignedSlot || node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
+  const childrenOf = (el) => (el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes);
   const holds = (outer, inner) => {
     for (let node = inner; node; node = parentOf(node)) if (node === outer) return true;
     return false;
@@ -69,8 +70,7 @@
       }
       const block = node !== el && node.nodeType === Node.ELEMENT_NODE && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
       if (block) text += " ";
-      const children = node.shadowRoot ? node.shadowRoot.childNodes : node.tagName === "SLOT" && node.assignedNodes().length ? node.assignedNodes() : node.childNodes;
-      for (const child of children) collect(child);
+      for (const child of childrenOf(node)) collect(child);
       if (block) text += " ";
     };
     collect(el);
@@ -328,8 +328,7 @@
     if (!hidden && place === "view" && !inline && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, [rect])) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, inside, depth + 1);
     } else {
-      const children = el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes;
-      for (const child of Array.from(children)) walk(child, hidden, depth + 1);
+      for (const child of Array.from(childrenOf(el))) walk(child, hidden, depth + 1);
     }
     if (!inline && !inside) { if (level) flush(); else if (el.tagName !== "TD" && el.tagName !== "TH") flush(); }
     heading = outer;
