@@ -81,7 +81,7 @@ async def find_target(tab: Tab, number: int | None) -> Target:
     nearest = ""
     if element is None and about:
         element, nearest = await _drawn_anew(tab, about)
-    if element is None or reference is None:
+    if element is None:
         why = "is no longer on the page" if about else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
