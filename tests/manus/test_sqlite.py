@@ -170,6 +170,15 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead(tmp_path: Path) -> No
             assert before != newest
 
 
+async def test_a_file_that_is_removed_while_it_is_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with open_store(_settings(path)) as store:
+        await _put(store.saver, "t")
+        path.unlink()
+        with pytest.raises(StorageError, match="removed or replaced"):
+            await _put(store.saver, "t")
+
+
 async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
     """A task with something written counts as done: half of what it wrote must not stay."""
     row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
