@@ -1,5 +1,7 @@
 """What no well-behaved server does on the wire: bytes that break off, redirects, closed doors."""
 
+import asyncio
+import contextlib
 import gzip
 import json
 from collections.abc import Iterator
@@ -157,3 +159,23 @@ async def test_broken_and_asked_again(
         outcome = await agent.run(base_url=server.base_url)
         assert (outcome.stop_reason, outcome.output) == ("answered", WORDS)
         assert len(server.requests) == len(PASSING) + 1
+
+
+async def test_comments_that_keep_a_connection_open_are_silence(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def comment(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {SSE}\r\n\r\n".encode())
+        with contextlib.suppress(OSError):
+            while not writer.is_closing():
+                writer.write(b": OPENROUTER PROCESSING\n\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+
+    monkeypatch.setenv("MANUS_TIMEOUT", "0.5")
+    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
+    async with await asyncio.start_server(comment, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        outcome = await agent.run(base_url=f"http://127.0.0.1:{port}/v1")
+        assert "said nothing for too long" in outcome.output
