@@ -164,14 +164,20 @@ async def test_broken_and_asked_again(
 async def test_comments_that_keep_a_connection_open_are_silence(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ended = asyncio.Event()
+
     async def comment(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {SSE}\r\n\r\n".encode())
         with contextlib.suppress(OSError):
-            while not writer.is_closing():
+            while not reader.at_eof():  # the client has gone
                 writer.write(b": OPENROUTER PROCESSING\n\n")
                 await writer.drain()
                 await asyncio.sleep(0.05)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        ended.set()
 
     monkeypatch.setenv("MANUS_TIMEOUT", "0.5")
     monkeypatch.setenv("MANUS_RETRY_FOR", "0")
@@ -179,3 +185,4 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         port = server.sockets[0].getsockname()[1]
         outcome = await agent.run(base_url=f"http://127.0.0.1:{port}/v1")
         assert "said nothing for too long" in outcome.output
+        await ended.wait()
