@@ -18,13 +18,14 @@ TASKS = all_tasks()
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    """What each check says: of the recorded solution, and of both wrong outcomes."""
+    """What each check says: of the recorded solution, of nothing, and of both wrong outcomes."""
     folder = tmp_path_factory.mktemp("tasks")
     scripts = [
         (task, name, script)
         for task in TASKS
         for name, script in [
             ("solution", task.solution),
+            ("untouched", ""),
             *((f"wrong {number}", wrong) for number, wrong in enumerate(task.wrong)),
         ]
     ]
@@ -46,7 +47,7 @@ def test_the_check_takes_the_solution_and_nothing_else(
 ) -> None:
     assert failures[task.name, "solution"] == ""
     assert len(task.wrong) == 2
-    for name in ("wrong 0", "wrong 1"):
+    for name in ("untouched", "wrong 0", "wrong 1"):
         said = failures[task.name, name]
         assert said, f"it takes the outcome: {name}"
         assert "Traceback" not in said

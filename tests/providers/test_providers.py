@@ -66,13 +66,13 @@ def _has_the_key(provider: str, headers: dict[str, str]) -> None:
 
 
 async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
-    """It goes back with an object for arguments; those of a repaired call under the names meant."""
+    """It goes back with an object for arguments; what was whole goes back as it was."""
     poll: tuple[str, Any] = ("poll", {})
-    repaired = ("append", {"file": "c.txt", "line": "one"})
+    meant = ("append", {"file": "c.txt", "line": "one"})
     await agent.ask(
         Turn(calls=(WRITE, MORE), at_limit=True),
         Turn(calls=(poll,), at_limit=True),
-        Turn(calls=(poll, repaired, MORE)),
+        Turn(calls=(poll, meant, MORE)),
         Turn(text="Done."),
     )
     outcome = await agent.outcome()
@@ -88,7 +88,7 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)
     assert list(calls[1][1]) == ["malformed_arguments"]
-    assert calls[4][1] == {"path": "c.txt", "line": "one"}
+    assert calls[4] == meant
 
 
 async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAgent) -> None:
