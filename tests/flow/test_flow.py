@@ -1,5 +1,7 @@
 """A flow from request to summary."""
 
+from langchain_core.messages import HumanMessage
+
 from manus.state.plan import as_text
 from tests.flow.helpers import (
     ScriptedFlow,
@@ -49,6 +51,20 @@ async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
     assert (usage["input_tokens"], usage["output_tokens"]) == (13_105, 33)
     assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 5, 2)
     assert usage["seconds"] > 0
+
+
+async def test_the_pictures_of_a_request_go_to_each_step(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", succeeds())
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    await flow.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, picture])]})
+    for step in ("alpha", "beta"):
+        [asked] = flow.asked(is_step(step))
+        said, shown = asked.messages[1]["content"]
+        assert "See." in said["text"]
+        assert shown == picture
 
 
 async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:

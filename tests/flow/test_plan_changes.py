@@ -13,6 +13,7 @@ from manus.state.plan_changes import (
     as_edited,
     create,
     fold_plan,
+    fold_plans,
     mark,
     revise,
     start_first,
@@ -140,6 +141,12 @@ def test_another_plan_takes_nothing_from_the_one_before() -> None:
     new = fold_plan(old, [create("q", "Q", texts("a", "a2"))])
     assert [(s["status"], s["result"]) for s in new["steps"]] == [("not_started", None)] * 2
     assert "dropped" not in new
+
+
+def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
+    plans = {"p": plan_of("a")}
+    assert fold_plans(plans, [{"q": plan_of("b")}, {"p": None}]).keys() == {"q"}
+    assert plans.keys() == {"p"}
 
 
 def test_the_first_unfinished_step_is_started_once() -> None:

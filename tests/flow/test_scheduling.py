@@ -8,8 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.nodes.planning.changed_files import changed_since, mentioned
-from manus.nodes.planning.scheduling import choose_steps, collide, tasks_of
-from manus.state.plan_changes import fold_plan
+from manus.nodes.planning.scheduling import choose_steps, collide
 from tests.flow.test_plan import plan_of
 
 
@@ -71,13 +70,3 @@ def test_files_made(tmp_path: Path) -> None:
 def test_a_file_is_named_by_its_whole_name(said: str, named: bool) -> None:
     history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
     assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
-
-
-def test_pictures_of_a_request_go_to_each_step() -> None:
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    request = HumanMessage([{"type": "text", "text": "See."}, picture], id="u")
-    plan = fold_plan(plan_of("look"), [{"step": 0, "status": "in_progress", "began": 1}])
-    state: Any = {"plan": plan, "messages": [request], "run": {"executors": ["manus"]}}
-    [task] = tasks_of(state)
-    assert task["images"] == [picture]
-    assert "See." in task["request"]

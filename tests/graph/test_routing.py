@@ -40,6 +40,7 @@ def after(message: AIMessage, loop: Loop | None = None) -> list[ToolTask]:
         ({"messages": [USER, AIMessage("42")]}, "no_call"),
         ({"messages": [USER, AIMessage("")]}, "no_call"),
         ({"messages": [USER], "stop_reason": "error"}, "error"),
+        ({"messages": [USER], "stop_reason": "budget"}, "budget"),
         ({"messages": [USER, asks("bash")], "stop_reason": "error"}, "error"),
     ],
 )

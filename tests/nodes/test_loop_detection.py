@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.nodes.turn.fingerprint import call_fingerprint, result_fingerprint
 from manus.nodes.turn.loop_detection import POLLS, Finding, find_loop, newest_step, next_loop
-from manus.state.agent import Loop, TrailEntry
+from manus.state.agent import KEPT_ENTRIES, Loop, TrailEntry, newest_entries
 from manus.tools.result import Image, Observation
 
 Made = tuple[str, Any, Any]
@@ -290,3 +290,9 @@ def test_the_same_step_three_times_in_a_row_always_is(
     run: list[list[tuple[str, int, str]]],
 ) -> None:
     assert kind_in(*built(run), *[LS] * 3) is not None
+
+
+def test_the_trail_keeps_the_newest_calls() -> None:
+    trail, *_ = trail_of(bash(f"ls {n}") for n in range(KEPT_ENTRIES + 2))
+    kept = newest_entries(newest_entries([], [trail[:-1]]), [trail[-1:]])
+    assert kept == trail[2:]

@@ -131,9 +131,13 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "edit", "reject"]}
     assert editing.lines(".env") == ["KEY=0"]
     approved: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+    again = call(EDITOR, command="str_replace", path=".env", old_str="1", new_str="2")
+    waiting = await editing.invoke(approved, again)
+    assert editing.lines(".env") == ["KEY=1"]
+    assert waiting.stop_reason == "interrupted", "the yes was to the first call alone"
     outcome = await editing.invoke(approved, text("Done."))
     assert outcome.stop_reason == "answered"
-    assert editing.lines(".env") == ["KEY=1"]
+    assert editing.lines(".env") == ["KEY=2"]
     assert_paired(await editing.messages())
 
 
@@ -200,9 +204,12 @@ async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> 
 
 
 async def test_the_modes(editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(editing, '[approve]\ndeny = ["bash(curl *)"]\n')
     bash, view = call("bash", command="echo hi"), call(EDITOR, command="view", path=".")
-    outcome = await editing.run(ENV, text("Done."), thread="1", approve="yolo")
+    curl = call("bash", command="curl --version")
+    outcome = await editing.run(calls(ENV, curl), text("Done."), thread="1", approve="yolo")
     assert outcome.stop_reason == "answered"
+    assert "bash(curl *)" in (await editing.observations("1"))[1], "what is forbidden stays so"
     monkeypatch.setenv("MANUS_APPROVE", "ask")
     assert (await editing.run(view, bash, thread="2")).stop_reason == "interrupted"
     assert len(await editing.observations("2")) == 1
@@ -241,17 +248,16 @@ async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
     assert isinstance(message, AIMessage)
     [made] = message.tool_calls
     changed = message.model_copy(
-        update={"tool_calls": [{**made, "args": {**made["args"], "path": ".bashrc"}}]}
+        update={"tool_calls": [{**made, "args": {**made["args"], "file_text": "KEY=2"}}]}
     )
     config = thread_config("t")
     await editing.graph.aupdate_state(config, {"messages": [changed]}, as_node="think")
     waiting = await editing.invoke(Command(resume={question.id: "yes"}))
     assert waiting.stop_reason == "interrupted"
-    assert ".bashrc" in waiting.output
+    assert "+KEY=2" in waiting.output
     await editing.graph.aupdate_state(config, {"messages": [message]}, as_node="think")
     outcome = await editing.invoke(Command(resume="yes"), text("Well."))
     assert not (editing.workspace / ".env").exists(), "the answer was to no question"
-    assert not (editing.workspace / ".bashrc").exists()
     assert outcome.stop_reason == "answered"
 
 
