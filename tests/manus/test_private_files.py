@@ -12,6 +12,7 @@ import pytest
 
 from manus.sqlite import open_sqlite
 from manus.state.files import state_folder
+from manus.tools.beneath import open_own
 from manus.tools.journal import key_file
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
@@ -56,6 +57,16 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
     assert open_to_others(key_file()) == []
     assert open_to_others(tmp_path / "turns.jsonl") == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
+
+
+def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    path.touch(0o644)
+    open_own(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="somebody else"):
+        open_own(path)
 
 
 def test_the_log_and_its_successor_are_private(tmp_path: Path) -> None:

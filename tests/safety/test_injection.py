@@ -461,7 +461,7 @@ async def test_a_page_that_came_by_itself_is_one_that_was_read(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
     """It is only shown before a step; no call has led there."""
-    on = "<p>still here</p><script>setTimeout(() => location = 'http://news.example/plain', 9)"
+    on = "<p>still here</p><script>setTimeout(() => location = 'http://news.example/plain', 1500)"
     agent.workspace.joinpath("on.html").write_text(f"{on}</script>")
     internet.pages["news.example/plain"] = "<p>far away</p>"
     looks = replace(PROFILE, extras={BROWSER_ALWAYS: True})
