@@ -67,6 +67,11 @@ class TestMending:
         assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
         assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
 
+    def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out(self) -> None:
+        call = asks("1")
+        history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
+        assert mend(history, nothing_known) == [USER, call, answer("1"), AGAIN]
+
     def test_what_the_journal_knows_is_the_answer(self) -> None:
         known = {"2": answer("2")}
         mended = mend([USER, asks("1", "2", "3"), AGAIN], known.get)

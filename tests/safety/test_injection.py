@@ -445,6 +445,18 @@ async def test_what_a_program_wants_is_asked_when_it_is_called_again(
     assert internet.at("new.example") == arrived[answer]
 
 
+async def test_a_yes_to_a_host_is_for_one_call(agent: ScriptedAgent, internet: Internet) -> None:
+    internet.pages = BENIGN
+    agent.server.script(call("web_search", query="kites"), go("new.example/a?id=1"))
+    waiting = await agent.run(request="All about kites.")
+    assert "new.example" in waiting.output
+    agent.server.script(go("new.example/b?id=2"))
+    waiting = await agent.invoke(Command(resume="yes"))
+    assert waiting.stop_reason == "interrupted"
+    assert internet.at("new.example")[0] == "new.example/a?id=1"
+    assert not [place for place in internet.at("new.example") if "id=2" in place]
+
+
 async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))

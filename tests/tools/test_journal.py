@@ -156,9 +156,11 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
         for _ in range(2):  # a part of the line finds room, then nothing does
             with pytest.raises(StorageError, match="make room"):
                 journal.begin("k", "bash")
+        journal.spend("k", {"input_tokens": 3})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert journal.look_up("k") is None
+    assert journal.spent("k") == [{"input_tokens": 3}], "what was paid for counts all the same"
     journal.begin("after", "bash")
     assert _read_again(path, "k") is None
     assert _read_again(path, "before") == Entry("begun", None)

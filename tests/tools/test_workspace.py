@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from manus.state.errors import ToolError, UsageError
+from manus.state.files import data_folder, state_folder
 from manus.tools.locks import Resource
 from manus.tools.workspace import Workspace
 
@@ -80,6 +81,10 @@ def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
             workspace.writable(name)
     assert (workspace.private / ".gitignore").read_text() == "*\n"
     assert workspace.writable(".manusx") == workspace.root / ".manusx"
+    home = Workspace(os.path.commonpath([state_folder(), data_folder()]))
+    for folder in (state_folder(), data_folder()):
+        with pytest.raises(ToolError, match="own records"):
+            home.writable(f"{folder}/x")
 
 
 def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
