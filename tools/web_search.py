@@ -31,7 +31,7 @@ _SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
 _AT_ONCE = 5
-_FAILURES = (ToolError, TimeoutError, ValueError, TypeError, AttributeError)
+_FAILURES = (ToolError, ValueError, TypeError, AttributeError)
 """Of an engine that cannot be reached, or answers as nobody foresaw."""
 
 
@@ -95,6 +95,8 @@ async def search(session: Session, query: WebSearchArgs) -> str:
         try:
             async with asyncio.timeout(settings.timeout + 1):
                 results = (await ask(settings, proxy, query))[: query.num_results]
+        except TimeoutError:
+            why = f"no answer within {settings.timeout:g} s"
         except _FAILURES as error:  # the next engine is asked
             why = _line(error).rstrip(".")[:160] or type(error).__name__
         if results:

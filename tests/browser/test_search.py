@@ -122,6 +122,16 @@ async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search) 
     assert "deny list" in said.text
 
 
+async def test_an_engine_of_the_library_that_hangs_is_given_up(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr("ddgs.DDGS.text", lambda *_, **__: goes_on.wait(60))
+    said = await ask(search("duckduckgo", timeout=0.1))
+    goes_on.set()
+    assert "duckduckgo: no answer within 0.1 s" in said.text
+
+
 async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
     barrier = threading.Barrier(3)
 
