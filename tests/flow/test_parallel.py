@@ -35,16 +35,6 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
     assert outcome.usage["seconds"] <= loop.time() - began, "no time is counted twice"
 
 
-async def test_steps_at_work_together_share_the_budget_of_the_flow(flow: ScriptedFlow) -> None:
-    """Each has room for four calls by itself; together they have, and those under way."""
-    flow.plans(makes(free("alpha"), free("beta")))
-    flow.step("alpha").always(call("poll"))
-    flow.step("beta").always(call("poll"))
-    outcome = await flow.run(budget={"model_calls": 5})
-    assert outcome.stop_reason == "budget"
-    assert outcome.usage["model_calls"] in (5, 6)
-
-
 async def test_no_more_at_once_than_allowed(flow: ScriptedFlow) -> None:
     flow.plans(makes(*(free(f"part{i}") for i in range(5))))
     for i in range(5):
