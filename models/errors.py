@@ -73,6 +73,10 @@ _TOO_LARGE = re.compile(
     r"|(?:prompt|messages|输入|上下文)\s*(?:长度)?(?:超长|过长|超过)|expected maxlength",
     re.IGNORECASE,
 )
+_REPLY_TOO_LARGE = re.compile(
+    r"max_(?:completion_)?tokens\W.{0,30}is too large(?::\s*(\d+).*?context length is (\d+))?",
+    re.IGNORECASE,
+)
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
 
 
@@ -180,7 +184,10 @@ def _is_too_large(of: Facts) -> bool:
         return True
     if of.status == 429:  # larger than what may be sent in a minute is not let through later either
         return bool(_TOO_LARGE_FOR_RATE.search(of.message))
-    return of.status not in (401, 403, 404) and bool(_TOO_LARGE.search(of.words))
+    if of.status in (401, 403, 404) or not _TOO_LARGE.search(of.words):
+        return False
+    found = _REPLY_TOO_LARGE.search(of.message)  # the reply that is asked for, by itself?
+    return found is None or (found[1] is not None and int(found[1]) < int(found[2]))
 
 
 def _has_no_key(of: Facts) -> bool:

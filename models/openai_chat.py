@@ -150,7 +150,7 @@ class FastChat(BaseChatOpenAI):
     def _body(self, payload: dict[str, Any], wire: list[WireForm]) -> bytes:
         """The body of a request: the messages first, so that it begins as the one before it."""
         payload.pop("messages")
-        payload |= payload.pop("extra_body", None) or {}
+        extra = payload.pop("extra_body", None) or {}
         name = (self.model_name or "").rpartition("/")[2].lower()
         reasons = name.startswith(_OPENAI_REASONERS)
         if self.openai_api_base and not reasons and "max_completion_tokens" in payload:
@@ -160,9 +160,7 @@ class FastChat(BaseChatOpenAI):
             payload.pop("temperature", None)  # they refuse one
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
         joined = b",".join(message.encoded for message in wire)
-        return (
-            b'{"messages":[' + joined + b"]," + encode({**payload, **(self.extra_body or {})})[1:]
-        )
+        return b'{"messages":[' + joined + b"]," + encode({**payload, **extra})[1:]
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):

@@ -16,9 +16,6 @@ from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
 from manus.state.usage import RoleUsage, Usage, add_usage
 
-# as in state/agent.py: for pydantic before Python 3.12
-
-
 Approval = Literal["not_needed", "wanted", "given", "rejected"]
 
 FlowInput = AgentStart

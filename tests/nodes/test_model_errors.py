@@ -150,6 +150,9 @@ GOOGLES = [error("API key not valid. Please pass a valid API key.", code=400)]
 NO_CREDIT = error("Insufficient Balance", code="invalid_request_error")
 FLAGGED = error("Your input was flagged", code=403, metadata={"reasons": ["violence"]})
 EXTRA = {"object": "error", "message": {"detail": [{"msg": "Extra inputs"}]}}
+LONG_REPLY = error(
+    "'max_tokens' is too large: 90000. This model's maximum context length is 8192 tokens"
+)
 NO_CALL = error("Failed to call a function.", code="tool_use_failed", failed_generation="<f")
 UNEXPECTED = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
 REFUSED: dict[str, tuple[int, Any, str]] = {
@@ -166,6 +169,7 @@ REFUSED: dict[str, tuple[int, Any, str]] = {
     "FastAPI": (422, {"detail": [{"msg": "field required"}]}, "field required"),
     "FastAPI, in words": (404, {"detail": "Not Found"}, "(404): Not Found;"),
     "Mistral": (422, EXTRA, "Extra inputs"),
+    "vLLM, a reply that never fits": (400, LONG_REPLY, "(400): 'max_tokens' is too large: 90000"),
 }
 FAILED: dict[str, tuple[int, Any, str]] = {
     "plain text": (500, "Out of memory", "failed (500): Out of memory"),

@@ -57,3 +57,4 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     assert window_of(GPT.model_copy(), model) == 9_000, "whichever run asks"
     assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
     assert window_of(ModelSettings(model="someone/unknown")) == 128_000
+    assert window_of(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
