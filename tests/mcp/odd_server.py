@@ -1,7 +1,8 @@
 """A real MCP server (the protocol's Python SDK) with the faults that servers have.
 
 `python odd_server.py stdio | http [PORT] | sse [PORT]`; over HTTP its port is the first line it
-prints. With TOKEN in the environment it wants that as a bearer token.
+prints. With TOKEN in the environment it wants that as a bearer token; with FORGOTTEN that is the
+status with which it answers to a session that it does not know.
 """
 
 import base64
@@ -26,7 +27,7 @@ from mcp.types import (
 from pydantic import AnyUrl, BaseModel
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGE = 2_000_000
 PIXEL = base64.b64decode(
@@ -151,10 +152,27 @@ class Guarded:
         await self.app(scope, receive, send)
 
 
+class Forgetful:
+    """Answers with another status than 404."""
+
+    def __init__(self, app: ASGIApp, status: int) -> None:
+        self.app, self.status = app, status
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message.get("status") == 404:
+                message = {**message, "status": self.status}
+            await send(message)
+
+        await self.app(scope, receive, answer)
+
+
 def serve(kind: str, port: int) -> None:
     app: ASGIApp = mcp.sse_app() if kind == "sse" else mcp.streamable_http_app()
     if token := os.environ.get("TOKEN"):
         app = Guarded(app, token)
+    if status := os.environ.get("FORGOTTEN"):
+        app = Forgetful(app, int(status))
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))

@@ -49,6 +49,15 @@ async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
         mine.all_headers({})
 
 
+async def test_a_session_that_a_server_has_forgotten_is_opened_again(connect: Connect) -> None:
+    with odd_at_address("http") as (url, port):
+        catalog, _ = await connect(odd=McpServer(url=url))
+    for status in ("400", "404"):
+        with odd_at_address("http", port, FORGOTTEN=status):
+            said = await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})
+            assert said.text == "5", status
+
+
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     ours = [record for record in caplog.records if record.name == "manus"]
     return sorted(record.message for record in ours if record.levelno >= logging.WARNING)

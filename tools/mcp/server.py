@@ -99,9 +99,9 @@ class Connection:
         work = asyncio.ensure_future(ask(self._session.result()))
         try:
             await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                raise LostError
-            return work.result()
+            if work.done():
+                return work.result()
+            raise NotSentError if self._was_refused() else LostError
         except McpError as error:
             if error.error.code == types.CONNECTION_CLOSED:
                 raise LostError from None
@@ -121,12 +121,25 @@ class Connection:
         if self._owner.done() and not self._owner.cancelled():
             self._owner.exception()  # seen: nobody else will ask for it
 
-    def _why(self) -> str:
+    def _error(self) -> BaseException | None:
         """What ended it; of errors that are made of others, the first."""
-        error = self._owner.exception()
+        error = None if self._owner.cancelled() else self._owner.exception()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        match error:
+        return error
+
+    def _was_refused(self) -> bool:
+        """Whether the server was not reached, or did not take the request.
+
+        Many answer 400 or 401, not 404, to a session that they have forgotten.
+        """
+        error = self._error()
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.is_client_error
+        return isinstance(error, httpx.ConnectError)
+
+    def _why(self) -> str:
+        match error := self._error():
             case httpx.HTTPStatusError(response=response):
                 return f"it answers {response.status_code} {response.reason_phrase}".rstrip()
             case httpx.HTTPError():
