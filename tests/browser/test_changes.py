@@ -1,8 +1,10 @@
 """What an action tells of what it has changed; batches; tabs; dialogs."""
 
 import socket
+from typing import Any
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
 
 from manus.tools.browser.navigate import complete_url
 from tests.browser.driver import Driver
@@ -55,6 +57,27 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
         assert await tab.title() == "Two"
     await driver.look()
     await driver.say("click_element", index=1)
+
+
+async def test_an_address_is_opened_though_the_page_leaves_by_itself_at_that_moment(
+    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.pages["/"] = "<title>First</title>"
+    site.pages["/wanted"] = "<title>Wanted</title>"
+    await driver.open(site.base)
+    tab = driver.browser.active
+    assert tab is not None
+    going, tries = tab.page.goto, []
+
+    async def goto(url: str, **more: Any) -> Any:
+        tries.append(url)
+        if len(tries) == 1:  # which Chromium says in a race of milliseconds
+            raise PlaywrightError(f'Navigation to "{url}" is interrupted by another navigation')
+        return await going(url, **more)
+
+    monkeypatch.setattr(tab.page, "goto", goto)
+    assert '"Wanted"' in await driver.say("go_to_url", url=f"{site.base}/wanted")
+    assert len(tries) == 2
 
 
 async def test_texts_that_an_action_brings_are_told(driver: Driver, site: Site) -> None:

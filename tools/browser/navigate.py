@@ -62,7 +62,7 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         await browser.leave_own(tab)
     happenings, incidents = browser.log.count, browser.proxy.incidents.count
     try:
-        await _committed(browser, tab, tab.page.goto, url)
+        await _go(browser, tab, url)
     except PlaywrightError as error:
         text = str(error)
         # a download announces itself a moment before or after the navigation is given up
@@ -76,6 +76,16 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if tab.status in {403, 502} and (why := _incident(browser, tab, url, incidents)):
         raise ToolError(f"{url} could not be opened: {why}")
     return f"Opened {url}."
+
+
+async def _go(browser: Browser, tab: Tab, url: str) -> None:
+    try:
+        await _committed(browser, tab, tab.page.goto, url)
+    except PlaywrightError as error:
+        if "interrupted by another navigation" not in str(error):
+            raise
+        # the page that was there went elsewhere at this moment
+        await _committed(browser, tab, tab.page.goto, url)
 
 
 def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
