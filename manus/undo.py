@@ -27,9 +27,11 @@ def _undone(run: Run, began: float) -> Iterator[str]:
     refused: set[str] = set()
     for step in reversed(run.agent_steps):
         for edit in filter(None, map(edit_of, reversed(step.calls))):
+            if edit.path in refused:
+                continue
             try:
                 editor = Editor(workspace, edit.path, 1, writes=True)
-                if edit.path not in refused and editor.has_edited(since=began):
+                if editor.has_edited(since=began):
                     yield editor.undo().text
             except ToolError as error:
                 refused.add(edit.path)
