@@ -261,6 +261,15 @@ async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
     assert outcome.stop_reason == "answered"
 
 
+async def test_a_no_counts_where_nobody_would_be_asked_by_now(editing: ScriptedAgent) -> None:
+    await editing.run(ENV)
+    settings(editing, f'[approve]\nallow = ["{EDITOR}"]\n')
+    await editing.graph.close_waiting()
+    outcome = await editing.invoke(Command(resume="no"), text("Well."))
+    assert outcome.stop_reason == "answered"
+    assert not (editing.workspace / ".env").exists()
+
+
 HOLD = call("hold", path="held", line="1")
 
 
