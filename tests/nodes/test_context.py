@@ -1,6 +1,7 @@
 """What a request holds of a history: truncation, compaction, notes that are checked."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,29 @@ class TestTruncation:
         assert shown[-1] is said[-1]
         assert shown[0] is not said[0]
         assert whole(str(shown[0].text), workspace) == said[0].text
+
+    async def test_what_the_last_request_had_is_not_sent_where_it_no_longer_holds(
+        self, workspace: Workspace
+    ) -> None:
+        """However a history and a window change, it is shown as if it were looked at first."""
+        first, more = (HumanMessage(FOX * 100, id="u"), HumanMessage(FOX * 150, id="v"))
+        picture = ToolMessage([{"type": "image", "url": "x"}], tool_call_id="c1", id="t1")
+        turn: list[AnyMessage] = [asks(1), answer(1, FOX * 60)]
+        wide = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
+        known = Shown(workspace)
+        requests: list[tuple[list[AnyMessage], ContextWindow]] = [
+            ([first, *turn], wide),
+            ([first, *turn, more], wide),
+            ([first, *turn], replace(wide, room=ROOM / 4)),
+            ([first, asks(1), picture], wide),
+            ([first, asks(1), picture], replace(wide, vision=False)),
+            ([first, asks(1), answer(1, "edited"), asks(2), answer(2)], wide),
+            ([first, asks(2), answer(2)], wide),
+        ]
+        for history, window in requests:
+            anew = Shown(workspace)
+            assert await known.of(history, window) == await anew.of(history, window)
+            assert known.ids == anew.ids
 
 
 class TestCompaction:

@@ -86,6 +86,7 @@ def test_another_provider_is_not_sent_openai_s_key(file: Path) -> None:
 def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     file.write_text(
         'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretry_for = 1\n'
+        "context_window = 8000\n"
         '[roles.summary]\nmodel = "small"\nretry_for = 0\n'
         '[roles.vision]\nmodel = "anthropic:claude"\n'
     )
@@ -94,6 +95,8 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     assert (summary.model, summary.retry_for, summary.base_url) == ("small", 0, "http://m")
     assert summary.api_key == SecretStr("k")
     assert settings.for_role("plan").model == "big"
+    windows = [settings.for_role(role).context_window for role in ("plan", "summary")]
+    assert windows == [8000, None], "another model has a window of its own"
     assert type(settings.for_role("plan")) is ModelSettings
     vision = settings.for_role("vision")
     assert (vision.base_url, vision.api_key) == (None, None), "another provider's"
