@@ -121,7 +121,7 @@ def words(
             found += ["--ro-bind", str(path), str(path)]
     found += ["--ro-bind", str(home / "etc"), str(_ETC)]
     for path in (_ETC / folder.name for folder in (home / "etc").iterdir() if folder.is_dir()):
-        found += ["--ro-bind", str(path), str(path)]
+        found += ["--ro-bind-try", str(path), str(path)]
     found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
