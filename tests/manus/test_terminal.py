@@ -165,7 +165,8 @@ def test_the_answer_is_drawn_once_and_as_it_is_in_a_pipe(
     assert "`" not in shown, "Markdown is drawn"
     assert " • its tests pass" in shown
     assert all(cell_len(line) <= 40 for line in shown[shown.index("The calc") :].splitlines()[:9])
-    assert manus("run", "--quiet", "x", COLUMNS="40").out == f"{ANSWER}\n"
+    quiet = manus("run", "--quiet", "x", COLUMNS="40")
+    assert (quiet.out, quiet.err) == (f"{ANSWER}\n", "")
 
 
 def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedServer) -> None:

@@ -87,6 +87,8 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
     assert clock.idle == [(0.5, 3_600)]
     assert clock.ticks == [0, 5, 10, 15, 20]
+    axis: Any = environment().get_template("run.html").module
+    assert re.findall(r">([^<>]+)</text>", axis.axis(clock)) == ["0", "5 s", "10 s", "15 s", "20 s"]
     assert clock.place(at(9_999)) == 1
     assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0
 
