@@ -122,12 +122,12 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     said, failure = "", None
     try:
         said = await _ACTIONS[a.action](browser, tab, a)
-    except PlaywrightError as error:
-        failure = pointer.explain_failure(tab.target, error) if tab.target else error
-    except ToolError as error:
+    except (PlaywrightError, ToolError) as error:
         failure = error
     if browser.active is not None:  # also what failed may have had an effect
         await navigate.wait_until_idle(browser, browser.active, begun)
+    if isinstance(failure, PlaywrightError) and tab.target and tab.id in browser.tabs:
+        raise pointer.explain_failure(tab.target, failure)
     if failure is not None:
         raise failure
     return said
