@@ -118,6 +118,14 @@ class TestEndings:
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert f"Terminated: Budget used up: {named}" in outcome.output
 
+    async def test_a_call_that_is_made_all_the_same_is_not_carried_out(
+        self, agent: ScriptedAgent
+    ) -> None:
+        write = call("append", path="a", line="1")
+        outcome = await agent.run(*[write] * 2, budget=Budget(tool_calls=1))
+        assert outcome.stop_reason == "budget"
+        assert agent.lines("a") == ["1"]
+
     async def test_the_model_is_warned_when_most_of_a_budget_is_used(
         self, agent: ScriptedAgent
     ) -> None:
