@@ -30,6 +30,16 @@ async def proxy(site: Site) -> AsyncIterator[EgressProxy]:
     await proxy.close()
 
 
+async def test_each_of_several_pages_says_its_own_reason(site: Site) -> None:
+    denied = EgressSettings(deny=("test",))
+    proxy = await EgressProxy.start(EgressRules(denied))
+    pages = [f"https://host{number}.test/" for number in range(5)]
+    said = await asyncio.gather(*(read_page(proxy, page) for page in pages), return_exceptions=True)
+    await proxy.close()
+    for page, error in zip(pages, said, strict=True):
+        assert f"{page[8:-1]} was refused" in str(error)
+
+
 async def test_a_page_is_read(proxy: EgressProxy, site: Site) -> None:
     site.pages["/"] = f"""<title>Flood</title><nav><a href=/a>Menu</a></nav><article>
       <h1>The flood</h1>{ARTICLE * 3}<p>See <a href=/more>more</a>.</p></article>"""

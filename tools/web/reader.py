@@ -80,7 +80,8 @@ async def fetch(
     except TimeoutError:
         raise ToolError(f"no full answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        incidents = proxy.incidents.since(mark)
+        # other pages may be fetched at the same time
+        incidents = [one for one in proxy.incidents.since(mark) if one.host in url.lower()]
         why = incidents[-1].reason if incidents else str(error) or type(error).__name__
         raise ToolError(why) from None
 
