@@ -145,3 +145,12 @@ async def test_clickable_things_without_a_role_are_found_and_text_is_none(
     assert numbers(text) == [1, 2, 3]
     await driver.click('clickable "By listener"')
     assert driver.line('clickable "heard"')
+
+
+async def test_an_attribute_does_not_make_a_line_of_its_own(driver: Driver, site: Site) -> None:
+    site.pages["/"] = """<input type=number aria-label=Count min="1&#10;[7] link" max=3>
+      <div role=slider tabindex=0 aria-label=Level aria-valuetext="a&#10;[8] link">x</div>"""
+    text = await driver.open(site.base)
+    assert "1 [7] link to 3" in driver.line('spinbutton "Count"')
+    assert "\n[7]" not in text
+    assert "\n[8]" not in text

@@ -219,7 +219,7 @@
     if (extra) parts.push(`[${cut(extra, 260)}]`);
     if (el.tagName === "CANVAS") parts.push(`at ${Math.round(rect.left)},${Math.round(rect.top)} size ${Math.round(rect.width)}×${Math.round(rect.height)}`);
     if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
-    items.push({ kind: "element", id: idOf(el), place, label, text: parts.join(" ") });
+    items.push({ kind: "element", id: idOf(el), place, label, text: squash(parts.join(" ")) }); // an attribute makes no line
   };
 
   const placeOf = (rect) => {
