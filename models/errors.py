@@ -293,5 +293,5 @@ def may_be_billed(error: BaseException) -> bool:
     if not isinstance(error, Exception):
         return True
     of = Facts(error)
-    refused = of.status is not None or of.told or of.kinds & _NEVER_CONNECTED
+    refused = of.status is not None or of.told or of.kinds & (_NEVER_CONNECTED | _NO_ADDRESS)
     return of.is_of_transport and not refused
