@@ -192,13 +192,20 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     from manus.models.openai_chat import http_client
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
+    try:
+        client = http_client(timeout)
+    except (OSError, ValueError, ImportError) as error:
+        raise SettingsError(
+            "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
+            f"the environment names ({one_line(str(error), 300)})."
+        ) from error
     values |= {
         "timeout": timeout,
         "max_retries": 0,
         # usage has to be asked for where the address is not OpenAI's
         "stream_usage": True,
         # whose sockets have their options: with its own it would warn that these hide a proxy
-        "http_async_client": http_client(timeout),
+        "http_async_client": client,
         "http_socket_options": (),
         # comments that keep a connection open are no part of a reply
         "stream_chunk_timeout": settings.timeout,

@@ -57,6 +57,20 @@ async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> 
     assert not secure.requests
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("SSL_CERT_FILE", "/nowhere.pem"), ("ALL_PROXY", "nonsense://proxy")]
+)
+async def test_what_no_client_can_be_made_with_is_said_at_once(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    events = await agent.events()
+    assert not [event for event in events if event["type"] == "retry"]
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert "check SSL_CERT_FILE, SSL_CERT_DIR and the proxies" in outcome.output
+
+
 async def test_it_is_reached_through_a_proxy(
     agent: ScriptedAgent,
     secure: ScriptedServer,
