@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 from pydantic import SecretStr
 
+from manus.prompts.sources import WEB
 from manus.state.browser_settings import EgressSettings, SearchSettings
 from manus.state.settings import Settings
 from manus.tools.browser_use import BrowserUse
@@ -105,6 +106,7 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
     site.pages["/searx/search"] = Answer("no", 500)
     said = await ask(search("brave_api", "searxng"))
     assert said.is_error
+    assert said.source == WEB, "the words of an engine are of the web, too"
     assert reason in said.text
 
 

@@ -51,6 +51,23 @@ class Picky(Act):
     args_schema: type[BaseModel] = PickyArgs
 
 
+async def test_a_null_counts_as_not_given_where_it_may_be_left_out(session: Session) -> None:
+    given: list[dict[str, Any]] = []
+
+    class Keeps(Picky):
+        @override
+        async def observe(self, *_: Any, **arguments: Any) -> Observation:
+            given.append(arguments)
+            return Observation("kept")
+
+    held = Keeps(session=session)
+    made = await execute_alone(session, held, {"colour": "red", "size": 1, "tags": None})
+    assert (made.message.text, given[0]["tags"]) == ("kept", [])
+    wrong = {"colour": "red", "size": None}
+    refused = await execute_alone(session, held, wrong, key="other")
+    assert "`size` must be" in refused.message.text
+
+
 async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
     held = Picky(session=session)
     said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})

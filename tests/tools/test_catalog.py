@@ -45,6 +45,14 @@ def test_a_tool_is_found_in_any_letter_case_and_there_is_one_of_a_name(
     assert len(catalog.unknown("x" * 10_000_000)) < 200
 
 
+def test_what_may_be_left_out_is_not_said_to_be_null_too(session: Session) -> None:
+    [schema] = build_catalog(["str_replace_editor"], session).schemas()
+    takes = schema["function"]["parameters"]
+    assert takes["properties"]["old_str"]["type"] == "string"
+    assert takes["required"] == ["command", "path"]
+    assert "null" not in str(takes)
+
+
 async def test_all_are_executed_in_order() -> None:
     order: list[str] = []
 
