@@ -445,6 +445,18 @@ async def test_what_a_program_wants_is_asked_when_it_is_called_again(
     assert internet.at("new.example") == arrived[answer]
 
 
+async def test_a_yes_to_a_program_is_none_to_the_browser(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    fetch = bash("curl -s http://new.example/a")
+    internet.pages = BENIGN
+    agent.server.script(call("web_search", query="kites"), fetch, fetch)
+    await agent.run(request="All about kites.")
+    waiting = await agent.invoke(Command(resume="yes"), go("new.example/b?id=2"))
+    assert waiting.stop_reason == "interrupted"
+    assert internet.at("new.example") == ["new.example/a"]
+
+
 async def test_a_yes_to_a_host_is_for_one_call(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     agent.server.script(call("web_search", query="kites"), go("new.example/a?id=1"))
