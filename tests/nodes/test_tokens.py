@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus.models.providers import build_model
 from manus.models.tokens import (
+    calibrated,
     estimate_message,
     estimate_request,
     estimate_text,
@@ -58,3 +59,18 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
     assert window_of(ModelSettings(model="someone/unknown")) == 128_000
     assert window_of(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
+
+
+@pytest.mark.parametrize(
+    ("said", "window"),
+    [("maximum context length is 90000", 8_000), ("It is too long.", 5_000), ("limit 2048", 2_048)],
+)
+def test_a_window_is_less_than_what_was_refused(said: str, window: int) -> None:
+    endpoint = ModelSettings(model="m", base_url="http://learned/v1")
+    learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
+    assert window_of(endpoint) == window
+
+
+def test_estimates_follow_a_server_that_counts_the_same() -> None:
+    assert calibrated(1.0, 1_000, 1_500) == 1.5
+    assert calibrated(1.5, 1_000, 10) == 1.5, "it counts something else"
