@@ -176,7 +176,7 @@ async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
         for settings, model in list(models.items()):
             if (client := getattr(model, "root_async_client", None)) is not None:
                 del models[settings]
-                with contextlib.suppress(OSError, RuntimeError):
+                with contextlib.suppress(Exception):  # anyio has its own; the rest are closed too
                     await client.close()
         if not models:
             _kept.pop(loop, None)
