@@ -86,6 +86,9 @@ class Conversation:
         while True:
             try:
                 said = session.prompt([("bold", "> ")]).strip()
+                was_pressed = False
+                if said:
+                    self._guarded(self._take, said)
             except EOFError:
                 break
             except KeyboardInterrupt:
@@ -93,10 +96,6 @@ class Conversation:
                     break
                 was_pressed = True
                 self._screen.paragraph("Ctrl-C once more, or Ctrl-D, leaves.", "dim")
-                continue
-            was_pressed = False
-            if said:
-                self._guarded(self._take, said)
         if self._known() is not None:
             self._screen.paragraph(
                 f"This was the thread {self._thread}; `manus -c` goes on.", "dim"

@@ -60,9 +60,13 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
         ask(terminal, "/resume", "Thought.")
         ask(terminal, "/resume", "nothing to go on with")
-        terminal.type("dropped\x03")
+        terminal.type("dropped")
+        terminal.expect_last("> dropped")
         terminal.type("\x03")
-        terminal.expect("once more")
+        terminal.expect_last("> ")
+        terminal.type("\x03")
+        terminal.expect("or Ctrl-D, leaves.")
+        terminal.expect_last("> ")
         terminal.type("\x03")
         assert terminal.wait() == 0
     assert said_by_user(server) == ["hello", "think"]
