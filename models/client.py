@@ -111,14 +111,8 @@ class ModelClient:
         failures: list[ModelError] = []
         for endpoint, following in zip_longest(chain, chain[1:]):
             wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for
-            ask = partial(self._ask, endpoint, question)
             try:
-                reply = await with_retries(ask, endpoint, wait, tell)
-                if _is_to_be_asked_again(reply.message, question):
-                    log.info("the model's reply was empty, or broke off; it is asked once more")
-                    reply = await with_retries(ask, endpoint, wait, tell)
-                    if is_empty(reply.message):
-                        raise ModelReplyError(_empty(reply.message, endpoint))
+                reply = await self._reply_of(endpoint, question, wait, tell)
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
                 if following:
@@ -129,6 +123,20 @@ class ModelClient:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
         raise _together(failures)
+
+    async def _reply_of(
+        self, endpoint: ModelSettings, question: Question, wait: float, tell: Tell | None
+    ) -> Reply:
+        """One endpoint's; what is empty, or breaks off, is asked for once more."""
+        ask = partial(self._ask, endpoint, question)
+        reply = await with_retries(ask, endpoint, wait, tell)
+        if not _is_to_be_asked_again(reply.message, question):
+            return reply
+        log.info("the model's reply was empty, or broke off; it is asked once more")
+        reply = await with_retries(ask, endpoint, wait, tell)
+        if is_empty(reply.message):
+            raise ModelReplyError(_empty(reply.message, endpoint))
+        return reply
 
     async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
         if self.given is not None and endpoint == endpoint_of(self.given, endpoint):
