@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
@@ -26,6 +27,8 @@ log = logging.getLogger("manus")
 T = TypeVar("T")
 
 _CLOSE_SECONDS = 10.0
+_FIRST_JOIN = 5_000.0
+"""Milliseconds for the first try to join a running browser."""
 # Nothing shall go past the proxy (names resolved here, WebRTC), and nobody is to be told that a
 # browser has been started. (The last addresses answer to nobody.)
 _FLAGS = (
@@ -79,7 +82,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
                 context = await _open_profile(playwright, settings, proxy_url)
                 return Engine(context, (playwright.stop,))
             if settings.cdp_url:  # it was running before: only our context is ours to close
-                browser = await playwright.chromium.connect_over_cdp(settings.cdp_url)
+                browser = await _join(playwright, settings.cdp_url)
                 context = await open_context(browser, settings, proxy_url)
                 return Engine(context, (playwright.stop,))
             browser = await launch(playwright, settings)
@@ -104,6 +107,14 @@ async def open_context(
 ) -> BrowserContext:
     """A context of a browser that shares nothing with another one."""
     return await _prepared(await browser.new_context(**_context_options(settings, proxy_url)))
+
+
+async def _join(playwright: Playwright, url: str) -> Browser:
+    """A running browser; asked twice, since one that has only just begun may leave us waiting."""
+    try:
+        return await playwright.chromium.connect_over_cdp(url, timeout=_FIRST_JOIN)
+    except PlaywrightTimeoutError:
+        return await playwright.chromium.connect_over_cdp(url)
 
 
 async def _open_profile(
