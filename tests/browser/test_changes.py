@@ -169,16 +169,6 @@ async def test_dialogs_are_answered_and_told(driver: Driver, site: Site) -> None
     assert "dismissed" in await driver.say("click_element", index=1)
 
 
-async def test_a_page_that_asks_to_stay_is_left(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<input aria-label=F><script>onbeforeunload = (e) => {
-      e.preventDefault(); return "stay" }</script>"""
-    site.pages["/two"] = "<title>Two</title>"
-    await driver.open(site.base)
-    await driver.write('textbox "F"', "typed")
-    assert "beforeunload" in await driver.say("go_to_url", url=f"{site.base}/two")
-    assert "Title: Two" in await driver.look()
-
-
 async def test_unfit_arguments_are_named_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")

@@ -2,8 +2,6 @@
 
 import pytest
 
-from manus.state.secret_texts import SecretSettings
-from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
@@ -110,29 +108,3 @@ async def test_lists_tell_their_options(driver: Driver, site: Site) -> None:
     await driver.look()
     assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
     assert '= "Two"' in driver.line('textbox "Typed"')
-
-
-async def test_a_secret_goes_to_its_host_only_also_where_the_field_is_another_one(
-    new_driver: NewDriver, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    driver = await new_driver()
-    secrets = {"word": SecretSettings(env="THE_WORD", host="localhost")}
-    driver.session.settings = driver.session.settings.model_copy(update={"secrets": secrets})
-    monkeypatch.setenv("THE_WORD", "swordfish")
-    theirs = site.base.replace("127.0.0.1", "localhost")
-    site.pages["/field"] = "<input aria-label=Word>"
-    site.pages["/"] = f"<iframe id=f src={theirs}/field></iframe>"
-    await driver.open(site.base)
-    number = driver.number('textbox "Word"')
-    assert (
-        "swordfish"
-        not in await driver.say("input_text", index=number, text="<secret:word>")
-        + await driver.look()
-    )
-    tab = driver.browser.active
-    assert tab is not None
-    assert await tab.page.frames[1].evaluate("document.querySelector('input').value") == "swordfish"
-    await tab.page.evaluate(f"f.outerHTML = '<iframe src={site.base}/field></iframe>'")
-    await driver.say("wait", seconds=0.5)
-    said = await driver.fail("input_text", index=number, text="<secret:word>")
-    assert "is for localhost, and this is 127.0.0.1" in said

@@ -12,7 +12,6 @@ from pydantic import SecretStr
 from manus.prompts.sources import WEB
 from manus.state.browser_settings import EgressSettings, SearchSettings
 from manus.state.settings import Settings
-from manus.tools.browser_use import BrowserUse
 from manus.tools.call import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -124,16 +123,6 @@ async def test_the_engines_of_the_library_keep_the_egress_rules(search: Search) 
     assert "deny list" in said.text
 
 
-async def test_an_engine_of_the_library_that_hangs_is_given_up(
-    search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    goes_on = threading.Event()
-    monkeypatch.setattr("ddgs.DDGS.text", lambda *_, **__: goes_on.wait(60))
-    said = await ask(search("duckduckgo", timeout=0.1))
-    goes_on.set()
-    assert "duckduckgo: no answer within 0.1 s" in said.text
-
-
 async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
     barrier = threading.Barrier(3)
 
@@ -148,14 +137,3 @@ async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
     for name in "abc":
         assert f"The otter called /{name} lives here." in said.text
     assert f"({site.base}/gone was not read: " in said.text
-
-
-async def test_as_an_action_of_the_browser_it_starts_none(search: Search, site: Site) -> None:
-    site.pages["/tavily"] = rows(site, "a")
-    session = search("tavily")
-    tool = BrowserUse(session=session)
-    said = await observe_call(tool, {"action": "web_search", "query": "otters"})
-    assert 'Results for "otters" (tavily)' in said.text
-    assert session.peek("browser") is None
-    assert tool.resources({"action": "web_search"}) == frozenset()
-    await session.close()

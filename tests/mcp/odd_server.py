@@ -66,10 +66,6 @@ def freeze() -> str:
     return "never"
 
 
-@mcp.tool()
-def large() -> str:
-    """Give two million characters."""
-    return "x" * LARGE
 
 
 @mcp.tool()

@@ -2,10 +2,8 @@
 
 import pytest
 
-from manus.tools.base import AgentTool
 from manus.tools.catalog import Catalog
 from manus.tools.session import Session
-from tests.helpers.acting import execute_alone
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,16 +22,6 @@ async def test_pictures_and_sounds_are_kept(shared: Connected) -> None:
     first, second = (await catalog.execute("mcp_odd_sound")).text.splitlines()
     assert first == "hear:"
     assert kept(session, second) == b"RIFF"
-
-
-async def test_two_megabytes_are_cut_like_any_observation(shared: Connected) -> None:
-    catalog, session = shared
-    tool = catalog.find("mcp_odd_large")
-    assert isinstance(tool, AgentTool)
-    assert not tool.read_only({})
-    text = str((await execute_alone(session, tool, {})).message.text)
-    assert len(text) <= 10_000
-    assert "of 2,000,000 characters" in text
 
 
 async def test_resources_are_kept_as_text_picture_or_file(shared: Connected) -> None:

@@ -42,10 +42,3 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(
     assert second == ""
     assert third.startswith("There is no tool `mcp_down_add`.")
     assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
-
-
-async def test_a_profile_that_does_not_ask_gets_none(agent: ScriptedAgent) -> None:
-    configure(agent)
-    await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."))
-    [said] = await agent.observations()
-    assert said.startswith("There is no tool `mcp_odd_add`.")

@@ -25,13 +25,6 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
     await session.close()
 
 
-async def test_memory_in_one_process(session: Session) -> None:
-    code = "import time\nkept = bytearray(400_000_000)\ntime.sleep(60)"
-    said = (await PythonExecute(session=session).observe(code=code)).text
-    assert "sandbox.memory_megabytes" in said
-    assert "SIGKILL" in said
-
-
 async def test_memory_of_all_together(session: Session) -> None:
     code = (
         "import os, time\n"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.files import state_folder
 from manus.state.mcp_settings import McpServer
 from manus.tools.mcp import pins
 from tests.mcp.conftest import connected_to
@@ -94,10 +93,3 @@ async def test_another_program_under_the_name_offers_nothing(
     assert pins.trust("changing")
     assert await changing.names(changing=other) == ["look", "note", "terminate"]
     assert await changing.names() == ["look", "note", "terminate"], "the first is still known"
-
-
-async def test_nothing_is_kept_in_the_workspace_nor_for_others(changing: Changing) -> None:
-    await changing.names()
-    [pin] = state_folder().rglob("mcp-changing.json")
-    assert not pin.is_relative_to(changing.folder / "workspace")
-    assert pin.stat().st_mode & 0o777 == 0o600

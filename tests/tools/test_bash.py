@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
-from tests.helpers.acting import said_of
 from tests.helpers.processes import lives, until
 
 
@@ -129,14 +127,6 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
     assert await say(bash, "echo $?") == "42\n[exit code 0]"
 
 
-async def test_options_that_trouble_the_shell_itself(bash: Bash) -> None:
-    await say(bash, "set -x")
-    assert await say(bash, "echo a") == "++ echo a\na\n[exit code 0]"
-    await say(bash, "set +x; set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
-    await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
-    assert await say(bash, "echo a") == "a\n[exit code 0]"
-
-
 async def test_a_background_job_goes_on_and_neither_blocks_nor_soils(
     bash: Bash, session: Session
 ) -> None:
@@ -193,18 +183,6 @@ async def test_a_command_that_never_ends_is_stopped(bash: Bash, command: str) ->
     assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
-async def test_a_shell_that_dies_between_two_commands_is_told_of(
-    bash: Bash, session: Session
-) -> None:
-    await say(bash, "a=1; (sleep 0.3; kill -9 $$) &")
-    shell = session.peek("shell")
-    await until(lambda: not shell._bash.alive)
-    said = await say(bash, "echo [$a]")
-    assert said.startswith("[the shell had ended since the last command")
-    assert said.endswith("]\n[]\n[exit code 0]")
-    assert await say(bash, "echo b") == "b\n[exit code 0]"
-
-
 async def test_restart(bash: Bash, session: Session) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; sleep 600 & echo $! > pid")
     assert not (await bash.observe(restart=True)).is_error
@@ -228,41 +206,3 @@ async def test_cancelling_ends_the_command_and_the_next_one_works(
     said = await say(bash, "echo a")
     assert said.startswith("[the shell had ended since the last command")
     assert said.endswith("\na\n[exit code 0]")
-
-
-async def test_no_bash_here(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    bash = Bash(session=session)
-    with monkeypatch.context() as patch:
-        patch.setenv("PATH", str(session.workspace.root))
-        with pytest.raises(ToolUnavailableError, match="bash cannot be started"):
-            await bash.observe(command="echo a")
-    assert await say(bash, "echo a") == "a\n[exit code 0]"
-
-
-async def test_a_workspace_without_room_for_a_fifo(bash: Bash, session: Session) -> None:
-    await say(bash, "a=1")
-    folder = session.workspace.private / "shell"
-    folder.rmdir()
-    folder.write_text("in the way")
-    with pytest.raises(ToolUnavailableError, match="it cannot write in"):
-        await bash.observe(command="echo a")
-    folder.unlink()
-    assert await say(bash, "echo $a") == "1\n[exit code 0]"
-
-
-BAD: dict[str, dict[str, Any]] = {
-    "`command` is missing": {"timeout": 5},
-    "`shell`: there is no such argument": {"command": "ls", "shell": "zsh"},
-    "`command` must be text": {"command": ["ls"]},
-    "`timeout` must be a number, more than 0": {"command": "ls", "timeout": -1},
-    "`timeout` must be a number": {"command": "ls", "timeout": 1e12},
-    "`command` holds a NUL character": {"command": "echo a\0b"},
-    "`command` holds half of a surrogate pair": {"command": "\ud800"},
-}
-
-
-async def test_bad_arguments_are_explained(bash: Bash, session: Session) -> None:
-    for said, args in BAD.items():
-        assert said in await said_of(session, bash, args)
-        session.journal.release("key")
-    assert session.peek("shell") is None

@@ -7,9 +7,6 @@ import logging
 import pytest
 from langchain_core.tools import BaseTool, tool
 
-from manus.state.errors import SettingsError
-from manus.tools.ask_human import AskHuman
-from manus.tools.base import AgentTool
 from manus.tools.catalog import BUILT_IN, Catalog, build_catalog
 from manus.tools.session import Session
 
@@ -72,26 +69,6 @@ async def test_all_are_executed_in_order() -> None:
     assert [o.is_error for o in await catalog.execute_all()] == [False, False, True]
     unknown = await catalog.execute("sum")
     assert (unknown.is_error, unknown.text) == (True, catalog.unknown("sum"))
-
-
-def test_a_profile_names_tools_or_brings_its_own(session: Session) -> None:
-    def double(number: int) -> int:
-        """Twice a number."""
-        return 2 * number
-
-    catalog = build_catalog(("Terminate", AskHuman, add, double), session)
-    assert catalog.names() == ["terminate", "ask_human", "add", "double"]
-    made = catalog.find("ask_human")
-    assert isinstance(made, AgentTool)
-    assert made.session is session
-
-
-def test_an_entry_that_is_no_tool_is_wrong_configuration(session: Session) -> None:
-    for entry in (42, None, ["terminate"]):
-        with pytest.raises(SettingsError, match=r"There is no tool `.*Known are: ask_human, "):
-            build_catalog([entry], session)
-    with pytest.raises(SettingsError, match="Did you mean `terminate`"):
-        build_catalog(["terminat"], session)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

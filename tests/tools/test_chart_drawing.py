@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 
 from manus.state.errors import ToolError
-from manus.tools.chart.draw import labels, specify
+from manus.tools.chart.draw import specify
 from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import extremes, read_table, thinned, time_labels
 
@@ -50,26 +50,6 @@ def test_each_type_is_drawn(kind: str) -> None:
     assert notes == []
 
 
-def test_bars_stand_side_by_side_where_there_is_room() -> None:
-    spec, notes = _drawn(MONTHS, type="bar", x="month", y="n", color="place", stack=False)
-    assert spec["encoding"]["x"]["type"] == "ordinal"
-    assert spec["encoding"]["xOffset"]["field"] == "color"
-    assert spec["encoding"]["y"]["stack"] is None
-    assert _rows(spec)[0] == {"x": "2024-01", "color": "北京", "y": 0.0}
-    assert notes == []
-    days = pd.date_range("2024-01-01", periods=100).repeat(2)
-    frame = {"day": days, "place": ["a", "b"] * 100, "n": 1}
-    spec, [note] = _drawn(frame, type="bar", x="day", y="n", color="place", stack=False)
-    assert spec["encoding"]["y"]["stack"] == "zero"
-    assert "xOffset" not in spec["encoding"]
-    assert "50 values of `day`" in note
-    for kind in ("bar", "box"):  # the axis names the series
-        spec, notes = _drawn(MONTHS, type=kind, x="place", y="n", color="place", stack=False)
-        assert "xOffset" not in spec["encoding"]
-        assert spec["encoding"]["color"]["legend"] is None
-        assert notes == []
-
-
 @pytest.mark.parametrize("kind", ["line", "bar", "area"])
 def test_dates_are_put_together_by_month(kind: str) -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
@@ -79,14 +59,6 @@ def test_dates_are_put_together_by_month(kind: str) -> None:
     assert notes == []
     with pytest.raises(ToolError, match="`place`"):
         _drawn(MONTHS, type=kind, x="place", y="n", per="month")
-
-
-def test_the_series_above_stands_on_an_area_that_has_a_gap() -> None:
-    frame = {"x": [1, 1, 2, 3], "s": ["a", "b", "a", "b"], "y": [1.0, 2.0, 3.0, 4.0]}
-    spec, _ = _drawn(frame, type="area", x="x", y="y", color="s")
-    assert spec["encoding"]["y"]["impute"] == {"value": 0}
-    over, _ = _drawn(frame, type="area", x="x", y="y", color="s", stack=False)
-    assert "impute" not in over["encoding"]["y"]
 
 
 def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
@@ -136,14 +108,6 @@ def test_texts_that_are_dates_go_along_an_axis_of_time() -> None:
     for text, kind in TIMES.items():
         spec, _ = _drawn({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
         assert spec["encoding"]["x"]["type"] == kind
-
-
-def test_labels_lie_flat_where_there_is_room_and_numbers_are_in_order() -> None:
-    found = (labels(["北京", "東京"], 720), labels(["a" * 18] * 10, 720), labels(range(60), 300))
-    assert [axis.to_dict()["labelAngle"] for axis in found] == [0, -40, -40]
-    spec, _ = _drawn({"a": [10, 9], "b": [100, 20]}, type="heatmap", x="a", y="b")
-    assert [(row["x"], row["y"]) for row in _rows(spec)] == [(9, 20), (10, 100)]
-    assert spec["encoding"]["x"]["type"] == "ordinal"
 
 
 def _colors(spec: dict[str, Any]) -> dict[str, str]:

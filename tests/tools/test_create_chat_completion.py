@@ -2,13 +2,11 @@
 
 import json
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
-import pytest
-from pydantic import BaseModel, Field, RootModel, field_validator
+from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
-from manus.state.errors import ToolError
 from manus.tools.catalog import Catalog
 from manus.tools.create_chat_completion import CreateChatCompletion
 from manus.tools.session import Session
@@ -84,49 +82,3 @@ async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None
     observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
     assert "- `title` must be text, not 1\n" in observation.text
     assert "at `parts.0.name`: field required\n" in observation.text
-
-
-async def test_a_validator_sees_an_answer_once(session: Session) -> None:
-    class Doubled(BaseModel):
-        number: int = Field(alias="theNumber")
-
-        @field_validator("number")
-        @classmethod
-        def double(cls, number: int) -> int:
-            return 2 * number
-
-    made = _made(Doubled, session)
-    assert made.parse({"theNumber": 2}).number == 4
-    observation = await Catalog([made]).execute(made.name, {"theNumber": 2})
-    assert json.loads(observation.text) == {"theNumber": 4}
-
-
-_FORMS: dict[str, Any] = {
-    "text": str,
-    "a whole number": int,
-    "a list, each item text": list[str],
-    "an object, each value a whole number": dict[str, int],
-    "a whole number or text": int | str,
-    'one of "a", "b"': Literal["a", "b"],
-}
-
-
-async def test_the_form_is_named_beforehand_and_when_it_is_missed(session: Session) -> None:
-    for wanted, response_type in _FORMS.items():
-        made = _made(response_type, session)
-        assert made.description == f"Give the answer in the form that is asked for: {wanted}."
-        wrong = {"response": {"no": ["such", {}]}}
-        observation = await Catalog([made]).execute(made.name, wrong)
-        assert observation.is_error
-        assert f"`response` must be {wanted}" in observation.text
-        with pytest.raises(ToolError, match=r"`response` is missing; it must be .*") as caught:
-            made.parse({})
-        assert wanted in str(caught.value)
-
-
-def test_a_type_without_a_schema_is_wrong_configuration(session: Session) -> None:
-    class Opaque:
-        pass
-
-    with pytest.raises(ValueError, match="response type"):
-        _made(Opaque, session)

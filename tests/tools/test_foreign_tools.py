@@ -106,11 +106,6 @@ def exits() -> str:
     sys.exit("over")
 
 
-async def exits_soon() -> str:
-    """End the program."""
-    sys.exit(3)
-
-
 class Leaves(BaseTool):
     name: str = "leaves"
     description: str = "End the program, the second time."
@@ -121,12 +116,7 @@ class Leaves(BaseTool):
         return "not yet" if self.called == 1 else exits()
 
 
-class LeavesSoon(Leaves):
-    async def _arun(self) -> str:
-        return self._run()
-
-
-@pytest.mark.parametrize("entry", [exits, exits_soon, tool(exits), Leaves, LeavesSoon])
+@pytest.mark.parametrize("entry", [exits, tool(exits), Leaves])
 async def test_a_tool_that_would_end_the_program_is_an_observation(
     session: Session, entry: Any
 ) -> None:

@@ -138,16 +138,6 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(
     assert list(tmp_path.glob("elsewhere/*")) == []
 
 
-def test_a_journal_of_a_size_that_none_has_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    _opened(path).close()
-    os.truncate(path, 2**40)  # it has holes only
-    huge = _opened(path)
-    huge.close()
-    assert not huge.is_whole
-    assert path.stat().st_size < 1000
-
-
 def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
     journal.begin("before", "bash")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -130,30 +130,6 @@ async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root
     assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
 
 
-async def test_many_sections_get_a_list_of_them(session: Session, root: Path) -> None:
-    sections = "\n\n".join(f"## Part & `{n}`" for n in "aabc")
-    page = await _made(session, f"# T\n\n{sections}")
-    assert page.index("<h1") < page.index("<nav>") < page.index("<h2")
-    assert re.findall('<li><a href="#([^"]+)">([^<]+)', page) == [
-        ("part--a", "Part &amp; a"),
-        ("part--a-1", "Part &amp; a"),
-        ("part--b", "Part &amp; b"),
-        ("part--c", "Part &amp; c"),
-    ]
-    assert "<nav>" not in await _made(session, "# T\n## A\n## B\n## C")
-
-
-async def test_a_second_report_replaces_the_first(session: Session, root: Path) -> None:
-    first = await _made(session, "one", title="T & U")
-    second = await _made(session, "one", title="T & U")
-    assert first == second
-    assert "<title>T &amp; U</title>" in second
-    assert "<h1>T &amp; U</h1>" in second
-    assert sorted(p.name for p in root.iterdir()) == [
-        *(".manus", "charts", "notes", "report.html", "图 1.svg")
-    ]
-
-
 async def test_a_wrong_path_costs_a_line_and_not_the_draft(session: Session, root: Path) -> None:
     (root / "right.png").write_bytes(_png())
     for name in ("gone.png", "charts", "ftp://host/x.png", "y" * 5000):

@@ -1,15 +1,11 @@
 """`python_execute`: Python in a real process."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manus.state.errors import ToolUnavailableError
 from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
-from tests.helpers.acting import said_of
 from tests.helpers.processes import lives
 
 STOPPED = "[stopped: not done after"
@@ -71,19 +67,6 @@ async def test_what_was_printed_before_an_error_is_kept_and_the_line_is_shown(
     assert str(python.session.workspace.root) not in said
 
 
-async def test_the_same_code_gives_the_same_observation(tmp_path: Path) -> None:
-    said = []
-    for folder in ("one", "other"):
-        workspace = Workspace(tmp_path / folder)
-        workspace.prepare()
-        session = Session(workspace)
-        python = PythonExecute(session=session)
-        said += [await say(python, "import os\nprint(os.environ)\nopen('nope')") for _ in range(2)]
-        await session.close()
-    said = [text.replace(str(tmp_path / "one"), str(tmp_path / "other")) for text in said]
-    assert len(set(said)) == 1
-
-
 async def test_it_works_in_the_workspace_and_imports_from_it(
     python: PythonExecute, session: Session
 ) -> None:
@@ -126,25 +109,3 @@ async def test_a_time_out_keeps_the_output_and_ends_everything(
     assert observation.text.startswith(f"before\n{STOPPED} 1 s")
     pids = (session.workspace.root / "pids").read_text().split()
     assert [lives(pid) for pid in pids] == [False, False]
-
-
-async def test_code_that_cannot_be_written(python: PythonExecute, session: Session) -> None:
-    (session.workspace.private / "python").write_text("in the way")
-    with pytest.raises(ToolUnavailableError, match=r".manus/python"):
-        await python.observe(code="pass")
-
-
-BAD: dict[str, dict[str, Any]] = {
-    "`code` is missing": {},
-    "`code` is empty": {"code": " \n"},
-    "`lang`: there is no such argument": {"code": "pass", "lang": "py"},
-    "`code` must be text": {"code": None},
-    "`timeout` must be a number, more than 0": {"code": "pass", "timeout": 0},
-    "`code` holds a NUL character": {"code": "print('\0')"},
-}
-
-
-async def test_bad_arguments_are_explained(python: PythonExecute, session: Session) -> None:
-    for said, args in BAD.items():
-        assert said in await said_of(session, python, args)
-        session.journal.release("key")

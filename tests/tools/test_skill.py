@@ -102,10 +102,3 @@ async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) 
     assert form == "Form 7.\n"
     assert "`../../../secret.md`" in outside
     assert "ours, data-report" in unknown
-
-
-async def test_who_cannot_read_them_is_told_of_none(agent: ScriptedAgent) -> None:
-    placed = replace(TESTER, system_prompt="You test.\n$place")
-    agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, placed)
-    await agent.run(text("Done."))
-    assert "web-research" not in str(agent.server.requests[0].messages[0]["content"])

@@ -29,18 +29,6 @@ def test_a_place_that_cannot_be_made_is_wrong_usage(
         Workspace(tmp_path / "ws").prepare()
 
 
-def test_records_go_some_time_after_their_workspace(tmp_path: Path) -> None:
-    gone, old, here = (Workspace(tmp_path / name) for name in ("gone", "old", "here"))
-    for workspace in (gone, old, here):
-        workspace.prepare()
-    for workspace in (old, here):
-        os.utime(workspace.records / "workspace", (0, 0))
-    for workspace in (gone, old):
-        workspace.root.rename(tmp_path / f"{workspace.root.name} moved")
-    Workspace(tmp_path / "new").prepare()
-    assert [w.records.exists() for w in (gone, old, here)] == [True, False, True]
-
-
 def test_a_link_in_place_of_the_records_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "ws").mkdir()
