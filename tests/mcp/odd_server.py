@@ -29,7 +29,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGE = 2_000_000
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -64,8 +63,6 @@ def freeze() -> str:
 
     threading.Event().wait()
     return "never"
-
-
 
 
 @mcp.tool()
