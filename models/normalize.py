@@ -3,42 +3,28 @@
 What servers were seen to do otherwise: calls without an index or all with the same one
 (github.com/ollama/ollama/issues/7881, /15457); name, id, finish reason or figures with each piece;
 arguments as an object or null, ids as numbers or none, a text in blocks; an error where the reply
-should be; one JSON body in place of a stream; figures as text or null, below zero, in the choice,
-apart from the cache, without what was thought, or under other names.
+should be; one JSON body in place of a stream; figures as text or null, or without what was thought.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
 from manus.models.tokens import usage_in, usage_metadata
-from manus.models.tool_calls import parsed, with_calls
+from manus.models.tool_calls import with_calls
 from manus.state.messages import CUT_OFF
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
-_FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
-"""Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
+_FAILED = ("error", "abort", "insufficient_system_resource")
+"""Why a reply ended that is no reply: OpenRouter, vLLM, DeepSeek."""
 
 Json = dict[str, Any]
-Position = Literal["last"] | None
-
-
-@dataclass(slots=True)
-class _Call:
-    id: str | None = None
-    name: str = ""
-    args: str = ""
-
-    def is_whole(self) -> bool:
-        """Whether the arguments are a whole JSON object; they are read only where they may be."""
-        return self.args.endswith("}") and parsed(self.args) is not None
 
 
 class ReplyReader:
@@ -53,8 +39,9 @@ class ReplyReader:
         self._text: list[str] = []
         self._thought: list[str] = []
         self._usage: Json = {}
-        self._calls: list[_Call] = []
+        self._calls: list[Json] = []
         self._places: dict[Any, int] = {}
+        """Of each index the newest call's place among all."""
         self._thoughts = ThoughtReader()
         self._sealed = SealedReader()
         self._about: Json = {"model_provider": "openai"}
@@ -88,7 +75,7 @@ class ReplyReader:
 
     def end(self) -> AIMessageChunk:
         """What was not shown before the stream ended."""
-        return self._shown(*self._thoughts.feed("", is_last=True), [], position="last")
+        return self._shown(*self._thoughts.feed("", is_last=True), [], is_last=True)
 
     def message(self) -> AIMessage:
         """The reply, once it has ended; its calls as they were sent."""
@@ -105,9 +92,7 @@ class ReplyReader:
             usage_metadata=usage_metadata(self._usage),
             response_metadata=self._about,
         )
-        return with_calls(
-            message, [{"id": c.id, "name": c.name, "args": c.args} for c in self._calls]
-        )
+        return with_calls(message, self._calls)
 
     def _read(self, delta: Json, *, whole: bool) -> AIMessageChunk | None:
         text, thought = _said_in(delta)
@@ -118,18 +103,14 @@ class ReplyReader:
         calls = delta.get("tool_calls")
         found = calls if isinstance(calls, list) else [calls]
         pieces = [
-            self._piece(one)
-            for one in found
+            self._piece(one, place)
+            for place, one in enumerate(found)
             if isinstance(one, dict) and (one.get("function") or not whole)
         ]
         return self._shown(thought, text, pieces) if text or thought or pieces else None
 
     def _shown(
-        self,
-        thought: str,
-        text: str,
-        pieces: list[ToolCallChunk],
-        position: Position = None,
+        self, thought: str, text: str, pieces: list[ToolCallChunk], *, is_last: bool = False
     ) -> AIMessageChunk:
         self._text.append(text)
         self._thought.append(thought)
@@ -144,47 +125,37 @@ class ReplyReader:
             tool_calls=[],
             invalid_tool_calls=[],
             tool_call_chunks=pieces,
-            chunk_position=position,
+            chunk_position="last" if is_last else None,
         )
 
-    def _piece(self, piece: Json) -> ToolCallChunk:
-        """What a piece adds to a call: with its place, and id and name only at first."""
+    def _piece(self, piece: Json, place: int) -> ToolCallChunk:
+        """What a piece adds to a call: with its place, and id and name only at first.
+
+        A call begins at a new index, which is its `place` where it has none, or at another id
+        beside a name.
+        """
         function = piece.get("function") or {}
         name, args = str(function.get("name") or ""), function.get("arguments") or ""
         args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
         id_ = str(piece["id"]) if piece.get("id") not in (None, "") else None
-        place, is_again = self._place(piece.get("index"), id_, name, args)
-        call = self._calls[place]
-        new_id = id_ if call.id is None else None
-        # a name may come in pieces; a call that is whole is sent again
-        new_name = "" if is_again or name == call.name else name
-        args = "" if (is_again and args == call.args) or not (call.args or args.strip()) else args
-        call.id, call.name, call.args = call.id or new_id, call.name + new_name, call.args + args
-        self._sealed.feed_call(place, piece)
-        return tool_call_chunk(name=new_name or None, args=args, id=new_id, index=place)
-
-    def _place(self, index: Any, id_: str | None, name: str, args: str) -> tuple[int, bool]:
-        """Which call a piece belongs to, a new one if it begins one; whether that was whole."""
-        place = self._places.get(index)
-        if place is None and index is None and self._calls:
-            place = len(self._calls) - 1
-        call = _Call() if place is None else self._calls[place]
-        is_whole = bool(name) and call.is_whole()
-        is_other = id_ != call.id if id_ and call.id else (name, args) != (call.name, call.args)
-        begins = is_other and (is_whole or bool(name and id_ and call.id and not call.args))
-        if place is None or begins:
-            self._calls.append(_Call())
-            place, is_whole = len(self._calls) - 1, False
-        self._places[index] = place
-        return place, is_whole
+        index = place if piece.get("index") is None else piece["index"]
+        known = self._places.get(index)
+        if known is None or (name and id_ and self._calls[known]["id"] not in (None, id_)):
+            known = self._places[index] = len(self._calls)
+            self._calls.append({"id": None, "name": "", "args": ""})
+        call = self._calls[known]
+        new_id, new_name = (None if call["id"] else id_), (None if call["name"] else name or None)
+        call["id"], call["name"] = call["id"] or id_, call["name"] or name
+        call["args"] += args
+        self._sealed.feed_call(known, piece)
+        return tool_call_chunk(name=new_name, args=args, id=new_id, index=known)
 
 
 def _raise_if_failed(chunk: Json, choice: Json) -> None:
     """See that a body is no error: some servers send one with status 200, or as a chunk."""
     if error := chunk.get("error") or choice.get("error"):
         raise ValueError({"message": error} if isinstance(error, str) else error)
-    bare = isinstance(chunk.get("message"), str) and not chunk.get("usage")
-    if not chunk.get("choices") and (chunk.get("object") == "error" or bare):
+    if chunk.get("object") == "error":
         raise ValueError(chunk)
     if (reason := choice.get("finish_reason")) in _FAILED:
         raise ValueError({"message": f"the reply failed on the way (finish reason `{reason}`)"})
@@ -192,20 +163,17 @@ def _raise_if_failed(chunk: Json, choice: Json) -> None:
 
 def _said_in(delta: Json) -> tuple[str, str]:
     """What a piece of a reply says, and what it tells of the model's thinking."""
-    content, refusal = delta.get("content"), delta.get("refusal")
-    text = content if isinstance(content, str) else ""
-    if isinstance(content, list):
-        text = "".join(_in_block(block, "text") for block in content)
-    text = text or (refusal if isinstance(refusal, str) else "")
+    content = delta.get("content")
+    blocks = content if isinstance(content, list) else []
+    text = content if isinstance(content, str) else "".join(_in_block(b, "text") for b in blocks)
     for name in (REASONING, "reasoning"):
         if isinstance(thought := delta.get(name), str) and thought:
             return text, thought
-    if isinstance(content, list):
-        return text, "".join(_in_block(block, "thinking") for block in content)
     details = delta.get("reasoning_details")
     found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-    texts = (entry.get(name) for entry in found for name in ("text", "summary"))
-    return text, "".join(said for said in texts if isinstance(said, str))
+    thoughts = [entry.get(name) for entry in found for name in ("text", "summary")]
+    thoughts += [_in_block(block, "thinking") for block in blocks]
+    return text, "".join(said for said in thoughts if isinstance(said, str))
 
 
 def _in_block(block: Any, kind: str) -> str:

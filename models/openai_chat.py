@@ -136,8 +136,7 @@ class FastChat(BaseChatOpenAI):
         async with stream:
             kind = stream.response.headers.get("content-type", "").lower()
             if "json" in kind or "html" in kind:
-                for chunk in in_one_piece(await stream.response.aread()):
-                    yield chunk
+                yield in_one_piece(await stream.response.aread())
                 return
             try:
                 async for chunk in stream:
@@ -171,21 +170,14 @@ class FastAzureChatOpenAI(FastChat, AzureChatOpenAI):
     """AzureChatOpenAI as `FastChatOpenAI` is ChatOpenAI."""
 
 
-def in_one_piece(body: bytes) -> list[Any]:
-    """The chunks of a server that does not stream, or that says what is wrong.
-
-    Some gateways call a stream JSON, too: its chunks come when it has ended.
-    """
-    if not body.lstrip().startswith((b"data:", b":", b"event:")):
-        found = json.loads(body) if body.strip() else {}
-        if found and not (isinstance(found, dict) and {"choices", "error"} & found.keys()):
-            raise ValueError("there is no reply in it")
-        if isinstance(said := found.get("error"), str):  # of a path that is none, mostly
-            raise ValueError(said)
-        return [found]
-    fields = (line.partition(b":") for line in body.splitlines())
-    found = [value.strip() for name, _, value in fields if name == b"data"]
-    return [json.loads(value) for value in found if value not in (b"", b"[DONE]")]
+def in_one_piece(body: bytes) -> Any:
+    """The reply of a server that does not stream, or what it says is wrong."""
+    found = json.loads(body) if body.strip() else {}
+    if found and not (isinstance(found, dict) and {"choices", "error"} & found.keys()):
+        raise ValueError("there is no reply in it")
+    if isinstance(said := found.get("error"), str):  # of a path that is none, mostly
+        raise ValueError(said)
+    return found
 
 
 def http_client(timeout: Timeout) -> httpx2.AsyncClient:

@@ -78,7 +78,6 @@ TWO_CALLS: dict[str, list[Chunk]] = {
         piece("append", "", id="y", index=0),
         piece(None, OTHER, index=0),
     ],
-    "one index, no ids": [piece("append", ARGS, index=0), piece("append", OTHER, index=0)],
     "one id": [piece("append", ARGS, id="x", index=0), piece("append", OTHER, id="x", index=1)],
     "empty ids": [piece("append", ARGS, id="", index=0), piece("append", OTHER, id="", index=1)],
     "numbers for ids": [
@@ -118,10 +117,6 @@ ONE_CALL: dict[str, list[Chunk]] = {
         piece("append", ARGS[:9], id="x", index=0),
         piece("append", ARGS[9:], id="x", index=0),
     ],
-    "name in pieces": [
-        piece("app", ARGS[:9], id="x", index=0),
-        piece("end", ARGS[9:], index=0),
-    ],
     "another id for each piece": [
         piece("append", ARGS[:9], id="x", index=0),
         piece(None, ARGS[9:], id="y", index=0),
@@ -136,12 +131,6 @@ ONE_CALL: dict[str, list[Chunk]] = {
         piece(None, None, id="x", index=0, function=None),
         piece("append", ARGS, index=0),
     ],
-    "all of it again at the end": [
-        piece("append", ARGS[:9], id="x", index=0),
-        piece(None, ARGS[9:], index=0),
-        piece("append", ARGS, id="x", index=0),
-    ],
-    "all of it again, no id": [piece("append", ARGS, index=0), piece("append", ARGS, index=0)],
     "whole": [called(function={"name": "append", "arguments": ARGS})],
     "whole, an object": [called(function={"name": "append", "arguments": ONE})],
     "whole, a number for an id": [called(id=7, function={"name": "append", "arguments": ARGS})],
@@ -189,13 +178,11 @@ HELLO: dict[str, list[Chunk]] = {
         said({"content": "Hello."}),
         STOP,
     ],
-    "a refusal": [said({"refusal": "Hel"}), said({"refusal": "lo."}), STOP],
     "choices null": [said({"content": "Hello."}), STOP, {"choices": None}],
     "whole": [whole(content="Hello.")],
     "whole, calls null": [whole(content="Hello.", tool_calls=None)],
     "whole, no call": [whole(content="Hello.", tool_calls=[{"id": "x", "function": None}])],
     "whole, blocks": [whole(content=[{"type": "text", "text": "Hello."}])],
-    "whole, a refusal": [whole(content=None, refusal="Hello.")],
 }
 
 
@@ -299,7 +286,6 @@ BROKEN: dict[str, tuple[Scripted, str]] = {
         "failed (503): Busy.",
     ),
     "as text": (sse({"error": "Busy."}), "answered with an error: Busy."),
-    "an event": (sse('event: error\ndata: {"message": "Busy."}\n\n'), "an error: Busy."),
     "an older vLLM": (
         sse('data: {"object": "error", "message": "Busy.", "code": 503}\n\n'),
         "failed (503): Busy.",

@@ -122,7 +122,6 @@ ODD: dict[str, list[Answer]] = {
     "HTTP/1.0, streamed": [Answer([http(TALK, SSE, version="1.0", has_length=False)])],
     "after a hint": [Answer([b"HTTP/1.1 103 Early Hints\r\n\r\n", http(whole())])],
     "compressed": [Answer([http(gzip.compress(TALK), SSE, "Content-Encoding: gzip")])],
-    "a stream that is called JSON": [Answer([http(TALK, "application/json")])],
     "moved": [
         Answer([http(b"", "text/plain", "Location: /v2/chat", status="308 Moved")]),
         Answer([http(TALK, SSE)]),
