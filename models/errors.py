@@ -52,29 +52,17 @@ _TRANSPORT |= {"openai", "urllib3"}
 """Packages whose exceptions are about the connection, where there is no status."""
 _NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
 _NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
-_NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
+_NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}
 _OF_AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
 _OF_AWS_TRANSPORT |= {"ResponseStreamingError"}
 """Of botocore's own errors those that may pass; the others are about how it was set up."""
 _CREDENTIALS = re.compile("Credential|Token")
-_FLAGGED = re.compile(
-    r"flagged|moderation|content (?:management )?(?:policy|filter)|inappropriate content"
-    r"|\b(?:content_filter|content_policy_violation|data_inspection_failed)\b",
-    re.IGNORECASE,
-)
 _OUT_OF_QUOTA = re.compile(r"insufficient_quota|billing|credit balance", re.IGNORECASE)
 _TOO_LARGE = re.compile(
     r"context[_ ](?:length|size|window|limit)|maximum (?:context|model length|prompt length)"
-    r"|too many tokens|input is too long|input token count|prompt is too long|prompt too long"
-    r"|model token limit|range of input length|prompt exceeds max|max_new_tokens. must be"
-    r"|(?:input|prompt) length .{0,40}exceeds|reduce the length of the (?:messages|prompt|input)"
-    r"|(?:input|prompt) tokens? (?:exceed|too long)|maximum input tokens|max message tokens"
-    r"|inputs. must have less than|contextwindowexceeded|n_keep.{0,20}n_ctx|length of messages must"
-    r"|(?:prompt|messages|输入|上下文)\s*(?:长度)?(?:超长|过长|超过)|expected maxlength",
-    re.IGNORECASE,
-)
-_REPLY_TOO_LARGE = re.compile(
-    r"max_(?:completion_)?tokens\W.{0,30}is too large(?::\s*(\d+).*?context length is (\d+))?",
+    r"|(?:input|prompt) is too long|(?:input|prompt|model) token (?:count|limit)|too many tokens"
+    r"|range of input length|n_keep.{0,20}n_ctx|reduce the length of the (?:messages|prompt|input)"
+    r"|prompt (?:exceeds max|超长)",
     re.IGNORECASE,
 )
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
@@ -109,11 +97,6 @@ class Facts:
         return next((body for body in bodies if isinstance(body, str) and body.strip()), "")
 
     @cached_property
-    def is_page(self) -> bool:
-        """Whether the answer is HTML, which comes from a proxy and not from a model server."""
-        return bool(_PAGE.match(self.body))
-
-    @cached_property
     def message(self) -> str:
         """The server's message, in whatever place it stands, else the error's own."""
         names = ("message", "Message", "detail", "error")
@@ -122,7 +105,7 @@ class Facts:
         behind = self.told.get("metadata")
         if text and isinstance(behind, dict) and isinstance(raw := behind.get("raw"), str):
             text = f"{text}: {raw}"  # OpenRouter's own does not say what the provider's was
-        body = "it is a page in HTML" if self.is_page else self.body
+        body = "it is a page in HTML" if _PAGE.match(self.body) else self.body
         return (text or body or str(self.links[0]) or type(self.links[0]).__name__)[:_READ]
 
     @cached_property
@@ -184,10 +167,7 @@ def _is_too_large(of: Facts) -> bool:
         return True
     if of.status == 429:  # larger than what may be sent in a minute is not let through later either
         return bool(_TOO_LARGE_FOR_RATE.search(of.message))
-    if of.status in (401, 403, 404) or not _TOO_LARGE.search(of.words):
-        return False
-    found = _REPLY_TOO_LARGE.search(of.message)  # the reply that is asked for, by itself?
-    return found is None or (found[1] is not None and int(found[1]) < int(found[2]))
+    return of.status not in (401, 403, 404) and bool(_TOO_LARGE.search(of.words))
 
 
 def _has_no_key(of: Facts) -> bool:
@@ -209,17 +189,9 @@ def _is_out_of_quota(of: Facts) -> bool:
     return bool(_OUT_OF_QUOTA.search(of.words))
 
 
-def _is_flagged(of: Facts) -> bool:
-    return of.status in (None, 403) and bool(_FLAGGED.search(of.words))
-
-
 def _is_of_aws_set_up(of: Facts) -> bool:
     kinds = {kind.__name__ for kind in type(of.links[0]).__mro__}
     return _home(of.links[0]) == "botocore" and not kinds & _OF_AWS_TRANSPORT
-
-
-def _is_redirect(of: Facts) -> bool:
-    return "TooManyRedirects" in of.kinds or 300 <= (of.status or 0) < 400
 
 
 def _is_final(of: Facts) -> bool:
@@ -234,16 +206,11 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
     (_is_too_large, ContextOverflowError, "The request is larger than the context window of "
      "`{model}`: {words}"),
     (_has_no_key, R, "{where} cannot be asked without a key; check {key}."),
-    (_is_flagged, R, "{where} refused the request{number}: {words}"),
-    (lambda of: of.status == 403 and of.is_page, R, "{where} cannot be asked: a page came back "
-     "(403); check whether a proxy or a firewall stands between, and {key}."),
     (_is_key_refused, R, "{where} refused the key{number}{because}; check {key}."),
     (lambda of: of.status == 404, R, "{where} does not know the model `{model}` or has no such "
      "address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
     (_is_out_of_quota, R, "{where} says that the account has no credit left: {words}"),
     (lambda of: of.status == 429, U, "{where} limits the rate of requests (429): {words}"),
-    (_is_redirect, R, "{where} sends the request elsewhere, and that leads to no server; check "
-     "MANUS_BASE_URL."),
     (_is_final, R, "{where} refused the request{number}: {words}"),
     (lambda of: of.status, U, "{where} failed{number}: {words}"),
     (lambda of: of.kinds & _NO_ADDRESS, R, "{where} cannot be asked, since this is not an address "
