@@ -17,7 +17,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from manus.models.budget import RunBudget, book
 from manus.models.endpoint_call import Question, ask_endpoint
-from manus.models.errors import may_be_billed
 from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
 from manus.models.recording import Recorder
 from manus.models.retry import Tell, with_retries
@@ -146,17 +145,12 @@ class ModelClient:
         return self.built[endpoint]
 
     async def _ask(self, endpoint: ModelSettings, question: Question) -> Reply:
-        """One attempt. It needs room in the budget, also after one that failed and was paid for."""
+        """One attempt. It needs room in the budget, also after one whose reply was none."""
         model = await self._model_at(endpoint)
         self.budget.check()
         began = time.monotonic()
-        try:
-            is_given = model is self.given
-            message = await ask_endpoint(model, endpoint, question, is_given=is_given)
-        except BaseException as error:  # a call that was cancelled may be billed, too
-            if may_be_billed(error):
-                book(self._used(endpoint, question, AIMessage("")))
-            raise
+        is_given = model is self.given
+        message = await ask_endpoint(model, endpoint, question, is_given=is_given)
         used = self._used(endpoint, question, message)
         book(used)
         if reason_of(message) in _FILTERED:

@@ -249,16 +249,3 @@ def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
     if kind is ContextOverflowError:
         return ContextOverflowError(said, (endpoint.base_url, endpoint.model))
     return kind(said)
-
-
-def may_be_billed(error: BaseException) -> bool:
-    """Whether a provider may bill a call that ended so, though no whole reply came of it.
-
-    Not one that it refused, or that never reached it. One that was cancelled, or of which nothing
-    more was heard after it had been sent, may have been worked on.
-    """
-    if not isinstance(error, Exception):
-        return True
-    of = Facts(error)
-    refused = of.status is not None or of.told or of.kinds & (_NEVER_CONNECTED | _NO_ADDRESS)
-    return of.is_of_transport and not refused

@@ -33,7 +33,7 @@ async def test_what_a_server_refuses_for_now_is_asked_again_and_not_billed(
     assert len({request.raw for request in agent.server.requests}) == 1
 
 
-async def test_what_breaks_off_is_begun_anew_and_may_have_been_billed(
+async def test_what_breaks_off_is_begun_anew(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, soon: None
 ) -> None:
     monkeypatch.setenv("MANUS_RETRY_FOR", "60")
@@ -43,7 +43,7 @@ async def test_what_breaks_off_is_begun_anew_and_may_have_been_billed(
     events = await agent.events(*lost, text("All of it."))
     assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5, 6]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
-    assert (await agent.outcome()).usage["model_calls"] == 7
+    assert (await agent.outcome()).usage["model_calls"] == 1
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
 
 
