@@ -1,4 +1,4 @@
-"""Fixtures of an agent on the scripted server."""
+"""Fixtures of an agent, and of a flow, on the scripted server."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -8,7 +8,8 @@ import pytest
 
 from manus.models.tokens import forget_windows
 from manus.sqlite import SqliteStore, open_sqlite
-from tests.helpers.agent import ScriptedAgent
+from tests.flow.helpers import SECOND, ScriptedFlow
+from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.manus.postgres_server import PostgresServer, running
 from tests.server import ScriptedServer
 
@@ -38,6 +39,22 @@ async def agent(
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)  # where no `manus.toml` of the developer lies
     made = ScriptedAgent(server, workspace, saver)
+    yield made
+    await made.graph.close_waiting()
+
+
+@pytest.fixture
+async def flow(
+    server: ScriptedServer,
+    saver: SqliteStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[ScriptedFlow]:
+    """A flow with the executors `tester` (the first) and `second`."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
     yield made
     await made.graph.close_waiting()
 

@@ -1,35 +1,13 @@
-"""A flow on the scripted server, and a browser to look at pages with."""
+"""A browser to look at pages with."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
-from manus.sqlite import SqliteStore
 from manus.tools.browser.engine import find_browser
-from tests.flow.helpers import SECOND, ScriptedFlow
-from tests.helpers.agent import TESTER
 from tests.manus.run_report.viewer import Viewer
-from tests.server import ScriptedServer
-
-
-@pytest.fixture
-async def flow(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[ScriptedFlow]:
-    """A flow with the executors `tester` (the first) and `second`."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    monkeypatch.chdir(tmp_path)
-    made = ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
-    yield made
-    await made.graph.close_waiting()
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")

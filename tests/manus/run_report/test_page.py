@@ -6,7 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from tests.flow.helpers import free, gives_up, is_planner, is_step, is_summary, makes, succeeds
+from tests.flow.helpers import (
+    free,
+    gives_up,
+    is_planner,
+    is_step,
+    is_summary,
+    makes,
+    revises,
+    succeeds,
+)
 from tests.manus.nursery import Nursery
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
@@ -109,17 +118,20 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     server.when(is_planner, makes(free("[swe] alpha"), free("[swe] beta"), free("gamma", 0, 1)))
     server.when(is_step("alpha"), calls(call("bash", command="echo a")), succeeds("Alpha."))
     server.when(is_step("beta"), gives_up("It is closed."))
-    server.when(is_planner, text("No."), text("No."))
+    again = revises(free("[swe] alpha"), free("[swe] delta"), free("gamma", 0, 1))
+    server.when(is_planner, again, text("No."), text("No."))
+    server.when(is_step("delta"), gives_up("It is closed, too."))
     server.when(is_summary, text("Half of it."))
-    done = await asyncio.to_thread(manus, "flow", "--thread", "f", "do three things")
-    assert done.code == 1, done.err
+    done = await asyncio.to_thread(manus, "flow", "--json", "--thread", "f", "do three things")
+    assert (done.code, done.json["stop_reason"]) == (1, "plan_incomplete"), done.err
     seen = await view(await page_of(manus, "f"))
     page = seen.page
     rows = await seen.texts(".timeline .row .name")
     assert rows[0] == "Plan"
+    assert "Revised plan" in rows
     assert any("alpha" in row and "swe" in row for row in rows)
     assert any("gamma" in row and "after 0, 1" in row for row in rows)
-    assert await page.locator(".timeline rect.whole.blocked").count() == 1
+    assert await page.locator(".timeline rect.whole.blocked").count() == 2
     assert await page.locator(".timeline rect.whole.completed").count() == 1
     assert "It is closed." in await page.locator("#r1-work").inner_text()
     await page.locator(".timeline a", has_text="alpha").first.click()
