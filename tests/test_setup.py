@@ -18,8 +18,8 @@ rmdir ../busy
 
 def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     folder, programs = tmp_path / "checkout", tmp_path / "bin"
-    shutil.copytree(ROOT / "scripts", folder / "scripts")
-    shutil.copytree(ROOT / "requirements", folder / "requirements")
+    for part in ("scripts", "requirements"):
+        shutil.copytree(ROOT / part, folder / part)
     shutil.copy(ROOT / "pyproject.toml", folder)
     programs.mkdir()
     (programs / "uv").write_text(UV)
@@ -31,5 +31,4 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0], said
     log = (tmp_path / "log").read_text().splitlines()
     assert "overlap" not in log
-    assert len([line for line in log if line.startswith("venv")]) == 1
-    assert not (folder / ".venv.lock").exists()
+    assert sum(line.startswith("venv") for line in log) == 1

@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 from tests.manus.program import Program
-from tests.safety.test_approvals import NOTE, ODD_SERVER
 from tests.server import ScriptedServer, call, text
-
-
-def test_an_mcp_tool_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
-    (manus.home / "manus.toml").write_text(ODD_SERVER)
-    server.script(NOTE)
-    asked = manus("run", "--json", "--thread", "t", "note it")
-    assert (asked.code, asked.json["stop_reason"]) == (1, "interrupted")
-    assert "line: one" in asked.json["output"]
-    server.script(NOTE, text("Done."))
-    assert manus("resume", "t", "--answer", "always").out == "Done.\n"
-    assert (manus.workspace / "noted").read_text() == "one\n" * 2
 
 
 def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
@@ -37,14 +25,3 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
     assert shown.count("asked: May it call `bash`") == 2
     assert "enough" in shown
     assert manus("run", "--approve", "never", "say hi").code == 2
-
-
-def test_arguments_are_changed_at_the_terminal(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo one >> said"), text("Done."))
-    with manus.terminal("run", "--approve", "ask", "say hi") as terminal:
-        terminal.expect("later): ")
-        terminal.type("e\n")
-        terminal.expect("Change it: edit {")
-        terminal.type('\x15edit {"command": "echo two >> said"}\n')
-        assert terminal.wait() == 0
-    assert (manus.workspace / "said").read_text() == "two\n"

@@ -8,22 +8,6 @@ from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, mentions, text
 
 
-def test_a_line_tells_of_a_compaction(manus: Program, server: ScriptedServer) -> None:
-    server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
-    counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
-    overflow = fail(400, code="context_length_exceeded")
-    server.script(*counts, overflow, text("Done."))
-    result = manus("run", "Count.")
-    assert result.code == 0
-    [line] = [line for line in result.err.splitlines() if "Older turns" in line]
-    found = re.fullmatch(
-        r"  context Older turns were summed up: about ([\d,]+) → ([\d,]+) tokens", line
-    )
-    assert found is not None
-    before, after = (int(figure.replace(",", "")) for figure in found.groups())
-    assert before > after + 1_000
-
-
 def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServer) -> None:
     pasted = "What is this?\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 60_000
     server.script(text("A fox."))
@@ -44,7 +28,7 @@ def _records(manus: Program) -> set[str]:
     return {path.name for name in ("journal", "archive") for path in records.glob(f"*/{name}/*")}
 
 
-def test_a_thread_is_deleted_with_its_journal_and_archive(
+def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
@@ -52,7 +36,14 @@ def test_a_thread_is_deleted_with_its_journal_and_archive(
     for thread in ("a", "a:b"):
         counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
         server.script(*counts, overflow, text("Done."))
-        assert manus("run", "--thread", thread, "Count.").code == 0
+        counted = manus("run", "--thread", thread, "Count.")
+        assert counted.code == 0
+        [line] = [line for line in counted.err.splitlines() if "Older turns" in line]
+        told = r"  context Older turns were summed up: about ([\d,]+) → ([\d,]+) tokens"
+        found = re.fullmatch(told, line)
+        assert found is not None
+        before, after = (int(figure.replace(",", "")) for figure in found.groups())
+        assert before > after + 1_000
     (manus.workspace / "mine.txt").write_text("stays")
     both = _records(manus)
     assert sorted(Path(name).suffix for name in both) == [".jsonl", ".jsonl", ".sqlite", ".sqlite"]

@@ -97,17 +97,6 @@ def test_a_question_left_open_is_answered_by_what_is_said_next(
     assert answers == ["red", "the hall"]
 
 
-def test_what_leaves_the_sandbox_is_asked_about(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo made > made.txt"), text("Done."))
-    with manus.terminal("chat", "--approve", "ask") as terminal:
-        terminal.expect(READY)
-        terminal.type("make it\r")
-        terminal.expect("later): ")
-        assert not (manus.workspace / "made.txt").exists()
-        ask(terminal, "yes", "Done.")
-    assert (manus.workspace / "made.txt").exists()
-
-
 def edit(path: str, text: str) -> Call:
     return call("str_replace_editor", command="create", path=path, file_text=text)
 

@@ -7,12 +7,10 @@ from rich.cells import cell_len
 
 from tests.flow.helpers import (
     free,
-    gives_up,
     is_planner,
     is_step,
     is_summary,
     makes,
-    revises,
     succeeds,
 )
 from tests.manus.program import Program, wait_for_file
@@ -43,18 +41,6 @@ def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> Non
     assert "\x1b" not in result.err
 
 
-def test_a_plan_that_is_not_completed(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha"), revises("beta"), revises("gamma"))
-    for step in ("alpha", "beta", "gamma"):
-        server.when(is_step(step), gives_up(f"No {step}."))
-    server.when(is_summary, text("It could not be done."))
-    result = manus("flow", "--json", "Do it.")
-    assert result.code == 1
-    assert (result.json["status"], result.json["stop_reason"]) == ("idle", "plan_incomplete")
-    assert "plan    revised: " in result.err
-    assert "step 0  blocked, " in result.err
-
-
 def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
     """With what its steps used and cost, which stays whole where a step's text has to be cut."""
     (manus.home / "manus.toml").write_text("[prices.scripted]\ninput = 1000.0\noutput = 1.0\n")
@@ -74,21 +60,6 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     assert re.search(rf"宽… {used}$", cut)
     assert cell_len(cut) <= 80
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
-
-
-def test_a_plan_is_approved_later(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha"), revises("beta"))
-    server.when(is_step("beta"), succeeds())
-    server.when(is_summary, text("All is done."))
-    first = manus("flow", "--json", "--approve-plan", "--thread", "t", "Do it.")
-    assert first.code == 1
-    assert first.json["stop_reason"] == "interrupted"
-    assert "0. [ ] alpha" in first.json["output"]
-    second = manus("resume", "t", "--json", "--answer", "no, beta")
-    assert second.json["stop_reason"] == "interrupted"
-    assert "0. [ ] beta" in second.json["output"]
-    third = manus("resume", "t", "--json", "--answer", "yes")
-    assert (third.code, third.json["output"]) == (0, "All is done.")
 
 
 def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServer) -> None:

@@ -25,44 +25,6 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
     assert answer == pasted
 
 
-def test_a_question_is_asked_and_the_run_goes_on(manus: Program, server: ScriptedServer) -> None:
-    server.script(
-        call("bash", command="colour=none"),
-        call("ask_human", inquire="Which colour?"),
-        call("bash", command="echo $colour"),
-        text("Done in blue."),
-    )
-    with manus.terminal("run", "paint it") as terminal:
-        terminal.expect("The agent asks: Which colour?")
-        terminal.expect("Your answer (Ctrl-D to answer later): ")
-        terminal.type("\n")
-        terminal.type("  blue \n")
-        assert terminal.wait() == 0
-    tool_messages = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
-    assert tool_messages[1] == "blue"
-    # the same process went on: the shell is the one from before the question
-    assert str(tool_messages[2]).startswith("none\n")
-    assert "Done in blue.\n" in terminal.text
-
-
-def test_a_question_can_be_left_open_and_answered_later(
-    manus: Program, server: ScriptedServer
-) -> None:
-    server.script(call("ask_human", inquire="Which colour?"), text("Red it is."))
-    with manus.terminal("run", "--thread", "t", "paint it") as terminal:
-        terminal.expect("later): ")
-        terminal.type("\x04")
-        assert terminal.wait() == 1
-    assert "Answer with: manus resume t --answer TEXT" in terminal.text
-    with manus.terminal("resume", "t") as terminal:
-        terminal.expect("The agent asks: Which colour?")
-        terminal.expect("later): ")
-        terminal.type("red\n")
-        assert terminal.wait() == 0
-    assert "Red it is." in terminal.text
-    assert len(server.requests) == 2
-
-
 def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
     server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
     with manus.terminal("run", "say hi") as terminal:
@@ -133,19 +95,6 @@ def test_the_arguments_of_a_call_are_shown_as_they_come(
     assert "characters)" not in terminal.text, "it is erased"
 
 
-def test_a_plans_steps_are_live_below_it(manus: Program, server: ScriptedServer) -> None:
-    plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
-    server.script(plan, hang(reply=text("I pack the socks first of all."), after_chunks=6))
-    with manus.terminal("flow", "travel") as terminal:
-        terminal.expect("  says    I pack the socks")
-        shown = terminal.text
-        assert "0. [→] Pack the bag" in shown
-        assert shown.splitlines()[-1].startswith("  says    I pack the socks")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
-    assert "I pack the socks" not in terminal.text
-
-
 ANSWER = (
     "The calculator is done: `calculator.py` has add and subtract.\n"
     "- its tests pass, division by zero too\n"
@@ -198,23 +147,12 @@ def test_the_end_of_what_a_running_tool_prints_is_shown(
         terminal.type("\x03")
         assert terminal.wait() == 130
     assert "so far 世界" not in terminal.text
+    assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
 
 
 def wait_for_ticks(terminal: Terminal) -> None:
     terminal.expect("bash 1 s")
     assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
-
-
-def test_it_is_shown_that_the_model_thinks_and_for_how_long(
-    manus: Program, server: ScriptedServer
-) -> None:
-    server.script(hang(reply=text("Never."), after_chunks=0))
-    with manus.terminal("run", "think") as terminal:
-        terminal.expect("thinking 1 s")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
-    assert "thinking" not in terminal.text
-    assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
 
 
 def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:

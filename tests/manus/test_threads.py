@@ -1,10 +1,5 @@
 """`manus threads` and `manus show`."""
 
-from manus import build_agent
-from manus.checkpoint import open_checkpointer
-from manus.state.context import Context
-from manus.state.settings import Settings
-from tests.helpers.agent import thread_config
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
 
@@ -54,22 +49,14 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert manus("show", "first").code == 2
 
 
-async def test_a_thread_of_the_python_interface(bare: Program, server: ScriptedServer) -> None:
-    server.script(text("Hello."))
-    async with open_checkpointer(Settings(checkpoint=str(bare.database))) as saver:
-        agent = build_agent("swe", checkpointer=saver)
-        place = str(bare.home / "place")
-        context = Context(model="m", base_url=server.base_url, workspace=place)
-        await agent.ainvoke({"request": "Say hello"}, thread_config("mine"), context=context)
-    (thread,) = bare("threads", "--json").json
-    assert (thread["thread_id"], thread["profile"], thread["steps"]) == ("mine", "swe", 1)
-    assert thread["workspace"] == str(bare.home / "place")
-    assert "user: Say hello" in bare("show", "mine").out
-
-
 def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     server.script(fail(401))
-    assert manus("run", "--thread", "t", "Hello").code == 1
+    failed = manus("run", "--json", "--thread", "t", "Hello", MANUS_API_KEY="very-secret")
+    assert failed.code == 1
+    assert (failed.json["status"], failed.json["stop_reason"]) == ("error", "error")
+    assert "refused the key (401)" in failed.json["output"]
+    assert "very-secret" not in failed.out + failed.err
+    assert "Traceback" not in failed.err
     assert "\nFailed: The model server at " in manus("show", "t").out
     assert manus("report", "t", "-o", "t.html").code == 0
     page = (manus.home / "t.html").read_text()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from manus import __version__
-from manus.report import program
 from tests.helpers.tools import RED_DOT
 from tests.manus.nursery import ROOT
 from tests.manus.program import Program, Result
@@ -102,9 +101,7 @@ def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     result = manus("run", "hi", "--workspace", "file/below")
     assert result.code == 2
-    assert "workspace" in _sentence(result)
-    assert "--workspace or MANUS_WORKSPACE" in result.err
-    assert "finished" not in manus("threads").out
+    assert "--workspace or MANUS_WORKSPACE" in _sentence(result)
 
 
 def _commands_of_the_readme() -> list[str]:
@@ -127,21 +124,3 @@ def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) 
         refused = command == "setup" or "--answer" in command
         assert done.code == (2 if refused else 0), (command, done)
         assert "Traceback" not in done.err
-
-
-def test_what_to_type_is_found_by_the_shell(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for folder in ("here", "my files"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "manus").touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "here"))
-    monkeypatch.chdir(tmp_path)
-    for typed, wanted in {
-        str(tmp_path / "here/manus"): "manus",
-        "my files/manus": "'my files/manus'",
-        str(tmp_path / "my files/manus"): f"'{tmp_path}/my files/manus'",
-        str(tmp_path / "manus/__main__.py"): "manus",
-    }.items():
-        monkeypatch.setattr("sys.argv", [typed])
-        assert program() == wanted
