@@ -7,7 +7,6 @@ import openai
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from tests.server import Request, ScriptedServer, text
 from tests.server.rules import refusal
@@ -50,7 +49,8 @@ def test_what_is_refused(messages: list[Any], fields: dict[str, Any], reason: st
 
 async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
     with ScriptedServer() as server:
-        model = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("x"), model="scripted")
+        given: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
+        model = ChatOpenAI(**given)
         server.script(text("unused"))
         with pytest.raises(AssertionError, match=r"left unused: .*unused"):
             server.verify()
