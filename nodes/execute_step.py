@@ -17,7 +17,7 @@ from manus.nodes.planning.scheduling import choose_steps
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
 from manus.state.outside import passed_on
-from manus.state.plan import StepResult, executor_for, used_by
+from manus.state.plan import StepResult, used_by
 from manus.state.plan_changes import StepChange
 from manus.state.text import shortened
 from manus.state.usage import Usage, budget_used_up, summed, tokens_of
@@ -63,15 +63,14 @@ def take_steps(
         return {**update, "run": {**state["run"], "over": over}}
     plan = state["plan"]
     most = 0 if can_revise(state) else running.context.max_parallel_steps
-    chosen = choose_steps(plan, most, exclusive)
+    chosen = choose_steps(plan, most, state["run"]["executors"], exclusive)
     if not chosen:
         return update
     emit = get_stream_writer()
     emit(StatusEvent(type="status", status="executing", stop_reason=None))
     changes = []
-    for index in chosen:
+    for index, executor in chosen.items():
         step = plan["steps"][index]
-        executor = executor_for(step, state["run"]["executors"])
         change = StepChange(step=index, status="in_progress", executor=executor, began=began)
         changes.append(change)
         told = PlanStepEvent(

@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.nodes.active_run import Running, metered, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
-from manus.nodes.planning.planner import Executors, ask_planner, compact_thread, with_executors
+from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
@@ -23,8 +23,7 @@ from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, todos_of
 from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
-from manus.state.plan_changes import create, revise
-from manus.state.plan_steps import NewStep
+from manus.state.plan_changes import NewStep, create, revise
 from manus.state.usage import add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
@@ -100,7 +99,7 @@ async def _make(state: FlowState, running: Running, executors: Executors) -> Pla
         none = Plan(id="", title="", steps=[])
         return {**begun, **_ended("error", str(error)), "plan": Overwrite({})}, none, None
     default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
-    chosen = made or with_executors(create(_free("plan", taken), title, default), list(executors))
+    chosen = made or create(_free("plan", taken), title, default)
     why: PlanChange = "default" if made is None else "made"
     return {**begun, "plan": Overwrite(chosen)}, chosen, why
 
@@ -189,7 +188,7 @@ def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
     if not rejected:
         run["replans_left"] -= 1
         steps = state["plan"]["steps"]
-        run["revised"] = [s.get("id", "") for s in steps if s["status"] == "blocked"]
+        run["revised"] = [step["text"] for step in steps if step["status"] == "blocked"]
     run["approval"] = "wanted" if approve or rejected else "not_needed"
     run["reason"] = ""
     return run

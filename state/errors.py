@@ -15,7 +15,6 @@ ManusError
 └── ToolError                  the model can do better: said to it as an observation
     ├── ToolUnavailableError   trying again will not help
     └── PlanError              a change of a plan that does not fit
-        └── DependencyError    steps depend on each other, or on what is not there
 
 `UsageError` and `PlanError` are `ValueError`s too: what such an error says, the LangGraph server
 shows to whoever sent the value; what others say it hides.
@@ -104,7 +103,3 @@ class ToolUnavailableError(ToolError):
 
 class PlanError(ToolError, ValueError):
     """A change of a plan does not fit; said to the model, or to the person who edits it."""
-
-
-class DependencyError(PlanError):
-    """Steps depend on each other, or on what is not there."""

@@ -33,7 +33,7 @@ class FlowRun(TypedDict):
     replans_left: int
     """Revisions that may still follow blocked steps."""
     revised: list[str]
-    """Ids of the blocked steps for which the plan has been revised."""
+    """Texts of the blocked steps for which the plan has been revised."""
     approval: Approval
     reason: str
     """Why the person rejected the plan."""

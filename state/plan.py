@@ -49,12 +49,10 @@ class StepResult(TypedDict):
 class Step(TypedDict):
     """One step of a plan."""
 
-    id: NotRequired[str]
-    """Which step it is, wherever it moves to and whatever its text becomes; `s1`, `s2`, …"""
     text: str
     """What is to be done, as it was planned: with its tag, if it has one."""
     executor: str
-    """Name of the profile that carries it out; empty where nobody has been chosen."""
+    """Name of the profile that carries it out, where its text names none; empty for the first."""
     status: StepStatus
     notes: str
     depends_on: list[int]
@@ -150,7 +148,7 @@ def to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
     return [
         index
         for index, step in enumerate(plan["steps"])
-        if step["status"] == "blocked" and step.get("id", "") not in revised
+        if step["status"] == "blocked" and step["text"] not in revised
     ]
 
 
@@ -192,12 +190,12 @@ def tags_of(text: str) -> list[str]:
 
 
 def executor_for(step: Step, names: Sequence[str]) -> str:
-    """The executor of a step: the one it names, or a tag in its text, else the first.
+    """The executor of a step: a tag in its text, or the one that was chosen, else the first.
 
-    Letter case makes no difference. A tag that names nobody falls back to the first one.
+    Letter case makes no difference. A tag that names nobody counts for nothing.
     """
     known = {name.lower(): name for name in names}
-    wanted = [step["executor"].lower(), *tags_of(step["text"])]
+    wanted = [*tags_of(step["text"]), step["executor"].lower()]
     return next((known[name] for name in wanted if name in known), names[0])
 
 

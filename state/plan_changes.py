@@ -6,19 +6,22 @@ right; it is read by a model as an observation, or by the person who edited the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NotRequired, TypedDict, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from manus.state.errors import DependencyError, PlanError
-from manus.state.plan import Plan, Step, StepResult, StepStatus, cycle_in, tags_of
-from manus.state.plan_steps import NewStep, fresh_step, sources_of, steps_of
+from manus.state.errors import PlanError
+from manus.state.plan import Plan, Step, StepResult, StepStatus, cycle_in
 
-MOST_STEPS = 100
-"""A plan that wants more is a program, and better written as one."""
-_NO_PLAN = "A plan is an object with `steps`: a list of texts, or of steps."
+
+class NewStep(TypedDict):
+    """A step as it is asked for. Without `depends_on` it depends on the one before it."""
+
+    text: str
+    executor: NotRequired[str]
+    depends_on: NotRequired[list[int] | None]
 
 
 class StepChange(TypedDict):
@@ -37,8 +40,7 @@ class StepChange(TypedDict):
 
 def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
     """A new plan; every step not started."""
-    plan = Plan(id=plan_id, title=title, steps=[])
-    return checked({**plan, "steps": steps_of(steps, plan)})
+    return update(Plan(id=plan_id, title=title, steps=[]), steps=steps)
 
 
 def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None = None) -> Plan:
@@ -47,35 +49,84 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
     Each step whose text is unchanged keeps its status, notes, result and executor, wherever it
     moved to, and what it depended on as far as that is still there.
     """
-    changed = plan.copy()
-    if title:
-        changed["title"] = title
-    if steps is not None:
-        changed["steps"] = steps_of(steps, plan)
-    return checked(changed)
+    old = plan["steps"]
+    new = old if steps is None else _steps(steps, old, sources_of(steps, old))
+    return checked({**plan, "title": title or plan["title"], "steps": new})
 
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
     """As `update`, with every completed step kept and every blocked one that is left out noted."""
     old = plan["steps"]
-    left_out = set(range(len(old))) - set(sources_of(steps, old))
-    kept = [
-        NewStep(text=old[i]["text"], id=old[i].get("id", ""), depends_on=[])
-        for i in sorted(left_out)
-        if old[i]["status"] == "completed"
-    ]
-    moved = [_moved(step, len(kept)) for step in steps]
-    revised = update(plan, title, [*kept, *moved])
-    if blocked := [old[i] for i in sorted(left_out) if old[i]["status"] == "blocked"]:
+    sources = sources_of(steps, old)
+    left_out = [i for i in range(len(old)) if i not in sources]
+    kept = [i for i in left_out if old[i]["status"] == "completed"]
+    wanted = [NewStep(text=old[i]["text"], depends_on=[]) for i in kept]
+    for step in steps:
+        depends_on = step.get("depends_on")
+        moved = None if depends_on is None else [before + len(kept) for before in depends_on]
+        wanted.append({**step, "depends_on": moved})
+    revised: Plan = {**plan, "title": title or plan["title"]}
+    revised["steps"] = _steps(wanted, old, [*kept, *sources])
+    if blocked := [old[i] for i in left_out if old[i]["status"] == "blocked"]:
         revised["dropped"] = [*plan.get("dropped", []), *blocked]
-    return revised
+    return checked(revised)
 
 
-def _moved(step: NewStep, by: int) -> NewStep:
-    depends_on = step.get("depends_on")
-    if depends_on is None:
-        return step
-    return {**step, "depends_on": [before + by for before in depends_on]}
+def sources_of(wanted: Sequence[NewStep], old: Sequence[Step]) -> list[int | None]:
+    """For each step that is asked for, the place of the old one with its text, if any.
+
+    Of several with one text, in their order, the last are meant where fewer are asked for: the
+    first have been done. Where more are asked for, the last are new.
+    """
+    found: list[int | None] = [None] * len(wanted)
+    for text in {new["text"] for new in wanted}:
+        now = [i for i, new in enumerate(wanted) if new["text"] == text]
+        before = [i for i, step in enumerate(old) if step["text"] == text]
+        for place, source in zip(now, before[-len(now) :], strict=False):
+            found[place] = source
+    return found
+
+
+def _steps(
+    wanted: Sequence[NewStep], old: Sequence[Step], sources: Sequence[int | None]
+) -> list[Step]:
+    """Steps as asked for; each that was there before keeps what belongs to it."""
+    made: list[Step] = []
+    for new, source in zip(wanted, sources, strict=True):
+        # a blocked step is passed over, since nothing could begin behind it
+        before = [i for i, step in enumerate(made) if step["status"] != "blocked"][-1:]
+        given = new.get("depends_on")
+        if source is None:
+            step = Step(
+                text=new["text"],
+                executor="",
+                status="not_started",
+                notes="",
+                depends_on=before,
+                result=None,
+            )
+        else:
+            step = old[source].copy()
+            step["depends_on"] = _carried(source, old, sources[: len(made)], before)
+        step["executor"] = new.get("executor") or step["executor"]
+        if given is not None:
+            step["depends_on"] = sorted(set(given))
+        made.append(step)
+    return made
+
+
+def _carried(
+    source: int, old: Sequence[Step], earlier: Sequence[int | None], before: list[int]
+) -> list[int]:
+    """What a kept step depends on now: the same steps, as far as they still come before it.
+
+    It depends on the one before it if it did so before, or in place of what is gone.
+    """
+    depended = old[source]["depends_on"]
+    if depended == ([source - 1] if source else []):
+        return before
+    still = [earlier.index(each) for each in depended if each in earlier]
+    return sorted({*still, *(before if len(still) < len(depended) else [])})
 
 
 def mark(
@@ -91,10 +142,7 @@ def changed_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     index, steps = change["step"], [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
         raise PlanError(f"There is no step {index}: {_range(len(steps))}.")
-    new = {**steps[index], **{k: v for k, v in change.items() if k != "step"}}
-    if "executor" not in change and (tags := tags_of(str(change.get("text", "")))):
-        new["executor"] = tags[0]  # another text that names who is to do it
-    steps[index] = _typed(new, index)
+    steps[index] = cast(Step, {**steps[index], **change})
     return checked({**plan, "steps": steps})
 
 
@@ -107,41 +155,33 @@ def start_first(plan: Plan) -> Plan:
     return plan if first is None else mark(plan, first, "in_progress")
 
 
-def sequential(steps: Iterable[NewStep]) -> list[NewStep]:
-    """The steps, each depending on the one before it, whatever was said."""
-    return [cast(NewStep, {k: v for k, v in s.items() if k != "depends_on"}) for s in steps]
-
-
 def checked(plan: Plan) -> Plan:
-    """The plan itself, if it is one.
+    """The plan, with nothing but what belongs to one.
 
     Raises:
-        PlanError: it has no steps or too many, or an empty one.
-        DependencyError: steps depend on what is not there, or on each other.
+        PlanError: what it holds is of another kind, it has no steps, or an empty one, or steps
+            that depend on what is not there, or on each other.
     """
+    try:
+        plan = _plan_type().validate_python(plan, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise PlanError(f"The plan does not fit: `{place}`: {first['msg']}.") from None
     count = len(plan["steps"])
     if not count:
         raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
-    if count > MOST_STEPS:
-        raise PlanError(
-            f"{count} steps are too many ({MOST_STEPS} is the limit); join what belongs together."
-        )
     for index, step in enumerate(plan["steps"]):
         if not step["text"].strip():
             raise PlanError(f"Step {index} is empty; say what is to be done in it.")
         for before in step["depends_on"]:
-            if before == index:
-                raise DependencyError(
-                    f"Step {index} depends on itself. Steps are numbered from 0: it is number "
-                    f"{index + 1} in the list, and the first step is 0."
-                )
             if not 0 <= before < count:
-                raise DependencyError(
+                raise PlanError(
                     f"Step {index} depends on step {before}, which is not there: {_range(count)}."
                 )
     if cycle := cycle_in([step["depends_on"] for step in plan["steps"]]):
         chain = " → ".join(map(str, cycle))
-        raise DependencyError(
+        raise PlanError(
             f"Steps wait for each other and none of them could begin: {chain}. Change "
             "`depends_on` so that each step depends only on steps that can be done before it; the "
             "first step is 0."
@@ -154,19 +194,8 @@ def _range(count: int) -> str:
 
 
 @cache
-def _step_type() -> TypeAdapter[Step]:
-    return TypeAdapter(Step)
-
-
-def _typed(step: Mapping[str, Any], index: int) -> Step:
-    """The step itself, if what it holds is of the right kinds; a person may have written it."""
-    try:
-        _step_type().validate_python(step, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise PlanError(f"Step {index} does not fit: `{place}`: {first['msg']}.") from None
-    return cast(Step, step)
+def _plan_type() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
 
 
 def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
@@ -185,47 +214,23 @@ def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
 
 
 def as_edited(plan: Plan, given: Any) -> Plan:
-    """The plan that a person sends, with what it leaves out filled in.
+    """The plan that a person sends: its steps are whole, or just texts.
 
-    Steps may be whole or just texts. A step is known by its id, else by its text. What was sent
-    back as it had been read says nothing: a step whose text names another executor goes to that
-    one, and what steps depend on moves with them.
+    A text is a step as `update` makes it. What a whole step says counts as it is said, the places
+    it depends on, too.
 
     Raises:
         PlanError: it is not a plan.
     """
     steps = given.get("steps") if isinstance(given, Mapping) else None
     if not isinstance(steps, list) or not all(isinstance(s, str | Mapping) for s in steps):
-        raise PlanError(_NO_PLAN)
-    if given.get("id") not in (None, plan.get("id")):
-        plan = cast(Plan, {})  # another plan, which has nothing from this one
-    old = {step.get("id", ""): step for step in plan.get("steps", [])}
-    said = [{"text": s} if isinstance(s, str) else _said(s, old, i) for i, s in enumerate(steps)]
+        raise PlanError("A plan is an object with `steps`: a list of texts, or of steps.")
     base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
-    made = steps_of(cast(Any, said), base)
-    for index, (step, new) in enumerate(zip(made, said, strict=True)):
-        kept = {k: v for k, v in new.items() if k not in ("id", "text", "executor", "depends_on")}
-        made[index] = _typed({**step, **kept}, index)
-    edited: Plan = {**base, "steps": made}
-    edited["id"] = str(given.get("id") or base["id"])
-    edited["title"] = str(given.get("title") or base["title"])
-    if given.get("dropped"):
-        edited["dropped"] = given["dropped"]
-    return checked(edited)
-
-
-def _said(given: Mapping[str, Any], old: Mapping[str, Step], index: int) -> dict[str, Any]:
-    """What a step that was sent says, without what it repeats."""
-    known = old.get(str(given.get("id")))
-    fields = {**Step.__annotations__}
-    said = {k: v for k, v in given.items() if k in fields and (v is not None or k == "result")}
-    if known is not None:
-        for name in ("executor", "depends_on"):
-            if said.get(name) == known[name]:
-                del said[name]
-    text = said.setdefault("text", known["text"] if known is not None else "")
-    _typed({**fresh_step(), **said, "text": text}, index)
-    return said
+    said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
+    texts = [NewStep(text=str(step.get("text", ""))) for step in said]
+    made = _steps(texts, base["steps"], sources_of(texts, base["steps"]))
+    whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
+    return checked(cast(Plan, {**base, **given, "steps": whole}))
 
 
 def fold_plans(plans: dict[str, Plan], writes: Sequence[Any]) -> dict[str, Plan]:

@@ -15,8 +15,7 @@ from typing_extensions import override
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, as_text, count_of
-from manus.state.plan_changes import create, mark, update
-from manus.state.plan_steps import NewStep
+from manus.state.plan_changes import NewStep, create, mark, update
 from manus.state.text import flat
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
@@ -47,7 +46,7 @@ class Change(NamedTuple):
 class StepArgs(BaseModel):
     """A step that does not depend on just the one before it."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     text: str = Field(description="What is to be done")
     executor: SkipJsonSchema[str] = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import (
@@ -22,12 +22,11 @@ from manus.nodes.context.shown import as_shown, context_window, fit_question
 from manus.nodes.turn.calls import explain_malformed
 from manus.nodes.turn.place import place_of
 from manus.prompts import flow as prompts
-from manus.state.errors import BudgetError, DependencyError, PlanError
+from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
 from manus.state.messages import ephemeral, last_request
-from manus.state.plan import Plan, executor_for
-from manus.state.plan_changes import sequential
-from manus.state.plan_steps import NewStep
+from manus.state.plan import Plan
+from manus.state.plan_changes import NewStep
 from manus.state.profile import Profile
 from manus.tools.arguments import explain_arguments
 from manus.tools.planning import NAME, PlanningArgs
@@ -75,7 +74,7 @@ async def ask_planner(
         message = _identified(reply.message, attempt)
         plan, answers, problem = _read(message, running, make, lenient=attempt == TRIES)
         if plan is not None:
-            return with_executors(plan, list(executors))
+            return plan
         asked = [*asked, message, *answers, ephemeral(prompts.ask_again(problem))]
     return None
 
@@ -100,12 +99,6 @@ def _system(running: Running, executors: Executors) -> str:
     """What the planner is told, with the workspace as it is now. Blocking."""
     described = {name: profile.description for name, profile in executors.items()}
     return prompts.planner(described, place_of(running.session.workspace, running.settings))
-
-
-def with_executors(plan: Plan, names: Sequence[str]) -> Plan:
-    """The plan with an executor for each step."""
-    steps: list[Any] = [{**s, "executor": executor_for(s, names)} for s in plan["steps"]]
-    return {**plan, "steps": steps}
 
 
 def _identified(message: AIMessage, attempt: int) -> AIMessage:
@@ -147,10 +140,11 @@ def _read_call(
             raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
         try:
             return make(args, wanted), "Taken."
-        except DependencyError:
+        except PlanError:
             if not lenient:
                 raise
-            return make(args, sequential(wanted)), "Taken."
+            # whatever they depend on: one after the other
+            return make(args, [{**step, "depends_on": None} for step in wanted]), "Taken."
     except ValidationError as error:
         tool = running.catalog.find(NAME)
         return None, explain_arguments(tool, error) if tool is not None else str(error)

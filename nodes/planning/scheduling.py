@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from manus.prompts import flow as prompts
@@ -31,25 +31,26 @@ _INDIRECT_STEPS = 8
 """So many of these are told of, the nearest."""
 
 
-def choose_steps(plan: Plan, most: int, exclusive: Collection[str] = ()) -> list[int]:
-    """Places of the steps that go to work now, in order, at most so many.
+def choose_steps(
+    plan: Plan, most: int, executors: Sequence[str], exclusive: Collection[str] = ()
+) -> dict[int, str]:
+    """Places of the steps that go to work now, at most so many, each with its executor.
 
     Steps that name the same file take turns, and so do executors of whom one is at work at a time.
     """
-    chosen: list[int] = []
+    chosen: dict[int, str] = {}
     for index in ready_steps(plan):
-        others = [plan["steps"][other] for other in chosen]
-        if len(chosen) < most and not any(
-            collide(plan["steps"][index], other, exclusive) for other in others
-        ):
-            chosen.append(index)
+        step = plan["steps"][index]
+        executor = executor_for(step, executors)
+        waits = executor in exclusive and executor in chosen.values()
+        waits |= any(share_a_file(step, plan["steps"][other]) for other in chosen)
+        if len(chosen) < most and not waits:
+            chosen[index] = executor
     return chosen
 
 
-def collide(one: Step, other: Step, exclusive: Collection[str]) -> bool:
-    """Whether two steps may not be at work at the same time."""
-    if one["executor"] in exclusive and other["executor"] in exclusive:
-        return True
+def share_a_file(one: Step, other: Step) -> bool:
+    """Whether the texts of two steps name the same file."""
     mine, theirs = _files_named(one["text"]), _files_named(other["text"])
     return any(f"/{a}".endswith(f"/{b}") or f"/{b}".endswith(f"/{a}") for a in mine for b in theirs)
 

@@ -127,8 +127,10 @@ def test_tags(text: str, tags: list[str]) -> None:
         ("[nobody] x", "", "manus"),
         ("x", "", "manus"),
         ("[0] then [browser] x", "", "browser"),
-        ("[swe] x", "browser", "browser"),
-        ("[swe] x", "nobody", "SWE"),
+        ("[swe] x", "browser", "SWE"),
+        ("x", "Browser", "browser"),
+        ("[nobody] x", "browser", "browser"),
+        ("x", "nobody", "manus"),
     ],
 )
 def test_the_executor_of_a_step(text: str, named: str, chosen: str) -> None:

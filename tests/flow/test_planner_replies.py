@@ -35,7 +35,6 @@ UNUSABLE = {
     "wrong_type": (call("planning", command="create", steps=5), "must be a list"),
     "other_tool": (call("bash", command="ls"), "no tool `bash`"),
     "cycle": (CYCLE, "0 → 1 → 0"),
-    "too_many": (makes(*map(str, range(101))), "101 steps are too many"),
 }
 
 

@@ -8,19 +8,17 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.nodes.planning.changed_files import changed_since, mentioned
-from manus.nodes.planning.scheduling import choose_steps, collide
+from manus.nodes.planning.scheduling import choose_steps, share_a_file
 from tests.flow.test_plan import plan_of
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "apart"),
+    ("one", "other", "shared"),
     [
         ("write a.py", "test a.py", True),
         ("write src/a.py", "test a.py", True),
         ("write src/a.py", "write lib/a.py", False),
         ("write a.py", "write b.py", False),
-        ("[browser] x", "[browser] y", True),
-        ("[browser] x", "y", False),
         ("x", "y", False),
         ("read ./docs/../a.md.", "write a.md", True),
         ("read `a.csv`", "draw a.csv", True),
@@ -28,9 +26,9 @@ from tests.flow.test_plan import plan_of
         ("some, e.g. one", "others, e.g. two", False),
     ],
 )
-def test_steps_that_take_turns(one: str, other: str, apart: bool) -> None:
+def test_steps_that_name_one_file(one: str, other: str, shared: bool) -> None:
     first, second = plan_of(one, other)["steps"]
-    assert collide(first, second, {"browser"}) is apart
+    assert share_a_file(first, second) is shared
 
 
 @pytest.mark.parametrize(
@@ -39,11 +37,12 @@ def test_steps_that_take_turns(one: str, other: str, apart: bool) -> None:
         ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
         ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
         ([("x.py", []), ("x.py too", []), ("y.py", [])], 3, [0, 2]),
+        ([("[browser] x", []), ("[Browser] y", []), ("z", [])], 3, [0, 2]),
         (["a", "b"], 3, [0]),
     ],
 )
 def test_steps_that_go_to_work_together(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert choose_steps(plan_of(*steps), most) == chosen
+    assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
 
 
 def test_files_made(tmp_path: Path) -> None:
