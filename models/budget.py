@@ -6,7 +6,7 @@ at most. The steps of a plan at work draw on the budget of their flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -87,12 +87,9 @@ class RunBudget:
         child = self._children.get(name)
         return None if child is None else child.total
 
-    def sync(self, usage: Usage, lines: Iterable[Spending] = ()) -> None:
-        """What the run has used, as its state says; none of its plan steps is at work.
-
-        `lines`: calls that were made before a crash, of which the state does not know.
-        """
-        self.used = with_spending(usage, lines)
+    def sync(self, usage: Usage) -> None:
+        """What the run has used, as its state says; none of its plan steps is at work."""
+        self.used = usage
         self._children.clear()
 
     def record(self, line: Spending) -> None:

@@ -36,7 +36,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     began = time.monotonic()
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
-    outcome, spent = await _called(task, key, running, runtime, config)
+    outcome, spent = await _called(task, key, running, config)
     message, seconds = outcome.message, time.monotonic() - began
     message.artifact = artifact_of(outcome, seconds)
     message.id = key  # the same when this task runs again, so that it replaces and never doubles
@@ -58,14 +58,12 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
 
 
 async def _called(
-    task: ToolTask, key: str, running: Running, runtime: Runtime[Context], config: RunnableConfig
+    task: ToolTask, key: str, running: Running, config: RunnableConfig
 ) -> tuple[ToolResult, list[Spending]]:
     """What came of the call, and the model calls that its tool has made."""
     step = task.get("step", 0)
     try:
-        with metered(running, runtime, step) as lines:
-            for line in lines:  # of an attempt that a crash broke off
-                running.budget.record(line)
+        with metered(running, step) as lines:
             agent_at_work.set(partial(run_delegated, task["id"], step, lines))
             outcome = await call_tool(
                 task,

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
-from langgraph.runtime import Runtime
 from langgraph.types import Interrupt
 
 from manus.models.budget import RunBudget, check_prices, counting
@@ -146,22 +145,14 @@ def running_of(config: RunnableConfig) -> Running:
 
 
 @contextmanager
-def metered(running: Running, runtime: Runtime[Any], step: int = 0) -> Iterator[list[Spending]]:
-    """Count the model calls that are made in the block: a line for each, whoever makes it.
-
-    A line is written to the journal as soon as the reply is there. When the process dies before the
-    task has written what came of it to the state, the task runs again under the same key, and finds
-    the lines of its first attempt: they were paid for.
-    """
-    info, journal = runtime.execution_info, running.session.journal
-    key = info.task_id if info is not None else ""
-    lines = [cast(Spending, line) for line in journal.spent(key)]
+def metered(running: Running, step: int = 0) -> Iterator[list[Spending]]:
+    """Count the model calls that are made in the block: a line for each, whoever makes it."""
+    lines: list[Spending] = []
 
     def count(used: Spending) -> None:
         used["step"] = step
         lines.append(used)
         running.budget.record(used)
-        journal.spend(key, dict(used))
 
     with counting(count):
         yield lines

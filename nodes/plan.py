@@ -51,8 +51,8 @@ async def _planned(
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     used = no_usage() if new else state["usage"]
-    with metered(running, runtime) as lines:
-        running.budget.sync(used, lines)
+    with metered(running) as lines:
+        running.budget.sync(used)
         try:
             if new:
                 update, chosen, why = await _make(state, running, executors)

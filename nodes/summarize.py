@@ -9,12 +9,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
-from langgraph.runtime import Runtime
 
 from manus.nodes.active_run import Running, metered, running_of, used_in
 from manus.nodes.context.shown import fit_question
 from manus.prompts import flow as prompts
-from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState
@@ -30,13 +28,13 @@ ROLE = "summary"
 Update = dict[str, Any]
 
 
-async def summarize(state: FlowState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
+async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     """Ask for a summary; where the model is down or the budget used up, make one from the plan."""
     running = running_of(config)
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    with metered(running, runtime) as lines:
-        running.budget.sync(state["usage"], lines)
+    with metered(running) as lines:
+        running.budget.sync(state["usage"])
         text = await _summary(state, running)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)

@@ -41,8 +41,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         begun["place"] = await asyncio.to_thread(
             place_of, workspace, running.settings, state.get("place", ""), skills=skilled
         )
-    with metered(running, runtime) as lines:
-        running.budget.sync(begun["usage"], lines)
+    with metered(running):
+        running.budget.sync(begun["usage"])
         _tell_beginning(run, begun["usage"], tell)
         whole = running.shown.known(stored)
         mended = mend(stored, running.session.journal.answer_to, whole)

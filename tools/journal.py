@@ -104,7 +104,6 @@ class Journal:
 
     def __init__(self, path: Path | None) -> None:
         self._entries: dict[str, Entry] = {}
-        self._spent: dict[str, list[dict[str, Any]]] = {}
         self._file: BinaryIO | None = None
         self._path = path
         self._seal = Seal(b"", "")
@@ -200,22 +199,6 @@ class Journal:
         """Note that the thread goes on from an earlier state: what came after it is left behind."""
         self._write({"state": "forked"})
 
-    def spend(self, key: str, line: dict[str, Any]) -> None:
-        """Record a model call that a task has made, before the task is done.
-
-        What cannot be written is counted all the same, as long as the process lives.
-        """
-        record = {"key": key, "state": "spent", "line": line}
-        try:
-            self._write(record)
-        except StorageError as error:
-            log.warning("%s", error)
-            self._take(record)
-
-    def spent(self, key: str) -> list[dict[str, Any]]:
-        """The model calls of a task, those before a crash included."""
-        return list(self._spent.get(key, ()))
-
     def close(self) -> None:
         """Close the file. Nothing is recorded any more until it is opened again."""
         if self._file is not None:
@@ -245,8 +228,6 @@ class Journal:
                 self.newest = key if state == "done" else self.newest
                 if len(self._entries) > 2 * _KEEP:
                     self._forget()
-            case {"key": key, "state": "spent", "line": line}:
-                self._spent.setdefault(key, []).append(line)
             case {"key": key, "state": "released"}:
                 self._entries.pop(key, None)
             case {"state": "forked"}:
@@ -263,8 +244,6 @@ class Journal:
         # a journal that lacks its first line has lost its beginning
         records: list[dict[str, Any]] = [{"journal": self.id}]
         records += [{"key": key, **entry._asdict()} for key, entry in self._entries.items()]
-        for key, spent in self._spent.items():
-            records += [{"key": key, "state": "spent", "line": line} for line in spent]
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
         write_private(path, b"".join(map(self._seal.line, records)))
@@ -273,8 +252,6 @@ class Journal:
         """Keep the newest calls, and each that has not ended, however long ago it began."""
         for key in [key for key, e in self._entries.items() if e.state == "done"][:-_KEEP]:
             del self._entries[key]
-        for key in list(self._spent)[:-_KEEP]:
-            del self._spent[key]
 
     def _unusable(self, error: OSError) -> StorageError:
         return StorageError(

@@ -10,7 +10,6 @@ from langgraph.types import Command
 from manus.models.budget import RunBudget
 from manus.state.usage import Budget, Spending, Usage, nothing_used, summed
 from tests.helpers.agent import CONSULTER, ScriptedAgent, thread_config
-from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import call, calls, fail, text, tokens
 
 POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
@@ -107,24 +106,6 @@ async def test_a_reply_that_cannot_be_used_is_paid_for(agent: ScriptedAgent) -> 
     assert outcome.stop_reason == "error"
     assert outcome.usage["input_tokens"] == 1_500
     assert_sums(outcome.usage)
-
-
-class TestCrash:
-    """A model call that was paid for counts, whatever became of what came after it."""
-
-    async def test_in_a_tool_that_had_asked_a_model(self, agent: ScriptedAgent) -> None:
-        agent.server.script(CONSULT, ANSWER, DONE)
-        with started(agent, REQUEST, consults=True) as child:
-            killed_when(child, lambda: agent.lines("said") == ["Me."])
-        before = await agent.values()
-        assert before["usage"]["model_calls"] == 1, "the state does not know of it yet"
-        consulter = ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
-        outcome = await consulter.invoke(None)
-        assert outcome.stop_reason == "answered"
-        assert "not executed again" in (await consulter.observations())[0]
-        assert outcome.usage["roles"]["extract"]["input_tokens"] == 300
-        assert outcome.usage["input_tokens"] == 6_300
-        assert_sums(outcome.usage)
 
 
 class TestLimits:

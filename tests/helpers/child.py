@@ -16,7 +16,7 @@ from manus.graph import build_agent, build_flow
 from manus.sqlite import open_sqlite
 from manus.state.context import Context
 from tests.flow.helpers import SECOND
-from tests.helpers.agent import CONSULTER, DELEGATOR, TESTER, ScriptedAgent, thread_config
+from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
@@ -27,16 +27,13 @@ Process = multiprocessing.context.ForkServerProcess
 
 
 @contextmanager
-def started(
-    agent: ScriptedAgent, given: Any = None, *, consults: bool = False, **chosen: Any
-) -> Iterator[Process]:
+def started(agent: ScriptedAgent, given: Any = None, **chosen: Any) -> Iterator[Process]:
     """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
 
     What is given is a request, or None to go on.
     """
-    who = "consulter" if consults else agent.graph.name
     database = agent.workspace.parent / "threads.sqlite"
-    task = (database, agent.context(**chosen), given, who, dict(os.environ))
+    task = (database, agent.context(**chosen), given, agent.graph.name, dict(os.environ))
     child = FORKS.Process(target=_main, args=task)
     child.start()
     try:
@@ -71,6 +68,6 @@ async def _work(database: Path, context: Context, given: Any, who: str) -> None:
         if who == "flow":
             graph = build_flow((TESTER, SECOND), checkpointer=saver)
         else:
-            profiles = {profile.name: profile for profile in (CONSULTER, DELEGATOR, TESTER)}
+            profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
             graph = build_agent(profiles[who], checkpointer=saver)
         await graph.ainvoke(given, thread_config("t"), context=context)
