@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import lru_cache
 from typing import Any, Literal, cast
-from urllib.request import getproxies
 
 import httpx2
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -44,16 +42,6 @@ from manus.state.context import is_watched
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Parts = AsyncGenerator[ChatGenerationChunk]
 _END = object()
-_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-_ALIVE = {
-    "TCP_KEEPIDLE": 60,
-    "TCP_KEEPALIVE": 60,  # what macOS calls it
-    "TCP_KEEPINTVL": 10,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 120_000,
-}
-"""Seconds, but milliseconds for the last. A model thinks for minutes in which nothing is sent: a
-router on the way would forget the connection, and a server that is gone would not be noticed."""
 
 
 class FastChat(BaseChatOpenAI):
@@ -183,16 +171,7 @@ def in_one_piece(body: bytes) -> Any:
 def http_client(timeout: Timeout) -> httpx2.AsyncClient:
     """A client for one event loop, through the proxies that the environment names, if any."""
     trust = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    if getproxies().keys() - {"no"}:
-        return DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
-    chosen = [(getattr(socket, name, None), value) for name, value in _ALIVE.items()]
-    known = [(socket.IPPROTO_TCP, option, value) for option, value in chosen if option is not None]
-    transport = httpx2.AsyncHTTPTransport(
-        verify=trust,
-        limits=_LIMITS,
-        socket_options=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *known],
-    )
-    return DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
+    return DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
 
 
 @lru_cache(8)
