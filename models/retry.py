@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
+import contextlib
 import logging
 import math
 import random
-import re
 import time
 from collections.abc import Awaitable, Callable
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from manus.models.errors import Facts, explain
@@ -24,7 +24,6 @@ LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
 _TRUSTED = 2
 """Tries before which a server's own wait is kept however short it is."""
-_DELAY = re.compile(r"'retryDelay': '(\d+(?:\.\d+)?)s'")
 
 T = TypeVar("T")
 Tell = Callable[[RetryEvent], None]
@@ -68,30 +67,18 @@ async def with_retries(
 def _wait(error: BaseException, tries: int) -> float:
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
     own = random.uniform(longest / 2, longest)
-    if asked := server_wait(error):  # a time that is over is no wait
+    if (asked := server_wait(error)) > 0:  # a time that is over is no wait
         asked += random.uniform(0, min(1.0, 0.1 * asked))
         return asked if tries < _TRUSTED else max(asked, own)
     return own
 
 
-def server_wait(error: BaseException) -> float | None:
-    """The seconds that the server asks to wait, in a header or Google's details; None for none."""
-    of = Facts(error)
-    if (milliseconds := _number(of.headers.get("retry-after-ms"))) is not None:
-        return milliseconds / 1000
-    given = of.headers.get("retry-after", "")
-    if (seconds := _number(given)) is not None:
-        return seconds
+def server_wait(error: BaseException) -> float:
+    """The seconds that the server asks to wait; 0 for none."""
+    given = Facts(error).headers.get("retry-after", "")
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        delay = _DELAY.search(str(of.told.get("details")))
-        return float(delay[1]) if delay else None
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
+        return float(given)
     except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
+        with contextlib.suppress(ValueError):  # a date?
+            return parsedate_to_datetime(given).timestamp() - time.time()
+    return 0.0

@@ -43,7 +43,7 @@ async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> 
     rooms = ["graph", "nodes", "state", "prompts", "tools"]
     work: Any = [
         calls(call("keep", path="", line="1"), call("poll"), call("broken"), call("nothing")),
-        fail(500, headers={"retry-after-ms": "1"}),
+        fail(500, headers={"Retry-After": "0.001"}),
         calls(call("append", raw="{"), call("picture"), text="Let me see."),
         call("read", path="long"),
         *[call("read", path="missing")] * 4,

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, cut, fail, hang, raw, text
 
-SOON = {"retry-after-ms": "1"}
+SOON = {"Retry-After": "0.001"}
 
 
 def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

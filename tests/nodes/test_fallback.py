@@ -11,7 +11,7 @@ from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, ScriptedServer, call, calls, fail, text, tokens
 
-SOON = {"retry-after-ms": "1"}
+SOON = {"Retry-After": "0.001"}
 
 
 @pytest.fixture

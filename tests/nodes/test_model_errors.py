@@ -185,19 +185,7 @@ async def test_nobody_there(address: str, kind: Kind, words: str) -> None:
     assert "MANUS_BASE_URL" in str(found)
 
 
-WAITS: list[tuple[dict[str, str], float | None]] = [
-    ({"Retry-After": "2"}, 2.0),
-    ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
-    ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-    ({"Retry-After": "nan"}, None),
-    ({"Retry-After": "soon"}, None),
-    ({"Retry-After": "9" * 400}, None),
-    ({}, None),
-]
-
-
-@pytest.mark.parametrize(("headers", "wait"), WAITS)
-async def test_the_header(
-    shared: ScriptedServer, headers: dict[str, str], wait: float | None
-) -> None:
-    assert server_wait(await failure(shared, fail(429, headers=headers))) == wait
+@pytest.mark.parametrize(("header", "wait"), [("2", 2.0), ("soon", 0.0), ("", 0.0)])
+async def test_the_header(shared: ScriptedServer, header: str, wait: float) -> None:
+    raised = await failure(shared, fail(429, headers={"Retry-After": header}))
+    assert server_wait(raised) == wait
