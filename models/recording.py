@@ -9,7 +9,6 @@ fails with the first message that differs.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import threading
@@ -36,6 +35,7 @@ from manus.models.tool_calls import as_sent, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
 from manus.state.files import make_private_file
 from manus.state.messages import calls_of, is_ephemeral
+from manus.state.text import one_line
 
 Turn = dict[str, Any]
 
@@ -46,8 +46,8 @@ _VARIES = [
     (re.compile(r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"), "<date>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
 ]
-_SHOWN = 40
-"""Lines of a difference."""
+_SHOWN = 300
+"""Characters of a message that differs."""
 
 
 def normal_form(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
@@ -216,16 +216,11 @@ class ReplayModel(BaseChatModel):
     def _difference(self, conversation: list[Turn]) -> str:
         if not self._conversations:
             return f"The recording {self.path} is empty."
-        same, nearest = max(
-            ((_common(known, conversation), known) for known in self._conversations),
-            key=lambda pair: pair[0],
-        )
-        pair = (_lines(nearest[same : same + 1]), _lines(conversation[same : same + 1]))
-        said = difflib.unified_diff(*pair, "recorded", "this run", lineterm="", n=1)
-        shown = "\n".join(list(said)[:_SHOWN])
+        same = max(_common(known, conversation) for known in self._conversations)
+        differs = json.dumps(conversation[same : same + 1], ensure_ascii=False)[1:-1]
         return (
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
-            f"{len(conversation)} is the first that differs:\n{shown}\n"
+            f"{len(conversation)} is the first that differs: {one_line(differs, _SHOWN)} "
             "A recording answers only what was recorded; whatever else is asked needs a model "
             "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )
@@ -277,10 +272,3 @@ def _common(known: list[Turn], conversation: list[Turn]) -> int:
     """How many messages two conversations begin with."""
     pairs = zip(known, conversation, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(known), len(conversation)))
-
-
-def _lines(turns: list[Turn]) -> list[str]:
-    if not turns:
-        return ["(no message)"]
-    head = {k: v for k, v in turns[0].items() if k != "text"}
-    return [json.dumps(head, ensure_ascii=False), *turns[0]["text"].splitlines()]

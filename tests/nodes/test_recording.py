@@ -77,7 +77,7 @@ async def test_a_place_of_the_workspace_in_it_is_moved(
     assert outcome.output == f"It is in {elsewhere}/a, not in {agent.workspace}bench."
 
 
-async def test_another_conversation_fails_loudly_with_the_difference(
+async def test_another_conversation_fails_loudly_with_what_differs(
     agent: ScriptedAgent,
 ) -> None:
     (agent.workspace / "b").write_text("red\nblue\n")
@@ -88,9 +88,7 @@ async def test_another_conversation_fails_loudly_with_the_difference(
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
     assert "does not hold this conversation" in outcome.output
     assert "message 5 of 5 is the first that differs" in outcome.output
-    assert "-blue" in outcome.output
-    assert "+green" in outcome.output
-    assert "red" in outcome.output
+    assert "red\\ngreen" in outcome.output
     assert outcome.usage["model_calls"] == 2
 
 
@@ -98,8 +96,7 @@ async def test_another_request_fails_on_the_first_message(agent: ScriptedAgent) 
     await agent.run(text("Done."), record=FILE)
     outcome = await agent.run(request="Something else.", thread="again", model=f"replay:{FILE}")
     assert "message 1 of 1" in outcome.output
-    assert "-Do it." in outcome.output
-    assert "+Something else." in outcome.output
+    assert "Something else." in outcome.output
 
 
 @pytest.fixture
