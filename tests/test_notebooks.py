@@ -125,7 +125,7 @@ EXPECTED = {
     ],
     "custom_tool_and_profile": [
         "'description': 'The word, in the singular.'",
-        "- `word` is missing; it must be text",
+        "- `word`: Field required",
         "error: `lookup` failed: ValueError: there is no glossary in 'de'",
         "['lookup', 'terminate']",
         "manus browser swe data_analysis planner glossary",

@@ -26,7 +26,7 @@ from manus.state.messages import SOURCE
 from manus.state.secret_texts import mask
 from manus.state.text import sanitize
 from manus.tools.approval import Call, Verdict, judge
-from manus.tools.arguments import explain_arguments, tidy
+from manus.tools.arguments import Arguments, explain_arguments, is_model
 from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Entry
 from manus.tools.locks import EVERYTHING, Resource
@@ -74,9 +74,10 @@ async def call_tool(
         return await _to_result(task, _refused(said), session, max_observe)
     free = config is None or session.approve_mode == "yolo"
     session.reach.begin(task, session.settings, free=free)
-    given, verdict = task["args"], None
+    schema, given, verdict = tool.args_schema, task["args"], None
+    ours = schema if isinstance(schema, type) and issubclass(schema, Arguments) else None
     while True:
-        args = tidy(tool.args_schema, given)
+        args = ours.tidy(given) if ours else given
         call = Call(tool, args, *_needs(tool, args), task, key, session, config)
         async with session.locks.hold(call.resources):
             entry = None if call.read_only else session.journal.look_up(key)
@@ -256,7 +257,7 @@ def _said(tool: BaseTool, error: Exception) -> str:
 def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
     """Whether the arguments did not fit, rather than something the tool read on its way."""
     schema = tool.args_schema
-    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+    if not is_model(schema):
         return False
     return error.title in (schema.__name__, schema.model_config.get("title"))
 

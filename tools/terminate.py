@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.tools.arguments import Arguments, tidy
-from manus.tools.base import AgentTool
+from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 
 TERMINATE = "terminate"
@@ -29,7 +28,7 @@ class TerminateArgs(Arguments):
 
 def answer_of(args: dict[str, Any]) -> str:
     """The answer in the arguments of a call, under whichever name it came."""
-    return str(tidy(TerminateArgs, args).get("answer") or "").strip()
+    return str(TerminateArgs.tidy(args).get("answer") or "").strip()
 
 
 class Terminate(AgentTool):

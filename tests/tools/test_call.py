@@ -65,17 +65,17 @@ async def test_a_null_counts_as_not_given_where_it_may_be_left_out(session: Sess
     assert (made.message.text, given[0]["tags"]) == ("kept", [])
     wrong = {"colour": "red", "size": None}
     refused = await execute_alone(session, held, wrong, key="other")
-    assert "`size` must be" in refused.message.text
+    assert "`size`: Input should be a valid integer" in refused.message.text
 
 
 async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
     held = Picky(session=session)
     said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
     problems = [line for line in said.split("\n") if line.startswith("- ")]
-    assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags", "color"]
-    for fact in ("at least 1", '"big"', "`tags.0`", "did you mean `colour`?"):
+    assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags.0", "color"]
+    for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
         assert fact in said
-    assert said.endswith("`tags` (a list, each item text, optional).")
+    assert said.endswith("It takes: `colour`, `size`, `tags?`.")
     assert held.begun == []
 
 
@@ -83,7 +83,6 @@ async def test_enormous_arguments_are_not_repeated(session: Session) -> None:
     held = Picky(session=session)
     said = await said_of(session, held, {"colour": "X" * 10_000_000, "size": [1] * 1_000_000})
     assert len(said) < 1_000
-    assert f'not the text "{"X" * 60}"…' in said
 
 
 async def test_a_list_that_comes_as_json_in_a_string_is_unpacked(session: Session) -> None:
@@ -101,7 +100,7 @@ async def test_a_list_that_comes_as_json_in_a_string_is_unpacked(session: Sessio
             session, held, {"colour": "red", "size": 1, "tags": tags}, key=str(tags)
         )
     assert seen == [["a", "b"], ["a", "b"]]
-    assert "`tags` must be a list" in await said_of(
+    assert "`tags`: Input should be a valid list" in await said_of(
         session, held, {"colour": "red", "size": 1, "tags": "[a"}
     )
 
@@ -118,7 +117,7 @@ async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
         def read_only(self, args: dict[str, Any]) -> bool:
             return bool(args["text"].strip())
 
-    assert "`text` must be text, not 7" in await said_of(
+    assert "`text`: Input should be a valid string (got 7)" in await said_of(
         session, Strict(session=session), {"text": 7}
     )
 
@@ -136,6 +135,6 @@ async def test_an_argument_under_a_common_other_name_is_taken(session: Session) 
 async def test_a_name_that_can_mean_two_things_or_none_is_not_taken(session: Session) -> None:
     tool = StrReplaceEditor(session=session)
     both = {"command": "view", "file": "a.txt", "filename": "b.txt"}
-    assert "`path` is missing" in await said_of(session, tool, both)
+    assert "`path`: Field required" in await said_of(session, tool, both)
     besides = {"command": "view", "path": "a.txt", "file": "b.txt"}
     assert "`file`: " in await said_of(session, tool, besides)

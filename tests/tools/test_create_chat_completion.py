@@ -42,30 +42,30 @@ def _made(response_type: Any, session: Session) -> CreateChatCompletion:
     return CreateChatCompletion(response_type=response_type, session=session)
 
 
-_SINGLE: list[tuple[Any, Any, Any, str]] = [
-    (str, "plain text", "plain text", "plain text"),
-    (int, 7, 7, "7"),
-    (bool, True, True, "true"),
-    (list[int], [1, "2"], [1, 2], "[\n  1,\n  2\n]"),
-    (dict[str, float], {"a": 1}, {"a": 1.0}, '{\n  "a": 1.0\n}'),
-    (int | str, "x", "x", "x"),
-    (list[int], "[1, 2]", [1, 2], ""),
-    (list[int] | str, "[1, 2]", "[1, 2]", "[1, 2]"),
-    (list[Part], [{"name": "a"}], [Part(name="a")], ""),
-    (Part | None, None, None, "null"),
-    (Colour, "red", Colour.RED, '"red"'),
-    (Pair, {"left": 1, "right": 2}, {"left": 1, "right": 2}, ""),
-    (Numbers, [1, 2], Numbers([1, 2]), "[\n  1,\n  2\n]"),
+_SINGLE: list[tuple[Any, Any, Any]] = [
+    (str, "plain text", "plain text"),
+    (int, 7, "7"),
+    (bool, True, "true"),
+    (list[int], [1, "2"], [1, 2]),
+    (dict[str, float], {"a": 1}, {"a": 1.0}),
+    (int | str, "x", "x"),
+    (list[int], "[1, 2]", [1, 2]),
+    (list[int] | str, "[1, 2]", "[1, 2]"),
+    (list[Part], [{"name": "a"}], [{"name": "a", "weight": 1.0}]),
+    (Part | None, None, "null"),
+    (Colour, "red", '"red"'),
+    (Pair, {"left": 1, "right": 2}, {"left": 1, "right": 2}),
+    (Numbers, [1, 2], [1, 2]),
 ]
 
 
 async def test_one_value_is_the_argument_response(session: Session) -> None:
-    for response_type, given, value, text in _SINGLE:
+    for response_type, given, wanted in _SINGLE:
         made = _made(response_type, session)
-        assert made.parse({"response": given}) == value, response_type
         observation = await Catalog([made]).execute(made.name, {"response": given})
-        assert not observation.is_error
-        assert observation.text == text if text else json.loads(observation.text)
+        assert not observation.is_error, response_type
+        said = observation.text
+        assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
 
 
 async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
@@ -75,10 +75,10 @@ async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None
     assert set(parameters["properties"]) == {"title", "parts", "config"}
     assert parameters["required"] == ["title", "parts"]
     args = {"title": "t", "parts": [{"name": "p", "weight": "2"}], "config": {"a": 1}}
-    parsed = made.parse(args)
-    assert parsed == Report(title="t", parts=[Part(name="p", weight=2)], config={"a": 1})
     observation = await Catalog([made]).execute(made.name, args)
-    assert Report.model_validate_json(observation.text) == parsed
+    assert Report.model_validate_json(observation.text) == Report(
+        title="t", parts=[Part(name="p", weight=2)], config={"a": 1}
+    )
     observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
-    assert "- `title` must be text, not 1\n" in observation.text
-    assert "at `parts.0.name`: field required\n" in observation.text
+    assert "- `title`: Input should be a valid string (got 1)\n" in observation.text
+    assert "- `parts.0.name`: Field required\n" in observation.text
