@@ -131,8 +131,8 @@ EXPECTED = {
         "manus browser swe data_analysis planner glossary",
         "tools: lookup, terminate",
         "\nIt is not in the glossary.\n",
-        "there is no module `my_tols`, neither installed nor in",
-        "its argument `word` has no type hint; write for example `word: str`.",
+        "`my_tols:lookup` cannot be used (ModuleNotFoundError: No module named 'my_tols')",
+        "`no_docstring` cannot be a tool: Function must have a docstring",
     ],
     "data_analysis": [
         "(1461, 6) 2012-01-01 2015-12-31",

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from manus.state.errors import SettingsError
 from manus.tools.base import AgentTool
 from manus.tools.call import observe_call
-from manus.tools.own import check_name, from_function, is_own, load_own
+from manus.tools.own import from_function, is_own, load_own
 from manus.tools.result import Observation
 from manus.tools.session import Session
 
@@ -197,9 +197,7 @@ def as_entry(name: str) -> Any:
     found = load_own(name)
     if inspect.isfunction(found):
         from_function(found)
-    elif isinstance(found, BaseTool) or _is_tool_class(found):
-        check_name(entry_name(found), f"`{name}`")
-    else:
+    elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
         raise SettingsError(
             f"`{name}` is no tool but of the type `{type(found).__name__}`; "
             "name a function, or a LangChain tool."

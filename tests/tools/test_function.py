@@ -35,15 +35,6 @@ async def later(word: str) -> str:
     return word
 
 
-def odd_section(word: str) -> str:
-    """Say a word.
-
-    Args:
-        other: There is no such argument.
-    """
-    return word
-
-
 def with_config(word: str, config: RunnableConfig) -> str:
     """Say a word and how deep the run may go."""
     return f"{word} {config['recursion_limit']}"
@@ -86,22 +77,15 @@ async def test_it_is_called() -> None:
         assert (found.text, found.is_error) == (said, False)
     found = await observe_call(from_function(described), {"times": "many"})
     assert found.is_error
-    assert "`word` is missing" in found.text
-    assert "`times` must be" in found.text
-    assert "other: There is no such" in from_function(odd_section).description
+    assert "`word`: Field required" in found.text
+    assert "`times`: Input should be" in found.text
 
 
 _WRONG = {
-    "def f(word: str): pass": "no docstring",
-    "def f(word):\n    'Say.'": "`word: str`",
-    "def f(*words: str):\n    'Say.'": "cannot be given by its name",
-    "def f(**words: str):\n    'Say.'": "cannot be given by its name",
-    "def f(word: str, /):\n    'Say.'": "cannot be given by its name",
+    "def f(word: str): pass": "must have a docstring",
+    "def f(word: str):\n    'Say.\\n\\n    Args:\\n        other: What.\\n    '": "Arg other",
     "def f(word: 'Gone'):\n    'Say.'": "name 'Gone' is not defined",
-    "class A: pass\ndef f(word: A):\n    'Say.'": "cannot be described to a model",
-    "def f(config: str):\n    'Say.'": "`config` has a name that LangChain",
-    "def 查找(word: str):\n    'Say.'": "`查找`",
-    f"def {'f' * 65}(word: str):\n    'Say.'": "up to 64 letters",
+    "class A: pass\ndef f(word: A):\n    'Say.'": "JSON schema",
     "f = lambda word: word": "`<lambda>`",
 }
 
