@@ -12,7 +12,6 @@ from tests.server import Request, ScriptedServer, text
 from tests.server.rules import refusal
 
 USER = {"role": "user", "content": "hi"}
-PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 TOOL = {"type": "function", "function": {"name": "bash"}}
 
 
@@ -22,8 +21,8 @@ def assistant(call_id: str, arguments: str = "{}") -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": made}
 
 
-def tool(call_id: str, content: Any = "ok") -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
+def tool(call_id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -34,8 +33,6 @@ def tool(call_id: str, content: Any = "ok") -> dict[str, Any]:
         ([assistant("a"), tool("a"), tool("a")], {}, "second tool message"),
         ([assistant("a"), tool("a"), tool("b")], {}, "answers 'b'"),
         ([assistant("a", '{"command": '), tool("a")], {}, "not a JSON string"),
-        ([assistant("a"), tool("a", [PICTURE])], {}, "'image_url' is not allowed"),
-        ([{"role": "assistant", "content": None}], {}, "got null"),
         ([], {"thread_id": "7"}, "Unrecognized request argument supplied: thread_id"),
         ([], {"stream_options": {"include_usage": True}}, "only allowed when 'stream'"),
         ([], {"tool_choice": "auto"}, "only allowed when 'tools'"),
