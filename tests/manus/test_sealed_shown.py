@@ -1,10 +1,9 @@
 """What is signed or encrypted is nothing to look at, however large it is."""
 
-import json
 from typing import Any
 
 from tests.manus.program import Program
-from tests.server import Raw, Request, ScriptedServer, raw, text
+from tests.server import Raw, Request, ScriptedServer, message_of, said, stream_of, text
 
 SEALED = "gAAAAB" * 50_000
 DETAILS = [
@@ -21,18 +20,10 @@ CALL: dict[str, Any] = {
 
 def sealed(request: Request) -> Raw:
     """A call with much that is sealed beside it, in a stream if one is asked for."""
-    head = {"id": "c", "created": 1, "model": "m"}
-    said = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
+    beside = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
     if not request.stream:
-        choice = {"index": 0, "message": {**said, "tool_calls": [CALL]}}
-        body = {**head, "choices": [{**choice, "finish_reason": "tool_calls"}]}
-        return raw(json.dumps(body).encode(), content_type="application/json")
-    choices: list[Any] = [
-        {"index": 0, "delta": {**said, "tool_calls": [{**CALL, "index": 0}]}},
-        {"index": 0, "delta": {}, "finish_reason": "tool_calls"},
-    ]
-    events = [f"data: {json.dumps({**head, 'choices': [one]})}\n\n" for one in choices]
-    return raw("".join([*events, "data: [DONE]\n\n"]).encode(), content_type="text/event-stream")
+        return message_of("tool_calls", **beside, tool_calls=[CALL])
+    return stream_of(said({**beside, "tool_calls": [{**CALL, "index": 0}]}), said({}, "tool_calls"))
 
 
 def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
@@ -42,8 +33,8 @@ def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
     assert (result.code, result.json["output"]) == (0, "Done.")
     shown = manus("show", "t")
     report = manus("report", "t", "--output", "-")
-    for said in (result.out, result.err, shown.out, report.out):
-        assert "gAAAAB" not in said
+    for shown_there in (result.out, result.err, shown.out, report.out):
+        assert "gAAAAB" not in shown_there
     assert "I say hi." in result.err
     assert "echo hi" in shown.out
     assert server.requests[-1].raw.count(SEALED.encode()) == 3

@@ -13,24 +13,12 @@ from manus.models.normalize import ReplyReader
 from manus.models.reasoning import REASONING, ThoughtReader, thought_apart
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, raw, text
+from tests.server import Scripted, raw, said, stream_of, text
 
 ONE = {"path": "a", "line": "1"}
 TWO = {"path": "b", "line": "2"}
 ARGS, OTHER = json.dumps(ONE), json.dumps(TWO)
 Chunk = dict[str, Any]
-
-
-def sse(*chunks: Chunk | str, done: bool = True) -> Scripted:
-    """A stream of these chunks; a text stands there as it is."""
-    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    events = [c if isinstance(c, str) else f"data: {json.dumps({**head, **c})}\n\n" for c in chunks]
-    ending = "data: [DONE]\n\n" if done else ""
-    return raw(("".join(events) + ending).encode(), content_type="text/event-stream")
-
-
-def said(delta: Any, reason: str | None = None, **more: Any) -> Chunk:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
 def piece(name: str | None = None, arguments: Any = None, **more: Any) -> Chunk:
@@ -128,7 +116,7 @@ def test_a_call_without_arguments(arguments: dict[str, Any]) -> None:
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
     """LangChain would make a whole call of each half."""
     half = [piece("append", ARGS[:9], id="x", index=0), piece(None, ARGS[9:14], id="y", index=0)]
-    await agent.watched(sse(*half, said({}, "length")), text("done"))
+    await agent.watched(stream_of(*half, said({}, "length")), text("done"))
     assert agent.lines("a") == []
     assert "length limit" in (await agent.observations())[0]
 
@@ -156,7 +144,9 @@ def test_the_text_arrives(chunks: list[Chunk]) -> None:
 
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
     alive = ": OPENROUTER PROCESSING\n\n"
-    shown = await agent.watched(sse(alive, said({"content": "Hello."}), alive, STOP, done=False))
+    shown = await agent.watched(
+        stream_of(alive, said({"content": "Hello."}), alive, STOP, has_end=False)
+    )
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
     assert "".join(chunk.text for chunk in shown) == "Hello."
@@ -214,9 +204,9 @@ def test_a_thought_whose_beginning_is_in_the_template() -> None:
 
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}
 BROKEN: dict[str, tuple[Scripted, str]] = {
-    "as text": (sse({"error": "Busy."}), "answered with an error: Busy."),
-    "OpenRouter": (sse({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),
-    "a reason": (sse(said({}, "error")), "the reply failed on the way"),
+    "as text": (stream_of({"error": "Busy."}), "answered with an error: Busy."),
+    "OpenRouter": (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),
+    "a reason": (stream_of(said({}, "error")), "the reply failed on the way"),
     "a whole reply": (
         raw(
             json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode(),

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from manus.models.tokens import cache_tokens, usage_metadata
-from manus.state.settings import Settings
 from tests.helpers.agent import ScriptedAgent
-from tests.nodes.test_chunks import STOP, read, said
-from tests.server import call, calls, text, tokens
+from tests.nodes.test_chunks import STOP, read
+from tests.server import said, text, tokens
 
 Said = dict[str, Any]
 OK = {"prompt_tokens": 50, "completion_tokens": 3, "total_tokens": 53}
@@ -22,17 +21,9 @@ def details(**more: Any) -> Said:
 # figures, and what they mean: input, output, read from the cache, written to it
 FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
     "OpenRouter": (details(cached_tokens=20, cache_write_tokens=30), (50, 3, 20, 30)),
-    "LiteLLM": (
-        {**details(cached_tokens=20), "cache_creation_input_tokens": 30},
-        (50, 3, 20, 30),
-    ),
     "a gateway that counts the cache apart": (
         {**OK, "cache_read_input_tokens": 700, "cache_creation_input_tokens": 200},
         (950, 3, 700, 200),
-    ),
-    "the same with a total": (
-        {**OK, "total_tokens": 953, "cache_read_input_tokens": 900},
-        (950, 3, 900, 0),
     ),
     "xAI leaves thoughts out of the reply": (
         {**OK, "total_tokens": 153, "completion_tokens_details": {"reasoning_tokens": 100}},
@@ -43,15 +34,8 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
         (50, 103, 0, 0),
     ),
     "Google has thoughts in the total alone": ({**OK, "total_tokens": 853}, (50, 803, 0, 0)),
-    "OpenAI has them in the reply": (
-        {**OK, "completion_tokens_details": {"reasoning_tokens": 2}},
-        (50, 3, 0, 0),
-    ),
-    "a total that is too small": ({**OK, "total_tokens": 1}, (50, 3, 0, 0)),
     "below zero": ({**OK, "completion_tokens": -3, "total_tokens": -1}, (50, 0, 0, 0)),
-    "below zero in the details": (details(cached_tokens=-20), (50, 3, 0, 0)),
     "details as text": ({**OK, "prompt_tokens_details": "{}"}, (50, 3, 0, 0)),
-    "audio": (details(audio_tokens=10, cached_tokens=None), (50, 3, 0, 0)),
 }
 
 
@@ -61,11 +45,6 @@ def test_what_figures_mean(usage: Said, meant: tuple[int, ...]) -> None:
     assert found is not None
     read, written = cache_tokens(dict(found["input_token_details"]))
     assert (found["input_tokens"], found["output_tokens"], read, written) == meant
-
-
-@pytest.mark.parametrize("figure", [10**12, 1e300, "50", "x", []])
-def test_what_is_no_figure(figure: Any) -> None:
-    assert usage_metadata({"prompt_tokens": figure, "completion_tokens": 3}) is None
 
 
 @pytest.mark.parametrize(
@@ -104,29 +83,14 @@ async def test_a_reply_with_and_without_figures(agent: ScriptedAgent) -> None:
     assert usage["output_tokens"] > 0
 
 
-def write(folder: Path, name: str, *lines: str) -> None:
-    (folder / "manus.toml").write_text("\n".join([f'[prices."{name}"]', *lines]))
-
-
 async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
     agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit of cost was taken, and could not be held: the calls had no cost."""
-    write(tmp_path, "gpt-5", "input = 1.0", "output = 10.0")
+    (tmp_path / "manus.toml").write_text("[prices.gpt-5]\ninput = 1.0\noutput = 10.0\n")
     monkeypatch.setenv("MANUS_API_KEY", "sk-x")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
-    used = tokens(1_000_000, 10)
-    outcome = await agent.run(
-        calls(call("poll"), usage=used), model=None, base_url=None, budget={"cost": 0.5}
-    )
+    hello = text("Hello.", usage=tokens(1_000_000, 10))
+    outcome = await agent.run(hello, model=None, base_url=None)
     assert agent.server.requests[0].model == "gpt-5"
     assert outcome.usage["cost"] == pytest.approx(1.0001)
-    assert outcome.stop_reason == "budget"
-
-
-@pytest.mark.parametrize("amount", ["nan", "inf", "-1"])
-def test_a_price_is_a_number(amount: str) -> None:
-    with pytest.raises(ValueError, match="cache_write"):
-        Settings.model_validate(
-            {"prices": {"m": {"input": 1, "output": 1, "cache_write": float(amount)}}}
-        )

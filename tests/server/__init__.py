@@ -22,7 +22,10 @@ from tests.server.replies import (
     cut,
     fail,
     hang,
+    message_of,
     raw,
+    said,
+    stream_of,
     text,
     tokens,
 )
@@ -45,7 +48,10 @@ __all__ = [
     "fail",
     "hang",
     "mentions",
+    "message_of",
     "raw",
+    "said",
+    "stream_of",
     "text",
     "tokens",
 ]

@@ -167,6 +167,30 @@ def raw(
     return Raw(body, status, content_type, headers or {})
 
 
+def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
+    """Write a chunk of a stream."""
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+
+
+def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True) -> Raw:
+    """Answer with a stream of these chunks; a text stands there as it is."""
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    events = [
+        c if isinstance(c, str) else f"data: {json.dumps({**head, **c}, ensure_ascii=False)}\n\n"
+        for c in chunks
+    ]
+    ending = "data: [DONE]\n\n" if has_end else ""
+    return raw("".join([*events, ending]).encode(), content_type="text/event-stream")
+
+
+def message_of(reason: str = "stop", **message: Any) -> Raw:
+    """Answer with a message in one piece, of whatever fields."""
+    said = {"role": "assistant", "content": None, **message}
+    choice = {"index": 0, "message": said, "finish_reason": reason}
+    body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
+    return raw(json.dumps(body).encode(), content_type="application/json")
+
+
 def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> dict[str, Any]:
     """Write a `usage` object."""
     return {
