@@ -39,9 +39,9 @@ async def test_what_breaks_off_is_begun_anew(
     monkeypatch.setenv("MANUS_RETRY_FOR", "60")
     monkeypatch.setenv("MANUS_TIMEOUT", "1")  # enough for one that answers on a busy machine
     write = call("append", path="a", line="1")
-    lost = (cut(0), cut(2), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
+    lost = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
     events = await agent.events(*lost, text("All of it."))
-    assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5, 6]
+    assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
     assert (await agent.outcome()).usage["model_calls"] == 1
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
@@ -49,12 +49,7 @@ async def test_what_breaks_off_is_begun_anew(
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        fail(400, message="No."),
-        fail(401),
-        fail(429, code="insufficient_quota"),
-        fail(400, code="context_length_exceeded"),
-    ],
+    [fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded")],
 )
 async def test_what_cannot_pass_is_not(agent: ScriptedAgent, reply: Scripted) -> None:
     events = await agent.events(reply)
@@ -97,20 +92,6 @@ async def test_a_server_that_is_away_interrupts_the_run_which_goes_on_when_resum
     assert len(agent.server.requests) == 4
 
 
-async def test_a_server_where_nobody_listens_is_tried_again_for_a_while(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_RETRY_FOR", "0.5")
-    monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
-    address = agent.server.base_url
-    agent.server.close()
-    events = await agent.events()
-    outcome = await agent.outcome()
-    assert outcome.stop_reason == "interrupted"
-    assert len(retries(events)) >= 2
-    assert f"The model server at {address} cannot be reached" in outcome.output
-
-
 async def test_a_slow_steady_reply_is_waited_for(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,30 +105,24 @@ async def test_a_slow_steady_reply_is_waited_for(
     assert outcome.usage["seconds"] > 1
 
 
-@pytest.mark.parametrize("bad", ["cut off", "repeats"])
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (text("Half of", finish_reason="length"), "cut off"),
+        (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
+        (text(" ".join(map(str, range(2_000)))), "cut off"),
+    ],
+    ids=["cut off", "repeats", "without an end"],
+)
 async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
-    agent: ScriptedAgent, bad: str
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Scripted, words: str
 ) -> None:
-    reply = (
-        text("Half of", finish_reason="length")
-        if bad == "cut off"
-        else text("So it begins. " + "I will look at the file again. " * 60)
-    )
+    monkeypatch.setattr("manus.models.normalize.MOST_REPLY", 3_000)
     outcome = await agent.run(reply, text("In short."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
     outcome = await agent.run(reply, reply, thread="u")
     assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
-    assert bad in outcome.output
-
-
-async def test_a_reply_without_end_is_cut_off(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("manus.models.normalize.MOST_REPLY", 1_000)
-    long = text(" ".join(map(str, range(2_000))))
-    outcome = await agent.run(long, long)
-    assert (outcome.stop_reason, outcome.success) == ("error", False)
-    assert "cut off" in outcome.output
+    assert words in outcome.output
 
 
 async def test_no_wait_is_not_taken_at_its_word(
