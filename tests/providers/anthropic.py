@@ -93,14 +93,11 @@ def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
 
 def _usage(turn: Turn) -> Json:
     """What is cached is no part of the input here, and an event tells the sums so far."""
-    written = turn.written + turn.written_hour
-    cached = {"cache_creation_input_tokens": written, "cache_read_input_tokens": turn.cached}
-    hours = {
-        "ephemeral_5m_input_tokens": turn.written,
-        "ephemeral_1h_input_tokens": turn.written_hour,
+    cached = {
+        "cache_creation_input_tokens": turn.written,
+        "cache_read_input_tokens": turn.cached,
     }
-    kinds = {"cache_creation": hours} if turn.written_hour else {}
-    return {"input_tokens": 100, **cached, **kinds, "output_tokens": 20}
+    return {"input_tokens": 100, **cached, "output_tokens": 20}
 
 
 def _reason(turn: Turn) -> str:

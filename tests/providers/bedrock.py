@@ -78,15 +78,9 @@ def _reason(turn: Turn) -> str:
 
 
 def _metadata(turn: Turn) -> Json:
-    written = turn.written + turn.written_hour
-    total = 120 + turn.cached + written
+    total = 120 + turn.cached + turn.written
     usage: Json = {"inputTokens": 100, "outputTokens": 20, "totalTokens": total}
-    usage |= {"cacheReadInputTokens": turn.cached, "cacheWriteInputTokens": written}
-    if turn.written_hour:
-        usage["cacheDetails"] = [
-            {"ttl": "5m", "inputTokens": turn.written},
-            {"ttl": "1h", "inputTokens": turn.written_hour},
-        ]
+    usage |= {"cacheReadInputTokens": turn.cached, "cacheWriteInputTokens": turn.written}
     return {"usage": usage, "metrics": {"latencyMs": 1}}
 
 

@@ -1,6 +1,7 @@
 """An agent whose model is a provider's real client before a scripted server of that provider."""
 
 import itertools
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from tests.providers.anthropic import Anthropic
 from tests.providers.azure import Azure
 from tests.providers.bedrock import Bedrock
 from tests.providers.google import Google
-from tests.providers.server import ProviderServer
-from tests.providers.turns import Said
+from tests.providers.turns import Refusal, Said
+from tests.server import Raw, Request, Scripted, ScriptedServer, raw
 
-PROVIDERS: dict[str, tuple[type[Any], str]] = {
+Dialect = Anthropic | Google | Bedrock | Azure
+PROVIDERS: dict[str, tuple[type[Dialect], str]] = {
     "anthropic": (Anthropic, "claude-scripted"),
     "google": (Google, "gemini-scripted"),
     "bedrock": (Bedrock, "anthropic.claude-3-5-sonnet-20240620-v1:0"),
@@ -29,11 +31,25 @@ KEY = "sk-secret-of-tests"
 _TIMEOUTS = itertools.count(70)
 
 
+def scripted(dialect: Dialect, said: Said) -> Scripted:
+    """The bytes of what is said, in the provider's protocol."""
+
+    def reply(request: Request) -> Raw:
+        assert dialect.is_stream(request.path, request.body), "always"
+        if isinstance(said, Refusal) and not said.mid_stream:
+            body, headers = dialect.refusal(said)
+            headers = {**headers, **said.headers}
+            return raw(json.dumps(body).encode(), said.status, "application/json", headers)
+        pieces = dialect.broken(said) if isinstance(said, Refusal) else dialect.stream(said)
+        return raw(b"".join(pieces), content_type=dialect.content_type)
+
+    return reply
+
+
 class ProvidedAgent(ScriptedAgent):
     """An agent on a provider's server; `streamed`: somebody watches its tokens."""
 
     provider: str
-    asked: ProviderServer
     streamed: bool = False
 
     async def ask(self, *replies: Said, thread: str = "t", **chosen: Any) -> Outcome:
@@ -45,24 +61,14 @@ class ProvidedAgent(ScriptedAgent):
         self, *replies: Said, thread: str = "t", **chosen: Any
     ) -> list[tuple[str, Any]]:
         """What is streamed of a run."""
-        self.asked.script(*replies)
+        dialect = PROVIDERS[self.provider][0]()
+        self.server.script(*(scripted(dialect, said) for said in replies))
         context = Context(workspace=str(self.workspace), **chosen)
         modes = ["custom", "messages"] if self.streamed else ["custom"]
         stream: Any = self.graph.astream(
             {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
         )
         return [part async for part in stream]
-
-    async def watch_newer(self, *replies: Said) -> list[Any]:
-        """The same in LangGraph's newer protocol."""
-        self.asked.script(*replies)
-        events: Any = await self.graph.astream_events(
-            {"request": "Do it."},
-            thread_config("t"),
-            context=Context(workspace=str(self.workspace)),
-            version="v3",
-        )
-        return [event async for event in events]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -79,9 +85,9 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[dict[str, ProviderServer]]:
+def servers() -> Iterator[dict[str, ScriptedServer]]:
     """A server for each provider."""
-    made = {provider: ProviderServer(dialect()) for provider, (dialect, _) in PROVIDERS.items()}
+    made = {provider: ScriptedServer(path="") for provider in PROVIDERS}
     yield made
     for server in made.values():
         server.close()
@@ -89,15 +95,15 @@ def servers() -> Iterator[dict[str, ProviderServer]]:
 
 @pytest.fixture
 def asked(
-    provider: str, servers: dict[str, ProviderServer], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ProviderServer]:
+    provider: str, servers: dict[str, ScriptedServer], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ScriptedServer]:
     """The provider's server; the settings name it."""
-    dialect, name = PROVIDERS[provider]
     server = servers[provider]
-    server.begin(dialect())
+    server.begin()
+    server.strict = provider == "azure"
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("MANUS_MODEL", f"{provider}:{name}")
-    monkeypatch.setenv("MANUS_BASE_URL", server.address)
+    monkeypatch.setenv("MANUS_MODEL", f"{provider}:{PROVIDERS[provider][1]}")
+    monkeypatch.setenv("MANUS_BASE_URL", address(server))
     if provider == "bedrock":
         for variable, value in (
             ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
@@ -109,8 +115,12 @@ def asked(
     else:
         monkeypatch.setenv("MANUS_API_KEY", KEY)
     yield server
-    assert server.unexpected == []
-    assert server.replies == [], "left unused"
+    server.verify()
+
+
+def address(server: ScriptedServer) -> str:
+    """Where it listens, without a path."""
+    return server.base_url.removesuffix("/v1")
 
 
 @pytest.fixture
@@ -129,7 +139,7 @@ async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def agent(
     provider: str,
-    asked: ProviderServer,
+    asked: ScriptedServer,
     saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -137,8 +147,7 @@ async def agent(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)
-    none: Any = None
-    made = ProvidedAgent(none, workspace, saver)
-    made.provider, made.asked = provider, asked
+    made = ProvidedAgent(asked, workspace, saver)
+    made.provider = provider
     yield made
     await made.graph.close_waiting()

@@ -1,6 +1,7 @@
 """Providers' real clients against servers of their protocols on loopback; no model is behind."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     assert_paired(history)
     assert [m.text for m in history if isinstance(m, AIMessage)] == ["I write it now.", "Done."]
     assert all(isinstance(m.content, str) for m in history)
-    assert "Appended to a.txt." in either.asked.requests[1].raw.decode()
+    assert "Appended to a.txt." in either.server.requests[1].raw.decode()
     usage = outcome.usage
     extra = 80 if either.provider in ("anthropic", "bedrock") else 0
     assert usage["input_tokens"] == 200 + extra, "Anthropic does not count cached tokens as input"
@@ -40,7 +41,7 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     assert not usage.get("estimated")
     if either.streamed:
         _came_in_pieces(either.provider, parts)
-    _has_the_key(either.provider, either.asked.requests[0].headers)
+    _has_the_key(either.provider, either.server.requests[0].headers)
 
 
 def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
@@ -55,7 +56,7 @@ def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
         assert len(calls) > 3
 
 
-def _has_the_key(provider: str, headers: dict[str, str]) -> None:
+def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
     """It is sent in the provider's way."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     if provider == "bedrock":
@@ -83,9 +84,9 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
     assert agent.lines("c.txt") == ["one"]
     assert_paired(await agent.messages())
-    assert "length limit" in agent.asked.requests[1].raw.decode()
+    assert "length limit" in agent.server.requests[1].raw.decode()
     assert (await agent.observations())[3] == "1 %", "the first poll was not carried out"
-    calls = sent_calls(agent.provider, agent.asked.requests[-1].body)
+    calls = sent_calls(agent.provider, agent.server.requests[-1].body)
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)
     assert list(calls[1][1]) == ["malformed_arguments"]
@@ -99,7 +100,7 @@ async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAge
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert agent.lines("b.txt") == []
     # Bedrock's client itself takes such a stream for broken: then there is nothing to tell
-    told = "Not executed" in agent.asked.requests[2].raw.decode()
+    told = "Not executed" in agent.server.requests[2].raw.decode()
     assert told is (agent.provider != "bedrock")
 
 
@@ -128,7 +129,7 @@ async def test_a_call_can_be_required_and_without_tools_it_is_in_words(
 ) -> None:
     """Two providers refuse calls in a request that offers no tools."""
     await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
-    body = agent.asked.requests[0].body
+    body = agent.server.requests[0].body
     found, right = {
         "anthropic": (body.get("tool_choice"), {"type": "any"}),
         "azure": (body.get("tool_choice"), "required"),
@@ -141,9 +142,9 @@ async def test_a_call_can_be_required_and_without_tools_it_is_in_words(
     assert found == right
     outcome = await agent.ask(Turn(text="As I said."), tool_choice="none")
     assert outcome.output == "As I said."
-    body = agent.asked.requests[-1].body
+    body = agent.server.requests[-1].body
     assert not body.get("tools")
     assert not body.get("toolConfig")
     if agent.provider in ("anthropic", "bedrock"):
         assert sent_calls(agent.provider, body) == []
-        assert "<tool_call>" in agent.asked.requests[-1].raw.decode()
+        assert "<tool_call>" in agent.server.requests[-1].raw.decode()

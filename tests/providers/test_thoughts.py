@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.agent import assert_paired
 from tests.providers.conftest import ProvidedAgent
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
@@ -36,7 +35,7 @@ SAID = {"type": "text", "text": "I write."}
 
 def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
     """The blocks of an assistant's message in the last request."""
-    body: Any = agent.asked.requests[-1].body
+    body: Any = agent.server.requests[-1].body
     if agent.provider == "google":
         found = [c["parts"] for c in body["contents"] if c["role"] == "model"]
     else:
@@ -45,28 +44,26 @@ def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
     return blocks
 
 
-@pytest.mark.parametrize("provider", ["anthropic"])
-@pytest.mark.parametrize(
-    "blocks",
-    [
-        (thought("First.", "one"), REDACTED, SAID, use(0), use(1)),
-        (thought("First.", "one"), use(0), thought("Then.", "two"), use(1)),
-        (thought("", "one"), thought("", "two"), use(0), use(1)),
-    ],
-    ids=["redacted", "between calls", "two not shown"],
-)
-async def test_blocks_of_anthropic_go_back_in_their_order(
-    thinker: ProvidedAgent, blocks: tuple[Json, ...]
-) -> None:
-    outcome = await thinker.ask(Turn(blocks=blocks), Turn(text="Done."))
-    assert outcome.output == "Done."
-    assert thinker.lines("a") == ["0", "1"]
-    assert assistant(thinker) == list(blocks)
-
-
 CALLED = {"functionCall": {"name": "append", "args": {"path": "a", "line": "0"}}}
 SECOND = {"functionCall": {"name": "append", "args": {"path": "a", "line": "1"}}}
 MUSED = {"text": "First.", "thought": True}
+REASONED = {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2ln"}}}
+THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dHdv"}}}
+USED = {"toolUse": {"toolUseId": "t0", "name": "append", "input": {"path": "a", "line": "0"}}}
+AGAIN = {"toolUse": {"toolUseId": "t1", "name": "append", "input": {"path": "a", "line": "1"}}}
+BLOCKS: dict[str, tuple[Json, ...]] = {
+    "anthropic redacted": (thought("First.", "one"), REDACTED, SAID, use(0), use(1)),
+    "anthropic between calls": (thought("First.", "one"), use(0), thought("Then.", "two"), use(1)),
+    "anthropic two not shown": (thought("", "one"), thought("", "two"), use(0), use(1)),
+    "google after a thought": (MUSED, {**CALLED, "thoughtSignature": "AbCd"}, SECOND),
+    "google of the text": ({"text": "I write.", "thoughtSignature": "eHh4"}, CALLED, SECOND),
+    "google each its own": (
+        {**CALLED, "thoughtSignature": "AbCd"},
+        {**SECOND, "thoughtSignature": "DeFg"},
+    ),
+    "bedrock before": (REASONED, {"text": "I write."}, USED, AGAIN),
+    "bedrock between calls": (REASONED, USED, THEN, AGAIN),
+}
 
 
 def unthought(parts: Iterable[Json]) -> list[Json]:
@@ -74,74 +71,26 @@ def unthought(parts: Iterable[Json]) -> list[Json]:
     return [part for part in parts if "thought" not in part]
 
 
-@pytest.mark.parametrize("provider", ["google"])
+def without_ids(agent: ProvidedAgent) -> list[Json]:
+    """What the last request has of the model, without the ids that Google's calls get."""
+    sent = assistant(agent)
+    if agent.provider != "google":
+        return sent
+    return [{k: v for k, v in part.items() if k != "id"} for part in sent]
+
+
 @pytest.mark.parametrize(
-    "parts",
-    [
-        ({**CALLED, "thoughtSignature": "AbCd"}, SECOND),
-        (MUSED, {**CALLED, "thoughtSignature": "AbCd"}, SECOND),
-        ({"text": "I write.", "thoughtSignature": "eHh4"}, CALLED, SECOND),
-        ({**CALLED, "thoughtSignature": "AbCd"}, {**SECOND, "thoughtSignature": "DeFg"}),
-    ],
-    ids=["the first of two", "after a thought", "of the text", "each its own"],
+    ("provider", "blocks"),
+    [(name.split()[0], blocks) for name, blocks in BLOCKS.items()],
+    ids=BLOCKS,
 )
-async def test_parts_of_google_go_back_with_their_signatures(
-    thinker: ProvidedAgent, parts: tuple[Json, ...]
-) -> None:
-    outcome = await thinker.ask(Turn(blocks=parts), Turn(text="Done."))
-    assert outcome.output == "Done."
-    assert thinker.lines("a") == ["0", "1"]
-    sent = [{k: v for k, v in part.items() if k != "id"} for part in assistant(thinker)]
-    assert unthought(sent) == unthought(parts)
-
-
-@pytest.mark.parametrize("provider", ["google"])
-async def test_a_signature_stays_with_its_call_when_that_gets_another_id(
-    thinker: ProvidedAgent,
-) -> None:
-    """Calls of two replies have the same id; in the history each has its own."""
-    replies = [
-        Turn(blocks=({"functionCall": {**one["functionCall"], "id": "same"}, **signed},))
-        for one, signed in (
-            (CALLED, {"thoughtSignature": "AbCd"}),
-            (SECOND, {"thoughtSignature": "DeFg"}),
-        )
-    ]
-    await thinker.ask(*replies, Turn(text="Done."))
-    assert_paired(await thinker.messages())
-    sent = [assistant(thinker, place)[0] for place in (0, 1)]
-    assert [part["thoughtSignature"] for part in sent] == ["AbCd", "DeFg"]
-
-
-@pytest.mark.parametrize("provider", ["google"])
-async def test_the_signature_of_a_last_empty_part_goes_back(thinker: ProvidedAgent) -> None:
-    parts = ({"text": "Hello."}, {"text": "", "thoughtSignature": "eHh4"})
-    assert (await thinker.ask(Turn(blocks=parts))).output == "Hello."
-    await thinker.ask(Turn(text="Again."))
-    assert "eHh4" in json.dumps(assistant(thinker))
-
-
-REASONED = {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2ln"}}}
-USED = {"toolUse": {"toolUseId": "t0", "name": "append", "input": {"path": "a", "line": "0"}}}
-
-
-AGAIN = {"toolUse": {"toolUseId": "t1", "name": "append", "input": {"path": "a", "line": "1"}}}
-THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dHdv"}}}
-
-
-@pytest.mark.parametrize("provider", ["bedrock"])
-@pytest.mark.parametrize(
-    "blocks",
-    [(REASONED, {"text": "I write."}, USED, AGAIN), (REASONED, USED, THEN, AGAIN)],
-    ids=["before", "between calls"],
-)
-async def test_blocks_of_bedrock_go_back_in_their_order(
+async def test_they_go_back_in_their_order(
     thinker: ProvidedAgent, blocks: tuple[Json, ...]
 ) -> None:
     outcome = await thinker.ask(Turn(blocks=blocks), Turn(text="Done."))
     assert outcome.output == "Done."
     assert thinker.lines("a") == ["0", "1"]
-    assert assistant(thinker) == list(blocks)
+    assert unthought(without_ids(thinker)) == unthought(blocks)
 
 
 SIGNED: dict[str, tuple[Json, ...]] = {
@@ -153,17 +102,11 @@ SIGNED: dict[str, tuple[Json, ...]] = {
         USED,
     ),
 }
-thinking = pytest.mark.parametrize("provider", list(SIGNED))
 
 
-@thinking
-@pytest.mark.parametrize("newer", [False, True], ids=["streamed", "newer"])
-@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+@pytest.mark.parametrize("provider", list(SIGNED))
 async def test_no_other_model_gets_them(
-    thinker: ProvidedAgent,
-    newer: bool,
-    server: ScriptedServer,
-    tmp_path: Path,
+    thinker: ProvidedAgent, server: ScriptedServer, tmp_path: Path
 ) -> None:
     """A compatible server as the fallback; then the provider's model has its own again."""
     other = f'{{model = "other", base_url = "{server.base_url}"}}'
@@ -172,12 +115,9 @@ async def test_no_other_model_gets_them(
     blocks = SIGNED[thinker.provider]
     refused = Refusal(400, "ValidationException", "The request was flagged.")
     replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
-    await (thinker.watch_newer if newer else thinker.watch)(*replies)
+    await thinker.watch(*replies)
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])
     assert set(sent) == {"role", "content", "tool_calls"}
     assert not any(word in json.dumps(sent) for word in ("First.", "c2lnbmVk", "extras", "index"))
-    found = [{k: v for k, v in b.items() if k != "id"} for b in assistant(thinker)]
-    if thinker.provider == "anthropic":
-        found = assistant(thinker)
-    assert unthought(found) == unthought(blocks)
+    assert unthought(without_ids(thinker)) == unthought(blocks)

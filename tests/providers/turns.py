@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 Json = dict[str, Any]
 
@@ -19,9 +19,8 @@ class Turn:
             protocol sends these as text.
         silent: Its stream ends without saying why.
         cached: Tokens of the request that were in the provider's cache.
-        written: Those that were written to it, for five minutes.
+        written: Those that were written to it.
         blocks: What it consists of instead of a text and calls, in the provider's form.
-        written_hour: Those that were written to it for an hour; where a server tells the two apart.
     """
 
     text: str = ""
@@ -30,7 +29,6 @@ class Turn:
     silent: bool = False
     cached: int = 0
     written: int = 0
-    written_hour: int = 0
     blocks: tuple[Json, ...] = ()
 
     def arguments(self, place: int) -> str:
@@ -54,29 +52,6 @@ class Refusal:
 
 
 Said = Turn | Refusal
-
-
-class Dialect(Protocol):
-    """How a provider writes it."""
-
-    content_type: str
-    """Of a stream."""
-
-    def is_stream(self, path: str, body: Json) -> bool:
-        """Whether a reply in pieces is asked for, at the right path."""
-        ...
-
-    def stream(self, turn: Turn) -> list[bytes]:
-        """A reply in pieces."""
-        ...
-
-    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
-        """The body and the headers of an error."""
-        ...
-
-    def broken(self, refusal: Refusal) -> list[bytes]:
-        """A stream that begins well and ends in an error."""
-        ...
 
 
 def sse(body: Json, event: str = "") -> bytes:

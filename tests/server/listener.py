@@ -9,98 +9,15 @@ import sys
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from tests.server.replies import Cut, Fail, Message, Raw, Reply
 from tests.server.request import Request
 from tests.server.wire import Ids, frames
 
-
-class Answers(Protocol):
-    """Who decides what is answered."""
-
-    models: list[str]
-    looks: list[Request]
-    errors: list[Exception]
-
-    def answer(self, request: Request) -> Reply:
-        """Give the reply to a chat completion request."""
-        ...
-
-    def refuse(self, method: str, path: str) -> Reply:
-        """Give the reply to a request for anything else."""
-        ...
-
-
-class Connection:
-    """Sends replies through an HTTP handler, and knows how to stall and to break off."""
-
-    def __init__(self, handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
-        self._handler = handler
-        self._closing = closing
-
-    def send(self, reply: Reply, request: Request, ids: Ids) -> None:
-        """Send a reply of any kind."""
-        match reply:
-            case Message():
-                self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
-            case Fail():
-                self.send_json({"error": dict(reply.error)}, reply.status, reply.headers)
-            case Raw():
-                self._send_whole(reply.body, reply.status, reply.content_type, reply.headers)
-            case Cut():
-                self._cut(reply, frames(reply.reply, request, ids), request.stream)
-
-    def send_json(
-        self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
-    ) -> None:
-        """Send a JSON body."""
-        self._send_whole(json.dumps(body).encode(), status, "application/json", headers or {})
-
-    def _send_whole(
-        self, body: bytes, status: int, content_type: str, headers: Mapping[str, str]
-    ) -> None:
-        length = {"Content-Type": content_type, "Content-Length": str(len(body))}
-        self._head({**length, **headers}, status)
-        self._handler.wfile.write(body)
-
-    def _send_frames(self, said: list[bytes], stream: bool, pace: float = 0.0) -> None:
-        self._open(said, stream)
-        for frame in said:
-            self._closing.wait(pace)
-            self._write([frame], stream)
-        self._end(stream)
-
-    def _cut(self, reply: Cut, said: list[bytes], stream: bool) -> None:
-        if reply.after_chunks > 0:
-            self._open(said, stream)
-            self._write(said[: min(reply.after_chunks, len(said) - 1)], stream)
-        if reply.hangs:
-            self._closing.wait()
-        self._handler.close_connection = True
-
-    def _open(self, said: list[bytes], stream: bool) -> None:
-        if stream:
-            event_stream = "text/event-stream; charset=utf-8"
-            self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
-        else:
-            length = str(sum(map(len, said)))
-            self._head({"Content-Type": "application/json", "Content-Length": length})
-
-    def _head(self, headers: Mapping[str, str], status: int = 200) -> None:
-        self._handler.send_response(status)
-        for name, value in headers.items():
-            self._handler.send_header(name, value)
-        self._handler.end_headers()
-
-    def _write(self, said: list[bytes], stream: bool) -> None:
-        for frame in said:
-            chunk = b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame
-            self._handler.wfile.write(chunk)
-
-    def _end(self, stream: bool) -> None:
-        if stream:
-            self._handler.wfile.write(b"0\r\n\r\n")
+if TYPE_CHECKING:
+    from tests.server.server import ScriptedServer
 
 
 class Listener(socketserver.ThreadingTCPServer):
@@ -110,8 +27,8 @@ class Listener(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, answers: Answers, port: int, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, answers: "ScriptedServer", tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.answers = answers
@@ -151,6 +68,8 @@ class Listener(socketserver.ThreadingTCPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Sends replies, and knows how to stall and to break off."""
+
     server: Listener  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -158,38 +77,89 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         request, answers = Request(b"", self._fields), self.server.answers
         answers.looks.append(request)
-        if self._path != "/v1/models":
+        if self.path.partition("?")[0] != "/v1/models":
             self._send(answers.refuse("GET", self.path), request)
             return
         about = {"object": "model", "created": 0, "owned_by": "tests"}
         listed = [{"id": name, **about} for name in answers.models]
-        self._connection.send_json({"object": "list", "data": listed})
+        self._send_json({"object": "list", "data": listed})
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         if len(raw) < length:
             return  # the client went away in the middle of it
-        request = Request(raw, self._fields)
-        if self._path == "/v1/chat/completions":
-            self._send(self.server.answers.answer(request), request)
+        request, answers = Request(raw, self._fields, unquote(self.path)), self.server.answers
+        if answers.is_chat(self.path):
+            self._send(answers.answer(request), request)
         else:
-            self._send(self.server.answers.refuse("POST", self.path), request)
+            self._send(answers.refuse("POST", self.path), request)
 
     @property
     def _fields(self) -> dict[str, str]:
         return {name.lower(): value for name, value in self.headers.items()}
 
-    @property
-    def _path(self) -> str:
-        return self.path.partition("?")[0]
-
-    @property
-    def _connection(self) -> Connection:
-        return Connection(self, self.server.closing)
-
     def _send(self, reply: Reply, request: Request) -> None:
-        self._connection.send(reply, request, self.server.ids)
+        ids = self.server.ids
+        match reply:
+            case Message():
+                self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
+            case Fail():
+                self._send_json({"error": dict(reply.error)}, reply.status, reply.headers)
+            case Raw():
+                self._send_whole(reply.body, reply.status, reply.content_type, reply.headers)
+            case Cut():
+                self._cut(reply, frames(reply.reply, request, ids), request.stream)
+
+    def _send_json(
+        self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._send_whole(json.dumps(body).encode(), status, "application/json", headers or {})
+
+    def _send_whole(
+        self, body: bytes, status: int, content_type: str, headers: Mapping[str, str]
+    ) -> None:
+        length = {"Content-Type": content_type, "Content-Length": str(len(body))}
+        self._head({**length, **headers}, status)
+        self.wfile.write(body)
+
+    def _send_frames(self, said: list[bytes], stream: bool, pace: float = 0.0) -> None:
+        self._open(said, stream)
+        for frame in said:
+            self.server.closing.wait(pace)
+            self._write([frame], stream)
+        self._end(stream)
+
+    def _cut(self, reply: Cut, said: list[bytes], stream: bool) -> None:
+        if reply.after_chunks > 0:
+            self._open(said, stream)
+            self._write(said[: min(reply.after_chunks, len(said) - 1)], stream)
+        if reply.hangs:
+            self.server.closing.wait()
+        self.close_connection = True
+
+    def _open(self, said: list[bytes], stream: bool) -> None:
+        if stream:
+            event_stream = "text/event-stream; charset=utf-8"
+            self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
+        else:
+            length = str(sum(map(len, said)))
+            self._head({"Content-Type": "application/json", "Content-Length": length})
+
+    def _head(self, headers: Mapping[str, str], status: int = 200) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _write(self, said: list[bytes], stream: bool) -> None:
+        for frame in said:
+            chunk = b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame
+            self.wfile.write(chunk)
+
+    def _end(self, stream: bool) -> None:
+        if stream:
+            self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass

@@ -17,11 +17,13 @@ class Request:
         raw: The body's bytes, as they came.
         body: The body; empty when it was not a JSON object.
         headers: The headers, by names in lower case.
+        path: The path and what was asked with it.
         at: When it was there in whole, on the `time.monotonic` clock, in seconds.
     """
 
     raw: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
     at: float = field(default_factory=time.monotonic)
     body: Json = field(init=False)
 

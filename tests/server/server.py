@@ -56,11 +56,21 @@ class ScriptedServer:
         looks: The requests for it, and others that are no chat.
     """
 
-    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, *, tls: ssl.SSLContext | None = None, path: str = "/v1/chat/completions"
+    ) -> None:
+        """Listen; chat requests come at `path`, at any if it is empty."""
         self.strict = True
         self._scheme = "https" if tls else "http"
+        self._path = path
         self.models = ["scripted"]
         self.looks: list[Request] = []
+        self._changed = threading.Condition()
+        self.begin()
+        self._listener = Listener(self, tls)
+
+    def begin(self) -> None:
+        """Know nothing of what was asked and scripted before."""
         self.requests: list[Request] = []
         self.unexpected: list[Request] = []
         self.violations: list[str] = []
@@ -68,8 +78,6 @@ class ScriptedServer:
         self._routes: list[Queue] = []
         self._default = Queue()
         self._may_leave = False
-        self._changed = threading.Condition()
-        self._listener = Listener(self, 0, tls)
 
     @property
     def port(self) -> int:
@@ -167,6 +175,10 @@ class ScriptedServer:
         except Exception as error:  # noqa: BLE001 - it belongs to the test, which `verify` tells
             self.errors.append(error)
             return _out_of_script(f"The script raised {error!r}.")
+
+    def is_chat(self, path: str) -> bool:
+        """Whether a chat request comes there; for the HTTP side."""
+        return path.partition("?")[0] == self._path or not self._path
 
     def refuse(self, method: str, path: str) -> Reply:
         """Refuse what is not there; for the HTTP side."""
