@@ -80,7 +80,7 @@ CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
         (b"a\r\nb\r\nc", "a\nb", "x\ny", b"x\r\ny\r\nc"),
         (b"a\r\nb\r\nc", "a\r\nb", "x\ny", b"x\r\ny\r\nc"),
         (b"a\nb\r\nc\n", "a\nb", "x\ny", b"x\ny\r\nc\n"),
-        (b"a\nb\r\nc\n", "b\nc", "x\ny", b"a\nx\r\ny\n"),
+        (b"a\nb\r\nc\n", "b\r\nc", "x\r\ny", b"a\nx\r\ny\n"),
         (b"a\nb\n", "a", "x\r\ny", b"x\r\ny\nb\n"),
         (b"a\rb\n", "a", "x", b"x\rb\n"),
         (b"a\nb", "b", "c", b"a\nc"),

@@ -88,7 +88,7 @@ class Editor:
         """Replace the one place where `old` stands."""
         data = self._read()
         file = as_text(self._shown, data)
-        edit = replaced(file.text, self._only_place(file.text, old), new)
+        edit = replaced(file.text, self._only_place(file.text, file.typed(old)), file.typed(new))
         if edit.text == file.text:
             raise ToolError("`old_str` and `new_str` are the same, so nothing would change.")
         return self._changed("str_replace", file, data, edit)
@@ -103,7 +103,7 @@ class Editor:
                 f"{self._shown} has {lines} lines; `insert_line` must be from 0 (before the first) "
                 f"to {lines} (after the last), not {after}."
             )
-        return self._changed("insert", file, data, inserted(file.text, after, new))
+        return self._changed("insert", file, data, inserted(file.text, after, file.typed(new)))
 
     def undo(self) -> Observation:
         """Undo the last edit of the file that took effect."""

@@ -100,6 +100,8 @@ class TextFile(NamedTuple):
     encoding: str = "utf-8"
     mark: bytes = b""
     """The byte order mark it begins with, if it has one."""
+    line_end: str = "\n"
+    """What stands for a line feed of the text: CRLF where every line of the file ends so."""
 
     def encoded(self, text: str) -> bytes:
         """Another text in the same form.
@@ -107,7 +109,11 @@ class TextFile(NamedTuple):
         Raises:
             UnicodeEncodeError: the encoding has no place for one of its characters.
         """
-        return self.mark + text.encode(self.encoding)
+        return self.mark + text.replace("\n", self.line_end).encode(self.encoding)
+
+    def typed(self, text: str) -> str:
+        """What a model writes of it: lines of its text end with a line feed."""
+        return text.replace(self.line_end, "\n")
 
     def form(self) -> str:
         """The encoding in words; empty for plain UTF-8."""
@@ -156,7 +162,9 @@ def _guessed(data: bytes) -> TextFile | None:
 def _exactly(data: bytes, encoding: str, mark: bytes = b"") -> TextFile | None:
     """The text, if it leads back to the same bytes."""
     try:
-        file = TextFile(data.removeprefix(mark).decode(encoding), encoding, mark)
+        text = data.removeprefix(mark).decode(encoding)
+        line_end = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
+        file = TextFile(text.replace(line_end, "\n"), encoding, mark, line_end)
         return file if "\0" not in file.text and file.encoded(file.text) == data else None
     except UnicodeError:
         return None

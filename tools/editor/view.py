@@ -11,7 +11,7 @@ from pathlib import Path
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import enter
-from manus.tools.editor.editing import Edit, line_end, split_lines
+from manus.tools.editor.editing import Edit, split_lines
 from manus.tools.editor.files import TextFile
 from manus.tools.result import Image, Observation
 
@@ -37,7 +37,7 @@ def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[st
     wide = max(room - 80, 80) if first == last else min(_WIDE, max(room // 4, 80))
     shown: list[str] = []
     for number in range(first, last + 1):
-        line = lines[number - 1].removesuffix("\n").removesuffix("\r")
+        line = lines[number - 1].removesuffix("\n")
         piece = f"{number:6}\t{line[:wide]}"
         if len(line) > wide:
             piece += f" [… {len(line) - wide:,} more characters of this line]"
@@ -72,7 +72,7 @@ def change_view(before: str, edit: Edit, room: int) -> str:
 
 
 def _change(sign: str, number: int | None, line: str) -> str:
-    line = line.removesuffix("\n").removesuffix("\r")
+    line = line.removesuffix("\n")
     return f"{sign}{number or '':>5}\t{line[:_WIDE]}{'…' if len(line) > _WIDE else ''}"
 
 
@@ -120,7 +120,7 @@ def _title(shown: str, file: TextFile, first: int, last: int, count: int) -> str
         some = f"line {first}" if first == last else f"lines {first} to {last}"
         part = f"{some} of {count:,}"
     facts = [part, file.form()]
-    if line_end(file.text) == "\r\n":
+    if file.line_end == "\r\n":
         facts.append("lines end with CRLF")
     if not file.text.endswith("\n"):
         facts.append("no newline at the end")
