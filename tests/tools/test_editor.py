@@ -47,14 +47,16 @@ async def test_create_writes_the_text_to_the_letter_and_makes_folders(
 async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Path) -> None:
     (root / "f").write_text("a\nb\nc\nd\n")
     said = await done(edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n"))
-    assert said.split("\n")[1:] == [
-        *("     1\ta", "-     \tb", "+    2\tB", "     3\tc", "     4\td")
-    ]
+    assert said.split("\n")[1:] == ["@@ -1,4 +1,4 @@", " a", "-b", "+B", " c", " d"]
     said = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
     assert len(said.split("\n")) < 50
     said = await done(edit("str_replace", "f", old_str="c\nd\n"))
-    assert said.split("\n")[3:6] == ["-     \tc", "-     \td", "     3\tx"]
+    assert said.split("\n")[4:7] == ["-c", "-d", " x"]
     assert (root / "f").read_text() == "a\nB\n" + "x\n" * 500
+    said = await done(edit("str_replace", "f", old_str="B\n" + "x\n" * 500, new_str="B"))
+    assert said.endswith("\n[… 463 more lines …]")
+    said = await done(edit("str_replace", "f", old_str="B", new_str="B\n"))
+    assert said.split("\n")[2:] == [" a", "-B", "\\ No newline at end of file", "+B"]
 
 
 async def test_the_nearest_place_is_the_best_match_of_the_whole_text(

@@ -1,4 +1,4 @@
-"""Changes of a text: replace and insert; and what was nearly meant.
+"""A text's lines and places, lines put in, and what was nearly meant.
 
 Lines end with a line feed, as for `grep -n` and `sed`. No file is touched here.
 """
@@ -25,14 +25,6 @@ _TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2212", "''\"\
 _NUMBERED = re.compile(r"\s*\d+\t")
 
 
-class Edit(NamedTuple):
-    """A changed text, and the lines (from 1) that the change left in it."""
-
-    text: str
-    first: int
-    last: int
-
-
 def split_lines(text: str) -> list[str]:
     """The lines, each with its end; the last may have none."""
     *lines, rest = text.split("\n")
@@ -49,16 +41,7 @@ def places_of(text: str, old: str) -> list[tuple[int, int]]:
     return [match.span(1) for match in re.finditer(f"(?=({re.escape(old)}))", text)]
 
 
-def replaced(text: str, place: tuple[int, int], new: str) -> Edit:
-    """The text with a place of it replaced."""
-    start, end = place
-    first = line_at(text, start)
-    # a change that ends with a line's end has not changed the line after it
-    last = first + max(new.count("\n") - new.endswith("\n"), 0)
-    return Edit(text[:start] + new + text[end:], first, last)
-
-
-def inserted(text: str, after: int, new: str) -> Edit:
+def inserted(text: str, after: int, new: str) -> str:
     """The text with whole lines put in after a line; 0 is before the first.
 
     The end of the last line stays as it is: without a line end if it had none.
@@ -68,8 +51,7 @@ def inserted(text: str, after: int, new: str) -> Edit:
         lines[-1] += "\n"
     elif not new.endswith("\n"):
         new += "\n"
-    added = len(split_lines(new))
-    return Edit("".join([*lines[:after], new, *lines[after:]]), after + 1, after + added)
+    return "".join([*lines[:after], new, *lines[after:]])
 
 
 class Nearest(NamedTuple):

@@ -13,12 +13,10 @@ from manus.state.errors import ToolError
 from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
 from manus.tools.editor import view
 from manus.tools.editor.editing import (
-    Edit,
     inserted,
     line_at,
     nearest,
     places_of,
-    replaced,
     split_lines,
 )
 from manus.tools.editor.files import (
@@ -88,10 +86,11 @@ class Editor:
         """Replace the one place where `old` stands."""
         data = self._read()
         file = as_text(self._shown, data)
-        edit = replaced(file.text, self._only_place(file.text, file.typed(old)), file.typed(new))
-        if edit.text == file.text:
+        start, end = self._only_place(file.text, file.typed(old))
+        text = file.text[:start] + file.typed(new) + file.text[end:]
+        if text == file.text:
             raise ToolError("`old_str` and `new_str` are the same, so nothing would change.")
-        return self._changed("str_replace", file, data, edit)
+        return self._changed("str_replace", file, data, text)
 
     def insert(self, after: int, new: str) -> Observation:
         """Put whole lines in after a line."""
@@ -173,11 +172,11 @@ class Editor:
             raise ToolError(f"There is no {self._shown} in the workspace.{meant}")
         return read_file(self.real, self._shown)
 
-    def _changed(self, command: str, file: TextFile, data: bytes, edit: Edit) -> Observation:
-        self._write(command, data, self._encoded(file, edit.text))
-        if not edit.text:
+    def _changed(self, command: str, file: TextFile, data: bytes, text: str) -> Observation:
+        self._write(command, data, self._encoded(file, text))
+        if not text:
             return Observation(f"Edited {self._shown}. It is empty now.")
-        said = view.change_view(file.text, edit, self._room)
+        said = view.difference(file.text, text, self._room)
         return Observation(f"Edited {self._shown}:\n{said}")
 
     def _write(self, command: str, before: bytes | None, data: bytes) -> None:

@@ -6,12 +6,12 @@ import base64
 import difflib
 import os
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import enter
-from manus.tools.editor.editing import Edit, split_lines
+from manus.tools.editor.editing import split_lines
 from manus.tools.editor.files import TextFile
 from manus.tools.result import Image, Observation
 
@@ -48,32 +48,32 @@ def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[st
     return "\n".join(shown), last
 
 
-def change_view(before: str, edit: Edit, room: int) -> str:
-    """What an edit took away (-) and put in (+), with a few lines on either side.
+def difference(before: str, after: str, room: int) -> str:
+    """What an edit changed, as `diff -u` shows it, from the first line that changed to the last.
 
-    The numbers are those of the lines as they are now.
+    Only these are compared, so that neither a long file nor one of many equal lines is a burden.
     """
-    old, new = split_lines(before), split_lines(edit.text)
-    first, behind = edit.first - 1, len(new) - edit.last
-    gone, come = old[first : len(old) - behind], new[first : edit.last]
-    begin, shown = max(first - _AROUND, 0), []
-    shown += [_change(" ", n + 1, new[n]) for n in range(begin, first)]
-    matcher = difflib.SequenceMatcher(None, gone, come, autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
-        if kind != "equal":
-            shown += [_change("-", None, line) for line in gone[i:j]]
-        sign = " " if kind == "equal" else "+"
-        shown += [_change(sign, first + n + 1, come[n]) for n in range(k, m)]
-    shown += [_change(" ", n + 1, new[n]) for n in range(edit.last, len(new))[:_AROUND]]
-    head, tail = shown[:_CHANGED], shown[_CHANGED:][-_AROUND:]
-    if left := len(shown) - len(head) - len(tail):
-        head.append(f"[… {left} more lines …]")
-    return "\n".join(head + tail)[:room]
+    old, new = split_lines(before), split_lines(after)
+    above = _alike(old, new)
+    below = _alike(old[above:][::-1], new[above:][::-1])
+    begin, left_out = max(above - _AROUND, 0), max(below - _AROUND, 0)
+    old, new = old[begin : len(old) - left_out], new[begin : len(new) - left_out]
+    lines = list(difflib.unified_diff(old, new, n=len(old)))[3:]
+    shown = [f"@@ -{begin + 1},{len(old)} +{begin + 1},{len(new)} @@"]
+    for line in lines[:_CHANGED]:
+        whole = line.removesuffix("\n")
+        shown.append(f"{whole[:_WIDE]}{'…' if len(whole) > _WIDE else ''}")
+        if not line.endswith("\n"):
+            shown.append("\\ No newline at end of file")
+    if len(lines) > _CHANGED:
+        shown.append(f"[… {len(lines) - _CHANGED:,} more lines …]")
+    return "\n".join(shown)[:room]
 
 
-def _change(sign: str, number: int | None, line: str) -> str:
-    line = line.removesuffix("\n")
-    return f"{sign}{number or '':>5}\t{line[:_WIDE]}{'…' if len(line) > _WIDE else ''}"
+def _alike(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many lines are the same from the beginning on."""
+    pairs = zip(some, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def text_view(shown: str, file: TextFile, wanted: list[int] | None, room: int) -> str:
