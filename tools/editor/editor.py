@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,33 +104,29 @@ class Editor:
         return self._changed("insert", file, data, inserted(file.text, after, file.typed(new)))
 
     def undo(self) -> Observation:
-        """Undo the last edit of the file that took effect."""
-        now = _digest(self._present())
-        while (record := self._undo.last()) is not None:
-            if now in (record.after, None):
-                return self._restore(record)
-            if now != _digest(record.before):
-                raise ToolError(
-                    f"{self._shown} has been changed by something else since its last "
-                    f"{record.command}; undoing that would lose the change. View the file and "
-                    "edit it by hand."
-                )
-            self._undo.drop()  # kept for an edit that then did not come about
-        raise ToolError(f"There is no edit of {self._shown} that could be undone.")
-
-    def has_edited(self, *, since: float) -> bool:
-        """Whether there is an edit to be undone that was made at a time or later."""
-        return self._undo.time_of_last() >= since
-
-    def _restore(self, record: _Record) -> Observation:
+        """Undo the last edit of the file."""
+        record = self._undo.last()
+        if record is None:
+            raise ToolError(f"There is no edit of {self._shown} that could be undone.")
+        now = self._present()
+        if now is not None and _digest(now) != record.after:
+            raise ToolError(
+                f"{self._shown} has been changed by something else since its last "
+                f"{record.command}; undoing that would lose the change. View the file and "
+                "edit it by hand."
+            )
         if record.before is None:
             remove(self.real)
             what = "the file is gone again"
         else:
-            replace_file(self.real, record.before, record.mode)
+            replace_file(self.real, record.before)
             what = f"it has {len(record.before):,} bytes again"
         self._undo.drop()
         return Observation(f"Undid the last {record.command} of {self._shown}: {what}.")
+
+    def has_edited(self, *, since: float) -> bool:
+        """Whether there is an edit to be undone that was made at a time or later."""
+        return self._undo.time_of_last() >= since
 
     def _only_place(self, text: str, old: str) -> tuple[int, int]:
         if not old:
@@ -180,15 +175,15 @@ class Editor:
         return Observation(f"Edited {self._shown}:\n{said}")
 
     def _write(self, command: str, before: bytes | None, data: bytes) -> None:
-        """Record what was there, then write; a write that fails leaves no record."""
-        about = look_at(self.real)
-        mode = stat.S_IMODE(about.st_mode) if about and before is not None else None
-        kept = self._undo.push(_Record(command, before, _digest(data), mode))
+        """Write, then keep what was there: an edit that fails cannot be undone."""
+        replace_file(self.real, data)
         try:
-            replace_file(self.real, data)
-        except BaseException:
-            remove(kept)
-            raise
+            self._undo.push(_Record(command, before, _digest(data)))
+        except OSError as error:
+            raise ToolError(
+                f"{self._shown} has been written, but `undo_edit` cannot undo it: what was there "
+                f"could not be kept ({error})."
+            ) from None
 
     def _encoded(self, file: TextFile, text: str) -> bytes:
         if "\0" in text:
@@ -203,9 +198,9 @@ class Editor:
             ) from None
 
 
-def _digest(data: bytes | None) -> str | None:
-    """What tells two contents apart; None for a file that is not there."""
-    return None if data is None else hashlib.sha256(data).hexdigest()
+def _digest(data: bytes) -> str:
+    """What tells two contents apart."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class _Record(NamedTuple):
@@ -214,9 +209,8 @@ class _Record(NamedTuple):
     command: str
     before: bytes | None
     """None where there was no file."""
-    after: str | None
+    after: str
     """The `_digest` of what was written."""
-    mode: int | None = None
 
 
 class _UndoStore:
@@ -228,8 +222,8 @@ class _UndoStore:
     def __init__(self, folder: Path, path: str) -> None:
         self._folder = folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
-    def push(self, record: _Record) -> Path:
-        """Keep what the file is; returns where, for an edit that then fails.
+    def push(self, record: _Record) -> None:
+        """Keep what the file was.
 
         Raises:
             OSError: it cannot be written.
@@ -238,18 +232,17 @@ class _UndoStore:
         for file in known[_KEEP - 1 :]:
             remove(file)
         number = int(known[0].stem) + 1 if known else 1
-        kept = self._folder / f"{number:06}.undo"
-        head = [record.command, record.before is not None, record.after, record.mode]
-        write_private(kept, json.dumps(head).encode() + b"\n" + (record.before or b""))
-        return kept
+        head = json.dumps([record.command, record.before is not None, record.after])
+        kept = head.encode() + b"\n" + (record.before or b"")
+        write_private(self._folder / f"{number:06}.undo", kept)
 
     def last(self) -> _Record | None:
         """The newest record."""
         for file in self._newest_first():
             with open_file(file) as kept:
                 head, _, before = kept.read().partition(b"\n")
-            command, existed, after, mode = json.loads(head)
-            return _Record(command, before if existed else None, after, mode)
+            command, existed, after, *_ = json.loads(head)
+            return _Record(command, before if existed else None, after)
         return None
 
     def time_of_last(self) -> float:

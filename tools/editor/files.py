@@ -58,11 +58,10 @@ def read_file(path: Path, shown: str) -> bytes:
         return file.read(MAX_BYTES)
 
 
-def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash, meets the old or the new one, never a part.
 
-    The folders it needs are made. Mode and owner stay those of the file that is replaced; `mode`
-    is for one that is gone.
+    The folders it needs are made. Mode and owner stay those of the file that is replaced.
 
     Raises:
         ToolError: it is write-protected, or a file stands where a folder is needed.
@@ -78,7 +77,7 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
                 raise ToolError(
                     f"{path.name} is write-protected; change its mode first (`chmod u+w`)."
                 )
-            write_atomically(Path(path.name), data, mode, at)
+            write_atomically(Path(path.name), data, at=at)
     except NotADirectoryError:
         folder = path.parent.name
         raise ToolError(
