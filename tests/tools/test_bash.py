@@ -162,12 +162,13 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(
     assert list((workspace.private / "shell").iterdir()) == []
 
 
-async def test_a_time_out_keeps_the_output_ends_everything_and_stays_in_the_directory(
+async def test_a_time_out_keeps_the_output_ends_everything_and_goes_back_to_the_directory(
     bash: Bash, session: Session
 ) -> None:
+    await say(bash, "mkdir sub; cd sub; mkdir deep")
     command = (
-        "mkdir sub; cd sub; a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
-        "echo before; sleep 600"
+        "a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
+        "echo before; cd deep; sleep 600"
     )
     observation = await bash.observe(command=command, timeout=1)
     assert observation.is_error

@@ -3,7 +3,7 @@
 A command lies in a file that bash `source`s, so that nothing in it (an open quote, a comment, a
 heredoc, an `&`) can reach the words that we say around it. Its output goes to a FIFO of its own: a
 background job goes on writing there, and neither holds up nor soils a later command. How it ended,
-bash says over a pipe.
+and where it is, bash says over a pipe.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from manus.state.errors import ToolUnavailableError
 from manus.tools.beneath import enter, open_at, remove, write_private
 from manus.tools.sandbox.sandbox import Sandbox
 from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import end, is_wall, start
+from manus.tools.shell.process import end, start
 from manus.tools.workspace import Workspace
 
 _LATE = 0.1
@@ -39,7 +37,8 @@ _HIGH = 200
 # command finds in `$?` what the last one left. A shell that can no longer say how a command ended
 # (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
 _SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
-\builtin printf '%s %s\n' {number} "$?" >&{status} 2>/dev/null || \builtin exit
+{{ \builtin printf '%s %s ' {number} "$?" && {{ \builtin pwd -P; \builtin printf '\0'; }}
+}} >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 """How bash says that a signal ended a program; the process id in it is never the same."""
@@ -69,6 +68,7 @@ class Bash:
         reports: asyncio.StreamReader,
         pipe: asyncio.BaseTransport,
         status: int,
+        directory: Path,
         sandbox: Sandbox,
     ) -> None:
         self._process, self.pid = process, process.pid
@@ -77,8 +77,8 @@ class Bash:
         self._reports = reports
         self._pipe = pipe
         self._status = status
-        self._inner: psutil.Process | None = None
-        """Bash itself, behind the wall of a sandbox."""
+        self.directory = directory
+        """Where it was when a command last ended."""
         self._number = 0
         self._last = 0
 
@@ -111,7 +111,7 @@ class Bash:
         protocol = asyncio.StreamReaderProtocol(reports)
         loop = asyncio.get_running_loop()
         transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
-        bash = cls(process, reports, transport, status, sandbox)
+        bash = cls(process, reports, transport, status, directory, sandbox)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -119,16 +119,6 @@ class Bash:
     def alive(self) -> bool:
         """Whether it can be given a command."""
         return not self._exit.done()
-
-    def directory(self) -> Path | None:
-        """Where it is; None if it has ended. Blocking."""
-        with contextlib.suppress(psutil.Error, IndexError):
-            found = self._inner or psutil.Process(self.pid)  # looking costs more than asking
-            while is_wall(found):
-                found = found.children()[0]
-            self._inner = found
-            return Path(found.cwd())
-        return None
 
     async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
         """Carry out the command in a file: `$?`, or how bash ended, or None if the time is up.
@@ -164,10 +154,14 @@ class Bash:
 
     async def _report(self) -> int | None:
         """`$?` after the present command; None if bash has gone without a word."""
-        while line := await self._reports.readline():
-            about, _, status = line.decode("ascii", "replace").partition(" ")
-            if about == str(self._number) and status.strip().isdecimal():
-                return int(status)
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                said = os.fsdecode(await self._reports.readuntil(b"\0"))
+                about, _, rest = said.removesuffix("\0").partition(" ")
+                status, _, where = rest.partition(" ")
+                if about == str(self._number) and status.isdecimal():
+                    self.directory = Path(where.removesuffix("\n") or self.directory)
+                    return int(status)
         return None
 
     async def end(self) -> None:
@@ -183,7 +177,7 @@ class Shell:
     """The shell of one session.
 
     Commands wait for each other. Whatever has become of bash, the next command works: in a fresh
-    one, in the directory where the old one was when it was last heard of.
+    one, in the directory where the old one was when a command last ended.
     """
 
     def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
@@ -251,9 +245,8 @@ class Shell:
         """Remember where bash is. If it has ended, so do its background jobs."""
         if not bash.alive:
             await self._end()
-        found = await asyncio.to_thread(bash.directory) or self._directory
-        is_there = await asyncio.to_thread(os.access, found, os.X_OK)
-        self._directory = found if is_there else self._workspace.root
+        is_there = await asyncio.to_thread(os.access, bash.directory, os.X_OK)
+        self._directory = bash.directory if is_there else self._workspace.root
 
     async def _end(self) -> None:
         bash, self._bash = self._bash, None
