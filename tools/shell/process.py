@@ -75,7 +75,7 @@ def _end(root: int, returncode: int | None) -> None:
         return
     left = _family(root)
     # the wall would take those behind it along at once; it falls when they have ended
-    _signal([process for process in left if not is_wall(process)], signal.SIGTERM)
+    _signal([process for process in left if not _is_wall(process)], signal.SIGTERM)
     until = time.monotonic() + _GRACE
     while left and time.monotonic() < until:
         time.sleep(0.01)
@@ -112,7 +112,7 @@ def _lives(process: psutil.Process) -> bool:
     return False
 
 
-def is_wall(process: psutil.Process) -> bool:
+def _is_wall(process: psutil.Process) -> bool:
     """Whether it is the sandbox around a program, and not the program. Blocking."""
     with contextlib.suppress(psutil.Error):
         return bool(process.name() == "bwrap")
@@ -147,35 +147,22 @@ async def start(
     words, environment = await asyncio.to_thread(
         _confined, argv, extra or {}, directory, sandbox, read
     )
-    starting = asyncio.create_subprocess_exec(
-        *words,
-        cwd=directory,
-        env=environment,
-        stdin=stdin,
-        stdout=output,
-        stderr=output,
-        pass_fds=descriptors,
-        start_new_session=True,
-    )
     try:
-        return await _whole(asyncio.ensure_future(starting))
+        return await asyncio.create_subprocess_exec(
+            *words,
+            cwd=directory,
+            env=environment,
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
     except OSError as error:
         raise ToolUnavailableError(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
-
-
-async def _whole(
-    starting: asyncio.Future[asyncio.subprocess.Process],
-) -> asyncio.subprocess.Process:
-    """A program that is being started; it may have children before we hear that it has."""
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        with contextlib.suppress(OSError):
-            await end(await starting)
-        raise
 
 
 def _confined(
