@@ -38,38 +38,36 @@ class Capture:
     """The first `HEAD` and the last `TAIL` bytes of a stream."""
 
     def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
-        self._room = head
-        self._keep = tail
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._trimmed = 0
+        self._head = head
+        self._tail = tail
+        self._data = bytearray()
+        self._cut = 0
+        """Bytes that were cut from the middle, between head and tail."""
 
     @property
     def dropped(self) -> int:
         """Bytes that are not kept."""
-        return self._trimmed + max(0, len(self._tail) - self._keep)
+        return self._cut + max(0, len(self._data) - self._head - self._tail)
 
     def add(self, data: bytes) -> None:
         """Take the next piece of the stream."""
-        room = self._room - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:] if room < len(data) else b""
-        if len(self._tail) > 2 * self._keep:  # trimmed now and then, so that each byte moves once
-            excess = len(self._tail) - self._keep
-            del self._tail[:excess]
-            self._trimmed += excess
+        self._data += data
+        if len(self._data) > self._head + 2 * self._tail:  # now and then: each byte moves once
+            self._cut = self.dropped
+            del self._data[self._head : -self._tail]
 
     def end(self, size: int) -> str:
-        """About the last `size` bytes, as text."""
-        return _readable(self._tail[-size:] or self._head[-size:])
+        """The last `size` bytes, as text."""
+        return _readable(self._data[-size:])
 
     def text(self) -> str:
         """What is kept, as text; what cannot be shown as such becomes a replacement character."""
         if not self.dropped:
-            return _readable(self._head + self._tail)
-        tail = self._tail[-self._keep :].lstrip(bytes(range(0x80, 0xC0)))
+            return _readable(self._data)
+        head, tail = self._data[: self._head], self._data[-self._tail :]
         note = f"[… {self.dropped:,} bytes left out …]"
-        return f"{_readable(self._head)}\n{note}\n{_readable(tail)}"
+        # the tail may begin within a character
+        return f"{_readable(head)}\n{note}\n{_readable(tail.lstrip(bytes(range(0x80, 0xC0))))}"
 
 
 def _readable(data: bytearray) -> str:
@@ -146,7 +144,8 @@ class PipeReader:
                 self._telling = self._loop.call_later(_TELL_AFTER, self._tell, self._listener)
         if not self.closed and (self._taken or self._capture.dropped):
             self._loop.remove_reader(self._descriptor)
-            self._pause = self._loop.call_later(_PAUSE, self._go_on)
+            again = (self._descriptor, self._on_readable)
+            self._pause = self._loop.call_later(_PAUSE, self._loop.add_reader, *again)
 
     def _tell(self, listen: Callable[[str], None]) -> None:
         self._telling = None
@@ -156,10 +155,6 @@ class PipeReader:
         self._listener = None
         if self._telling is not None:
             self._telling.cancel()
-
-    def _go_on(self) -> None:
-        self._pause = None
-        self._loop.add_reader(self._descriptor, self._on_readable)
 
     def _read(self, size: int) -> bytes | None:
         """Up to `size` bytes; none at the end, None when there is nothing at present."""
