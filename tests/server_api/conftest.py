@@ -1,7 +1,7 @@
 """One `langgraph dev` for all tests of it, and a client that drives it."""
 
 import json
-import shutil
+import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from langgraph_sdk import get_client
 
+from tests.helpers.pages import blocks_of
 from tests.server import ScriptedServer
-from tests.server_api.dev_server import DevServer, clean_copy, serving
+from tests.server_api.dev_server import ROOT, DevServer, clean_copy, serving
 from tests.server_api.studio import Studio
 
-PLANTED = Path(__file__).with_name("planted.py")
-OWN = Path(__file__).with_name("own")
+PAGE = (ROOT / "docs" / "profiles.md").read_text("utf-8")
+"""Its files are a profile with a tool, and a graph of it, as a user makes them."""
 
 
 @pytest.fixture(scope="session")
@@ -26,18 +27,17 @@ def model() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean copy of the repository, with three things of the tests: one graph more, which blocks
-    the event loop, a profile with a tool as a user makes them, and the leave to look at sites on
-    loopback."""
+    """A clean copy of the repository, with the files of the page and the leave to look at sites
+    on loopback."""
     clone = clean_copy(tmp_path_factory.mktemp("dev") / "clone")
-    shutil.copy(PLANTED, clone)
+    for code in blocks_of(PAGE, "python"):
+        (clone / code.split()[1]).write_text(code)
+    [toml] = blocks_of(PAGE, "toml")
+    (clone / "manus.toml").write_text(toml + '[egress]\nallow_private = ["127.0.0.1"]\n')
     served = json.loads((clone / "langgraph.json").read_text())
-    served["graphs"]["planted"] = "planted:graph"
-    served["graphs"]["glossary"] = "my_graphs:glossary"
+    [graph] = re.findall(r"under `graphs`: `(.*?)`", PAGE)
+    served["graphs"] |= json.loads(f"{{{graph}}}")
     (clone / "langgraph.json").write_text(json.dumps(served))
-    for file in OWN.iterdir():
-        if file.is_file():
-            shutil.copy(file, clone)
     return clone
 
 

@@ -40,38 +40,32 @@ def clean_copy(folder: Path) -> Path:
 
 
 class DevServer:
-    """A running server.
-
-    Attributes:
-        url: Its address.
-        process: Its process.
-    """
+    """A running server, and its address."""
 
     def __init__(self, folder: Path, home: Path, **environment: str) -> None:
-        self.folder = folder
-        self.url = f"http://127.0.0.1:{(port := free_port())}"
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
         self._log = home / "langgraph_dev.log"
         options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10"]
+        # a browser that is in the home of who runs the tests
+        browsers = Path.home() / ".cache" / "ms-playwright"
+        own = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "NO_PROXY": "127.0.0.1,localhost",
+            "NO_COLOR": "1",
+            "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+            "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH", str(browsers)),
+            # the rooms of the copy, and not those that the environment was installed from
+            "PYTHONPATH": str(folder),
+            "MANUS_SERVED_ROOT": "/tmp",
+            "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
+        }
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *options],
                 cwd=folder,
-                env={
-                    "PATH": os.environ["PATH"],
-                    "HOME": str(home),
-                    "NO_PROXY": "127.0.0.1,localhost",
-                    "NO_COLOR": "1",
-                    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-                    # a browser that is in the home of who runs the tests
-                    "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-                    or str(Path.home() / ".cache" / "ms-playwright"),
-                    # the rooms of the copy, and not those that the environment was installed from
-                    "PYTHONPATH": str(folder),
-                    "MANUS_SERVED_ROOT": "/tmp",
-                    # the copy's `manus.toml` counts
-                    "MANUS_TRUST": "1",
-                    **environment,
-                },
+                env={**own, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -84,11 +78,7 @@ class DevServer:
         return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text("utf-8", "replace"))
 
     def wait(self) -> None:
-        """Wait until it answers.
-
-        Raises:
-            AssertionError: it ended, or time was up.
-        """
+        """Wait until it answers."""
         limit = time.monotonic() + _LIMIT
         while not self._answers():
             assert self.process.poll() is None, f"The server ended:\n{self.log}"
@@ -106,20 +96,11 @@ class DevServer:
         """The processes that it has started."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
-    def end(self) -> None:
-        """Stop it as Ctrl-C does; whatever is left of it then is killed."""
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(_LIMIT)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-
-    def kill(self) -> None:
-        """End its process group, if it is still there."""
+    def end(self, number: int) -> None:
+        """Send its process group a signal, and wait for its end."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+            os.killpg(self.process.pid, number)
+        self.process.wait(_LIMIT)
 
 
 @contextmanager
@@ -130,4 +111,4 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
         server.wait()
         yield server
     finally:
-        server.kill()
+        server.end(signal.SIGKILL)

@@ -1,29 +1,17 @@
 """What a person has who drives the server: a client, a model, a workspace."""
 
-import asyncio
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 from langgraph_sdk.client import LangGraphClient
 
-from tests.helpers.processes import pid_outside
+from tests.helpers.processes import pid_outside, until
 from tests.server import Scripted, ScriptedServer
-
-_LIMIT = 90.0
-"""Seconds after which something that should have happened is given up."""
 
 
 class Studio:
-    """Drives runs on a server; their model is scripted.
-
-    Attributes:
-        client: The SDK's client.
-        server: The model.
-        workspace: The workspace of the runs.
-    """
+    """Drives runs on a server, by the SDK's client; their model is scripted."""
 
     def __init__(self, client: LangGraphClient, server: ScriptedServer, workspace: Path) -> None:
         self.client = client
@@ -57,9 +45,7 @@ class Studio:
         given = {"context": self.context(), "input": {"request": request}, **options}
         if "command" in options:
             del given["input"]
-        found: Any = await self.client.runs.wait(thread, graph, **given)
-        assert isinstance(found, dict)
-        return found
+        return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **given))
 
     async def begin(self, thread: str, *replies: Scripted, **options: Any) -> str:
         """Begin a run in the background; its id."""
@@ -70,9 +56,26 @@ class Studio:
 
     async def values(self, thread: str) -> dict[str, Any]:
         """The state of a thread."""
-        found: Any = (await self.client.threads.get_state(thread))["values"]
-        assert isinstance(found, dict)
-        return found
+        return cast(dict[str, Any], (await self.client.threads.get_state(thread))["values"])
+
+    async def fork_everywhere(self, thread: str) -> list[str]:
+        """Fork each checkpoint of a thread, as it is and with a message more: the latter's ids.
+
+        All states can be read back then.
+        """
+        threads, edit = (
+            self.client.threads,
+            {"messages": [{"type": "human", "content": "And now?"}]},
+        )
+        forks = []
+        for state in await threads.get_history(thread, limit=100):
+            await threads.update_state(thread, None, checkpoint=state["checkpoint"])
+            forked = await threads.update_state(thread, edit, checkpoint=state["checkpoint"])
+            forks.append(str(forked["checkpoint"]["checkpoint_id"]))
+        states = await threads.get_history(thread, limit=500)
+        each = [await threads.get_state(thread, checkpoint=s["checkpoint"]) for s in states]
+        assert [state["values"] for state in states] == [state["values"] for state in each]
+        return forks
 
     async def pid(self) -> int:
         """The number of the process that writes its own into the file `pid`."""
@@ -92,11 +95,3 @@ def is_there(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-async def until(holds: Callable[[], Any]) -> None:
-    """Wait until something holds that another process brings about."""
-    limit = time.monotonic() + _LIMIT
-    while not holds():
-        assert time.monotonic() < limit, "it did not happen"
-        await asyncio.sleep(0.02)

@@ -2,39 +2,28 @@
 
 import json
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import psutil
 import pytest
-from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, StateGraph, add_messages
+from langgraph.pregel.remote import RemoteGraph
+from typing_extensions import TypedDict
 
 from manus.state.agent import AgentState
 from manus.state.context import Context
 from manus.state.flow import FlowState
-from tests.helpers.processes import working_in
-from tests.server import ScriptedServer, call, calls, hang, text
-from tests.server_api.dev_server import ROOT, DevServer
-from tests.server_api.studio import Studio, is_there, said, until
+from tests.helpers.processes import until, working_in
+from tests.server import call, calls, text
+from tests.server_api.dev_server import DevServer
+from tests.server_api.studio import Studio, is_there, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 END = call("terminate", status="success", answer="Done.")
-SHELL = call("bash", command="echo $$ > pid; X=5")
 SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
-QUESTION = call("ask_human", inquire="Which colour?")
-
-
-async def test_graphs_and_their_drawing(studio: Studio) -> None:
-    found = await studio.client.assistants.search()
-    assert {"agent", "flow"} <= {assistant["graph_id"] for assistant in found}
-    drawing = await studio.client.assistants.get_graph(await studio.assistant("agent"))
-    names = {node["id"] for node in drawing["nodes"]}
-    assert names == {"__start__", "think", "act", "stuck_check", "__end__"}
-    edges = {(edge["source"], edge["target"]): edge.get("data") for edge in drawing["edges"]}
-    assert edges["think", "act"] == "call"
-    assert edges["stuck_check", "think"] == "next_step"
-    assert "terminated" in str(edges["stuck_check", "__end__"])
 
 
 @pytest.mark.parametrize("graph", ["agent", "flow"])
@@ -50,29 +39,6 @@ async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
     assert {"output", "stop_reason", "usage"} <= set(schemas["output_schema"]["properties"])
     state = AgentState if graph == "agent" else FlowState
     assert set(schemas["state_schema"]["properties"]) == {*state.__annotations__, "request"}
-
-
-async def test_each_graph_is_a_described_tool_of_the_mcp_endpoint(
-    dev: DevServer, model: ScriptedServer
-) -> None:
-    model.script(calls(END, text="Done."))
-    async with (
-        streamable_http_client(f"{dev.url}/mcp") as (read, write, *_),
-        ClientSession(read, write) as session,
-    ):
-        await session.initialize()
-        tools = {tool.title: tool for tool in (await session.list_tools()).tools}
-        described = json.loads((ROOT / "langgraph.json").read_text())["graphs"].values()
-        told = {tool.description for tool in tools.values()}
-        assert {graph["description"] for graph in described} <= told
-        for tool in tools.values():
-            if tool.title != "planted":
-                assert tool.inputSchema["properties"]["request"]["description"]
-        called = await session.call_tool(tools["manus"].name, {"request": "Do it."})
-    [block] = called.content
-    assert not called.isError
-    assert "Done." in str(block)
-    model.verify()
 
 
 async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
@@ -118,44 +84,43 @@ def next_call(pieces: list[Any]) -> int:
     return [place for place, piece in enumerate(pieces) if piece["name"]][1]
 
 
-async def test_a_question_is_answered_later(studio: Studio) -> None:
-    thread = await studio.thread()
-    waiting = await studio.run(thread, SHELL, QUESTION)
-    assert [i["value"]["question"] for i in waiting["__interrupt__"]] == ["Which colour?"]
-    assert (await studio.client.threads.get(thread))["status"] == "interrupted"
-    shell = await studio.pid()
-    assert is_there(shell)
-    ended = await studio.run(
-        thread, call("bash", command="echo $X"), END, command={"resume": "blue"}
-    )
-    assert ended["stop_reason"] == "terminated"
-    assert [words for kind, words in said(ended) if kind == "tool"][1:3] == [
-        "blue",
-        "5\n[exit code 0]",
-    ]
-    assert not is_there(shell)
-
-
-@pytest.mark.parametrize(
-    ("context", "given", "problem"),
-    [
-        ({"max_steps": 0}, {"request": "x"}, "`max_steps` does not fit"),
-        ({"budget": {"tokens": -1}}, {"request": "x"}, "`budget.tokens` does not fit"),
-        ({"workspace": "/dev/null"}, {"request": "x"}, "`workspace` lies outside"),
-        ({}, {"messages": []}, "There is no request"),
-    ],
-)
-async def test_what_does_not_fit_is_said(
-    studio: Studio, context: dict[str, Any], given: dict[str, Any], problem: str
-) -> None:
-    parts = [
-        part
-        async for part in studio.client.runs.stream(
-            None, "agent", input=given, context=studio.context(**context)
-        )
-    ]
+async def test_what_does_not_fit_is_said(studio: Studio) -> None:
+    context = studio.context(max_steps=0)
+    stream = studio.client.runs.stream(None, "agent", input={"request": "x"}, context=context)
+    parts = [part async for part in stream]
     assert parts[-1].event == "error"
-    assert problem in parts[-1].data["message"]
+    assert "`max_steps` does not fit" in parts[-1].data["message"]
+
+
+async def test_forks_from_every_checkpoint(studio: Studio) -> None:
+    thread = await studio.thread()
+    await studio.run(thread, call("bash", command="echo one"), text("It says one."))
+    forks = await studio.fork_everywhere(thread)
+    middle = forks[len(forks) // 2]
+    await studio.run(thread, text("Once more."), input=None, checkpoint_id=middle)
+    assert said(await studio.values(thread))[-2:] == [("human", "And now?"), ("ai", "Once more.")]
+
+
+class Outer(TypedDict, total=False):
+    """The state of a graph elsewhere."""
+
+    request: str
+    messages: Annotated[list[AnyMessage], add_messages]
+    output: str
+    stop_reason: str
+    question: str
+
+
+async def test_the_agent_as_a_node_of_a_graph_elsewhere(studio: Studio) -> None:
+    chosen: RunnableConfig = {"configurable": studio.context()}
+    builder = StateGraph(Outer)
+    builder.add_node("work", RemoteGraph("agent", client=studio.client, config=chosen))
+    builder.add_edge(START, "work")
+    studio.server.script(call("bash", command="echo hi > made.txt"), text("It is made."))
+    ended = await builder.compile().ainvoke({"request": "Make it."})
+    assert (ended["stop_reason"], ended["output"]) == ("answered", "It is made.")
+    assert [message.type for message in ended["messages"]] == ["human", "ai", "tool", "ai"]
+    assert (studio.workspace / "made.txt").read_text() == "hi\n"
 
 
 def sleepers(dev: DevServer) -> list[int]:
@@ -178,19 +143,6 @@ async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     ended = await studio.run(thread, text("Good that you stopped me."), request="Enough.")
     assert ended["stop_reason"] == "answered"
     assert [kind for kind, _ in said(ended)] == ["human", "ai", "tool", "human", "ai"]
-
-
-async def test_cancelled_while_the_model_is_asked(studio: Studio) -> None:
-    thread = await studio.thread()
-    run = await studio.begin(thread, SHELL, hang())
-    await studio.server.arrived(2, timeout=60)
-    shell = await studio.pid()
-    assert is_there(shell)
-    await studio.client.runs.cancel(thread, run, wait=True)
-    await until(lambda: not is_there(shell))
-    # going on, without a new request, asks again what was being asked
-    ended = await studio.run(thread, text("Here I am."), input=None)
-    assert [kind for kind, _ in said(ended)] == ["human", "ai", "tool", "ai"]
 
 
 @pytest.mark.parametrize(

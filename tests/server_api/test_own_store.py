@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from manus.checkpoint import open_store
 from manus.state.context import Context
 from manus.state.settings import Settings
 from tests.helpers.agent import thread_config
+from tests.helpers.processes import until
 from tests.manus.postgres_server import PostgresServer, binaries
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import serving
-from tests.server_api.studio import Studio, is_there, until
+from tests.server_api.studio import Studio, is_there
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,25 +27,17 @@ pytestmark = [
 ]
 
 
-def configured(clone: Path, folder: Path) -> Path:
-    """A folder with a configuration like the repository's, and a checkpointer in it."""
-    served = json.loads((clone / "langgraph.json").read_text())
-    served["graphs"] = {name: served["graphs"][name] for name in ("agent", "flow")}
-    served["checkpointer"] = {"path": "manus.served.checkpointer"}
-    del served["env"]
-    folder.mkdir()
-    (folder / "langgraph.json").write_text(json.dumps(served))
-    return folder
-
-
 async def test_threads_in_postgres_outlive_the_server(
     postgres: PostgresServer, clone: Path, tmp_path: Path, server: ScriptedServer
 ) -> None:
-    folder = configured(clone, tmp_path / "served")
+    served = json.loads((clone / "langgraph.json").read_text())
+    served["graphs"] = {"agent": served["graphs"]["agent"]}
+    served["checkpointer"] = {"path": "manus.served.checkpointer"}
+    del served["env"]
+    (tmp_path / "langgraph.json").write_text(json.dumps(served))
     url = postgres.new_database()
     own = {"MANUS_CHECKPOINT": url, "PYTHONPATH": str(clone)}
-
-    with serving(folder, tmp_path, **own) as dev:
+    with serving(tmp_path, tmp_path, **own) as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
             lost = await studio.run(None, context={})
@@ -59,7 +53,7 @@ async def test_threads_in_postgres_outlive_the_server(
             )
             shell = await studio.pid()
             assert is_there(shell)
-        await asyncio.to_thread(dev.end)
+        await asyncio.to_thread(dev.end, signal.SIGINT)
         told = dev.log
     assert "PostgresStore" in told
     assert "BlockingError" not in told

@@ -1,0 +1,8 @@
+"""What stands in the pages of the documentation."""
+
+import re
+
+
+def blocks_of(page: str, language: str = r"\w+") -> list[str]:
+    """The code blocks of a page that are in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
