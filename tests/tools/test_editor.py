@@ -125,7 +125,7 @@ async def test_blanks_line_ends_encoding_and_marks_are_kept(
         (b"a\n", "str_replace", {}, "`str_replace` needs `old_str`"),
         (b"a\n", "insert", {"new_str": "x"}, "`insert` needs `insert_line`"),
         (b"a\n", "insert", {"insert_line": 1}, "`insert` needs `new_str`"),
-        (b"a\n", "delete", {}, '"undo_edit", not the text "delete"'),
+        (b"a\n", "delete", {}, "(got 'delete')"),
     ],
 )
 async def test_what_cannot_be_done_is_said_and_changes_nothing(
