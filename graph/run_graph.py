@@ -31,7 +31,7 @@ from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
-from manus.nodes.active_run import KEY, SHARE, Alive, Running, open_run, parent_of
+from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
 from manus.state.agent import AgentInput, AgentState
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
@@ -158,7 +158,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 "recursion_limit": supersteps,
             }
             # a step of a plan may go on each time that it begins
-            is_new = isinstance(given, dict) and SHARE not in configurable
+            is_new = isinstance(given, dict) and not running.is_inside
             await self._recall(running, configurable, is_new=is_new)
             if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
@@ -192,7 +192,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 context,
                 durable=durable,
                 parent=parent_of(config),
-                share_of=config.get("configurable", {}).get(SHARE),
                 waited=waited,
             )
             turn.running.agent_named = self.agent_named
@@ -274,7 +273,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             running.approved = await asyncio.to_thread(known_rules, root)
         found = None if is_new else await self._stored(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:
-            running.budget.sync(usage)  # tools may be the first to ask its model
+            known = running.budget.add if running.is_inside else running.budget.sync
+            known(usage)  # tools may be the first to ask its model
         running.session.asked = asked_about(found)
         if found is None or is_fork:
             journal.is_whole = True

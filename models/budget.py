@@ -1,12 +1,13 @@
 """What a run has used of its budget: checked before each model call, booked after it.
 
 Calls that are under way side by side do not know of one another, so a limit is overspent by those
-at most. The steps of a plan at work draw on the budget of their flow.
+at most. The runs inside a run, such as the steps of a plan, have its budget and no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -20,81 +21,61 @@ from manus.state.usage import (
     Usage,
     add_usage,
     budget_used_up,
-    limits_of,
     no_usage,
     with_spending,
 )
 
-Count = Callable[[Spending], None]
-_count: ContextVar[Count | None] = ContextVar("count", default=None)
+_lines: ContextVar[list[Spending] | None] = ContextVar("lines", default=None)
 
 
 @contextmanager
-def counting(count: Count) -> Iterator[None]:
-    """Have `count` told of each call that is made in the block, by whoever is called in it."""
-    token = _count.set(count)
+def metered() -> Iterator[list[Spending]]:
+    """The model calls that are made in the block: a line for each, by whoever is called in it."""
+    lines: list[Spending] = []
+    token = _lines.set(lines)
     try:
-        yield
+        yield lines
     finally:
-        _count.reset(token)
-
-
-def book(used: Spending) -> None:
-    """Count a call with whoever made it; outside of a run nothing is counted."""
-    if (known := _count.get()) is not None:
-        known(used)
+        _lines.reset(token)
 
 
 class RunBudget:
-    """The budget of one run at work. What was used is read from the state as a node begins.
+    """The budget of one run at work, and of all that are at work inside it.
 
-    Attributes:
-        used: What the run itself has used: as its state said last, and every call since.
+    What was used is read from the state of the outermost one as its nodes begin; what they and
+    those inside use then is added as it is used.
     """
 
-    def __init__(self, own: Budget, parent: RunBudget | None = None, name: str = "") -> None:
-        """`name`: which of its parent's plan steps it is."""
-        self.used = no_usage()
-        self._own = own
-        self._parent = parent
-        self._children: dict[str, RunBudget] = {}
-        if parent is not None:
-            parent._children[name] = self
+    def __init__(self, limits: Budget) -> None:
+        self.limits = limits
+        self.sync(no_usage())
 
     @property
-    def total(self) -> Usage:
-        """What the run and the plan steps that it has at work have used."""
-        total = self.used
-        for child in self._children.values():
-            total = add_usage(total, child.total)
-        return total
+    def used(self) -> Usage:
+        """What has been used by now, the time since the last look at the state included."""
+        seconds = self._used["seconds"] + time.monotonic() - self._since
+        return {**self._used, "seconds": seconds}
 
     @property
-    def limits(self) -> Budget:
-        """The limits that hold now: of a plan step, what the rest of its flow has left over."""
-        if self._parent is None:
-            return self._own
-        limits = self._parent.limits
-        mine = {kind: used for kind, used, _ in limits_of(limits, self.used)}
-        left = {
-            kind.replace(" ", "_"): limit - (used - mine[kind])
-            for kind, used, limit in limits_of(limits, self._parent.total)
-        }
-        return self._own.over(limits.model_copy(update={**left, "seconds": None}))
-
-    def used_by(self, name: str) -> Usage | None:
-        """What a plan step at work has used; None where none of that name is."""
-        child = self._children.get(name)
-        return None if child is None else child.total
+    def seconds_left(self) -> float | None:
+        """The time that is left; None where it is not limited."""
+        limit = self.limits.seconds
+        return None if limit is None else limit - self.used["seconds"]
 
     def sync(self, usage: Usage) -> None:
-        """What the run has used, as its state says; none of its plan steps is at work."""
-        self.used = usage
-        self._children.clear()
+        """What the outermost run has used, as its state says."""
+        self._used = usage
+        self._since = time.monotonic()
 
-    def record(self, line: Spending) -> None:
+    def add(self, usage: Usage) -> None:
+        """What a run inside has used; its time is that of the outermost one."""
+        self._used = add_usage(self._used, {**usage, "seconds": 0.0})
+
+    def book(self, line: Spending) -> None:
         """A call was made."""
-        self.used = with_spending(self.used, [line])
+        self._used = with_spending(self._used, [line])
+        if (lines := _lines.get()) is not None:
+            lines.append(line)
 
     def check(self) -> None:
         """See that there is room for another model call.
@@ -102,10 +83,8 @@ class RunBudget:
         Raises:
             BudgetError: a limit is reached.
         """
-        if over := budget_used_up(self._own, self.total, for_good=True):
+        if over := budget_used_up(self.limits, self.used, for_good=True):
             raise BudgetError(over)
-        if self._parent is not None:
-            self._parent.check()
 
 
 def check_prices(settings: Settings, context: Context, role: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from manus.models.budget import RunBudget, book
+from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
 from manus.models.recording import Recorder
@@ -152,7 +152,7 @@ class ModelClient:
         is_given = model is self.given
         message = await ask_endpoint(model, endpoint, question, is_given=is_given)
         used = self._used(endpoint, question, message)
-        book(used)
+        self.budget.book(used)
         if reason_of(message) in _FILTERED:
             raise ModelRefusedError(
                 f"The content filter of the model server at {address_of(endpoint)} stopped the "

@@ -10,7 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from manus.nodes.active_run import Running, metered, running_of
+from manus.models.budget import metered
+from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.inner_run import run_delegated
 from manus.nodes.turn.fingerprint import result_fingerprint
@@ -61,10 +62,9 @@ async def _called(
     task: ToolTask, key: str, running: Running, config: RunnableConfig
 ) -> tuple[ToolResult, list[Spending]]:
     """What came of the call, and the model calls that its tool has made."""
-    step = task.get("step", 0)
     try:
-        with metered(running, step) as lines:
-            agent_at_work.set(partial(run_delegated, task["id"], step, lines))
+        with metered() as lines:
+            agent_at_work.set(partial(run_delegated, task["id"], lines))
             outcome = await call_tool(
                 task,
                 session=running.session,
@@ -76,6 +76,8 @@ async def _called(
     except GraphBubbleUp:
         running.session.waiting = True
         raise
+    for line in lines:
+        line["step"] = task.get("step", 0)
     return outcome, lines
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from manus.models.budget import RunBudget, check_prices, counting
+from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.providers import endpoint_of, name_of
 from manus.models.recording import Recorder
@@ -42,8 +42,6 @@ from manus.tools.workspace import Workspace
 
 KEY = "__manus_running"
 """Where the run's configuration holds it; two underscores keep it out of the checkpoints."""
-SHARE = "__manus_share"
-"""Where it holds which share of a budget an inner run has: its step in the plan, or its task."""
 
 
 @dataclass(slots=True)
@@ -57,7 +55,9 @@ class Running:
     catalog: Catalog
     recorder: Recorder | None = None
     budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
-    """What it may use, and has used."""
+    """What it may use, and has used: that of the outermost run, for all inside it."""
+    is_inside: bool = False
+    """Whether it is part of another run."""
     approved: list[str] = field(default_factory=list)
     """Rules about calls that a person has approved, in this folder or for this run."""
     agent_named: Callable[[str], Any] | None = None
@@ -71,6 +71,7 @@ class Running:
     shown: Shown = field(init=False)
     """Its history as the model was last asked with it."""
     _chosen: dict[str, ModelSettings] = field(default_factory=dict)
+    _clock: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Make the client of these settings."""
@@ -87,6 +88,17 @@ class Running:
         """Ask a model for a tool; what that uses is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
         return text_of(reply.message)
+
+    def sync(self, usage: Usage) -> None:
+        """Let the budget know what the run has used; one inside another has told it as it went."""
+        if not self.is_inside:
+            self.budget.sync(usage)
+
+    def lap(self) -> float:
+        """Seconds since the last lap: those in which the run works, not those in which it waits."""
+        now = time.monotonic()
+        elapsed, self._clock = now - self._clock, now
+        return elapsed
 
     def forget(self) -> None:
         """Keep nothing across threads, and know nothing of what was kept."""
@@ -144,23 +156,9 @@ def running_of(config: RunnableConfig) -> Running:
     return alive.run
 
 
-@contextmanager
-def metered(running: Running, step: int = 0) -> Iterator[list[Spending]]:
-    """Count the model calls that are made in the block: a line for each, whoever makes it."""
-    lines: list[Spending] = []
-
-    def count(used: Spending) -> None:
-        used["step"] = step
-        lines.append(used)
-        running.budget.record(used)
-
-    with counting(count):
-        yield lines
-
-
 def used_in(lines: list[Spending], running: Running) -> Usage:
     """What a flow's task has used: its calls, and the time since the last one."""
-    return {**with_spending(no_usage(), lines), "seconds": running.session.lap()}
+    return {**with_spending(no_usage(), lines), "seconds": running.lap()}
 
 
 def waits_for_model(
@@ -189,25 +187,20 @@ async def open_run(
     *,
     durable: bool,
     parent: Running | None = None,
-    share_of: str | None = None,
     waited: Running | None = None,
 ) -> Running:
     """Open what a run needs. `durable`: it can be resumed in another process.
 
     What a run that `waited` for a person kept open is there again. A run inside another one shares
-    its settings, models, recording and budget, and has a session of its own; `share_of` names the
-    plan step that it is.
+    its settings, models, recording and budget, and has a session of its own.
 
     Raises:
         SettingsError, UsageError: settings or workspace do not fit.
     """
-    made = await asyncio.to_thread(
-        _build, key, profile, context, durable, parent, waited, share_of or ""
-    )
+    made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
     if waited is not None and waited.session is not made.session:
         await waited.session.close()
     made.session.waiting = False
-    made.session.restart_clock()
     return made
 
 
@@ -218,7 +211,6 @@ def _build(
     durable: bool,
     parent: Running | None,
     waited: Running | None,
-    name: str,
 ) -> Running:
     settings = parent.settings if parent is not None else load_settings(os.environ)
     model = profile.model or (parent.model if parent is not None else None)
@@ -235,12 +227,17 @@ def _build(
     session.profile, session.context, session.settings = profile, context, settings
     catalog = build_catalog(profile.tools, session)
     recorder = _recorder(context, workspace, parent or waited)
-    if parent is None:
-        budget = RunBudget(context.budget.over(settings.budget))
-    else:
-        budget = RunBudget(context.budget, parent.budget, name)
+    budget = RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget
     made = Running(
-        profile, context, settings, session, catalog, recorder, budget=budget, model=model
+        profile,
+        context,
+        settings,
+        session,
+        catalog,
+        recorder,
+        budget=budget,
+        is_inside=parent is not None,
+        model=model,
     )
     if parent is None:
         made.approved = waited.approved if waited is not None else known_rules(workspace.root)

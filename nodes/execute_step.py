@@ -55,9 +55,9 @@ def take_steps(
 
     None do if the budget is used up, or if the plan is to be revised first.
     """
-    seconds = running.session.lap()
+    seconds = running.lap()
     usage: Usage = {**state["usage"], "seconds": state["usage"]["seconds"] + seconds}
-    running.budget.sync(usage)
+    running.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
     if (over := budget_used_up(running.budget.limits, usage)) is not None:
         return {**update, "run": {**state["run"], "over": over}}
@@ -106,7 +106,7 @@ async def run_plan_step(
 
     known = running.approved  # another process may have been told of an approval
     known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
-    inner = await run_inside(running, executor, _request(task), str(task["step"]), tell)
+    inner = await run_inside(running, executor, _request(task), tell)
     files = await asyncio.to_thread(_files, task, running, inner.values)
     return _ended(task, inner, files, config)
 

@@ -14,12 +14,12 @@ from langchain_core.messages import HumanMessage
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp
 
-from manus.nodes.active_run import SHARE, Running, running_of
+from manus.nodes.active_run import Running, running_of
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.outside import has_read_outside, passed_on
-from manus.state.usage import Budget, Spending, Usage, calls_of_models, limits_of, no_usage
+from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.own import is_own
 from manus.tools.result import Observation
 
@@ -34,7 +34,6 @@ _REASONS = {
 }
 _HIDDEN = "do-not-render-"
 """With this before its id, LangChain's chat UI does not show a message as the user's."""
-_LEAST = {"tokens": 1, "model_calls": 1, "cost": 1e-9, "tool_calls": 0, "seconds": 0.001}
 
 
 @dataclass(slots=True)
@@ -80,22 +79,21 @@ async def run_inside(
     running: Running,
     graph: Any,
     request: HumanMessage,
-    name: str,
     tell: Callable[[dict[str, Any]], None],
 ) -> InnerRun:
     """Run an agent's graph inside a run, in the namespace of the task that asks for it.
 
-    It draws on the run's budget as its share `name`; `tell` is given its events. Where it had
-    begun before a crash or a question, it goes on.
+    It has the run's budget; `tell` is given its events. Where it had begun before a crash or a
+    question, it goes on.
 
     Raises:
         GraphBubbleUp: it asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner, left = InnerRun(), budget_left(running.budget.limits, running.budget.used)
-    stream = _stream(running, graph, request, name, left)
+    inner, left = InnerRun(), running.budget.seconds_left
+    stream = _stream(running, graph, request)
     try:
-        async with asyncio.timeout(left.seconds) as clock, aclosing(stream) as parts:
+        async with asyncio.timeout(left) as clock, aclosing(stream) as parts:
             async for mode, data in parts:
                 if mode == "values":
                     inner.values.update(data)
@@ -109,29 +107,20 @@ async def run_inside(
         inner.values["stop_reason"] = "budget" if clock.expired() else ""
     except Exception as error:
         # an agent that breaks must not take the run with it; the log keeps the traceback
-        log.info("the inner run %s broke off", name, exc_info=error)
+        log.info("the agent %s broke off", graph.profile.name, exc_info=error)
         inner.problem = _said(error)
     inner.usage = cast(Usage, inner.values.get("usage") or no_usage())
-    if inner.problem and (known := running.budget.used_by(name)) is not None:
-        inner.usage = calls_of_models(known, inner.usage)  # with the calls that were under way
     return inner
 
 
-def _stream(running: Running, graph: Any, request: HumanMessage, name: str, left: Budget) -> Any:
-    root, config = str(running.session.workspace.root), get_config()
-    chosen = {"workspace": root, "budget": left, "approve_plan": False}
+def _stream(running: Running, graph: Any, request: HumanMessage) -> Any:
+    chosen = {"workspace": str(running.session.workspace.root), "approve_plan": False}
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
-        {**config, "configurable": {**config.get("configurable", {}), SHARE: name}},
+        get_config(),
         context=running.context.model_copy(update=chosen),
         stream_mode=["values", "custom"],
     )
-
-
-def budget_left(budget: Budget, usage: Usage) -> Budget:
-    """What is left of a budget, as the budget of an inner run."""
-    left = {name.replace(" ", "_"): limit - used for name, used, limit in limits_of(budget, usage)}
-    return Budget(**cast(Any, {kind: max(rest, _LEAST[kind]) for kind, rest in left.items()}))
 
 
 def _said(error: Exception) -> str:
@@ -139,7 +128,7 @@ def _said(error: Exception) -> str:
 
 
 async def run_delegated(
-    call_id: str, step: int, lines: list[Spending], task: str, profile: str
+    call_id: str, lines: list[Spending], task: str, profile: str
 ) -> Observation:
     """Have an agent of that profile carry out the task; its answer is the observation.
 
@@ -159,10 +148,9 @@ async def run_delegated(
     # the words of an agent name no host for the user
     known = passed_on(" ".join(reach.named), reach.outside)
     request = HumanMessage(task, additional_kwargs=known)
-    share = str(config.get("configurable", {}).get("checkpoint_ns") or call_id)
     async with running.slots:
-        inner = await run_inside(running, graph, request, share, tell)
-    lines += _lines(inner, step)
+        inner = await run_inside(running, graph, request, tell)
+    lines += _lines(inner)
     source = AGENT if inner.has_read_outside else ""
     if inner.succeeded:
         return Observation(inner.output, source=source)
@@ -178,11 +166,10 @@ def _graph(running: Running, profile: str) -> Any:
         raise ToolError(str(error)) from None
 
 
-def _lines(inner: InnerRun, step: int) -> list[Spending]:
-    """What it used, by role, on the account of the step that the call belongs to."""
-    of_role: Any = {"step": step}
+def _lines(inner: InnerRun) -> list[Spending]:
+    """What it used, by role."""
     lines = [
-        cast(Spending, {**used, **of_role, "role": role})
+        cast(Spending, {**used, "role": role})
         for role, used in inner.usage.get("roles", {}).items()
     ]
     for line in lines[:1]:

@@ -11,7 +11,8 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.nodes.active_run import Running, metered, running_of, used_in, waits_for_model
+from manus.models.budget import metered
+from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import without_model
@@ -51,8 +52,8 @@ async def _planned(
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     used = no_usage() if new else state["usage"]
-    with metered(running) as lines:
-        running.budget.sync(used)
+    with metered() as lines:
+        running.sync(used)
         try:
             if new:
                 update, chosen, why = await _make(state, running, executors)

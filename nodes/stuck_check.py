@@ -25,7 +25,7 @@ from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
-from manus.state.usage import Usage, budget_used_up, with_spending
+from manus.state.usage import Usage, budget_used_up, no_usage, with_spending
 
 Update = dict[str, Any]
 
@@ -37,12 +37,14 @@ async def stuck_check(
     running = running_of(config)
     run, context, before = state["run"], running.context, state.get("loop")
     history = since(state["messages"], run["request_id"])
-    usage = counted(state, history, running.session.lap())
+    done = carried_out(history)
+    running.budget.add({**no_usage(), "tool_calls": done})
+    usage = counted(state, done, running.lap())
     newest = newest_step(history, before, run["step"])
     trail = [*state.get("trail", []), *newest.entries]
     found = find_loop(trail, len(newest.entries), newest.outcome, context.duplicate_threshold)
     loop = next_loop(before, found, newest, run["step"])
-    facts = facts_of(history, run, usage, loop, running)
+    facts = facts_of(history, run, loop, running)
     reason = ending_of(facts)
     if loop is not None and reason == "stuck" and may_ask(context, facts):
         return {"usage": usage, "status": "thinking", **ask_person(running, run, loop)}
@@ -68,11 +70,15 @@ async def stuck_check(
     }
 
 
-def counted(state: AgentState, history: Sequence[AnyMessage], seconds: float) -> Usage:
+def carried_out(history: Sequence[AnyMessage]) -> int:
+    """How many calls of the newest step were carried out."""
+    kept = (m.artifact for m in newest_answers(history))
+    return sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
+
+
+def counted(state: AgentState, done: int, seconds: float) -> Usage:
     """The usage with what the newest step has carried out, and the time since the last lap."""
     usage, step = state["usage"], state["run"]["step"]
-    kept = (m.artifact for m in newest_answers(history))
-    done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
     usage = {
         **usage,
         "tool_calls": usage["tool_calls"] + done,
@@ -92,19 +98,18 @@ def newest_answers(history: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
 def facts_of(
     history: Sequence[AnyMessage],
     run: Run,
-    usage: Usage,
     loop: Loop | None,
     running: Running,
 ) -> Facts:
     """What the rules of ending look at."""
-    context = running.context
+    context, budget = running.context, running.budget
     return Facts(
         special=_special_call(history, running.profile.special_tools),
         message=last_assistant(history),
         text_ends=context.text_reply == "finish" and "closing" not in run,
         step=run["step"],
         max_steps=run["max_steps"],
-        budget=run.get("closing") or budget_used_up(running.budget.limits, usage, for_good=True),
+        budget=run.get("closing") or budget_used_up(budget.limits, budget.used, for_good=True),
         stuck=loop is not None and loop["measure"] == "ask",
     )
 

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
-from manus.nodes.active_run import Running, metered, running_of, used_in
+from manus.models.budget import metered
+from manus.nodes.active_run import Running, running_of, used_in
 from manus.nodes.context.shown import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
@@ -19,7 +20,6 @@ from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
 from manus.state.plan import Plan, Step, as_text, hindered_by, is_completed, shown_result
 from manus.state.text import flat, one_line
-from manus.state.usage import budget_used_up
 
 log = logging.getLogger("manus")
 
@@ -33,8 +33,8 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     running = running_of(config)
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    with metered(running) as lines:
-        running.budget.sync(state["usage"])
+    with metered() as lines:
+        running.sync(state["usage"])
         text = await _summary(state, running)
     done, over = is_completed(state["plan"]), over_budget(state)
     output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
@@ -56,17 +56,13 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
 
 async def _summary(state: FlowState, running: Running) -> str:
     plan = state["plan"]
-    budget, used = running.budget.limits, running.budget.used
-    if budget_used_up(budget, used, for_good=True):
-        return without_model(plan)
-    left = None if budget.seconds is None else budget.seconds - used["seconds"]
     said = text_of(last_request(state["messages"]))
     asked = prompts.summary(said, as_text(plan), details_of(plan))
     messages = await fit_question(
         running, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
     )
     try:
-        async with asyncio.timeout(left):
+        async with asyncio.timeout(running.budget.seconds_left):
             reply = await running.client.complete(ROLE, messages, tell=get_stream_writer())
     except (BudgetError, TimeoutError):
         return without_model(plan)

@@ -11,8 +11,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from manus.models.budget import metered
 from manus.models.client import Reply
-from manus.nodes.active_run import Running, metered, running_of, waits_for_model
+from manus.nodes.active_run import Running, running_of, waits_for_model
 from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn, prepared
 from manus.nodes.turn.notes import notes_for
@@ -22,7 +23,7 @@ from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, text_of
-from manus.state.usage import Usage, no_usage, summed
+from manus.state.usage import Spending, Usage, no_usage, summed, with_spending
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.skill import SKILL
 
@@ -41,8 +42,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         begun["place"] = await asyncio.to_thread(
             place_of, workspace, running.settings, state.get("place", ""), skills=skilled
         )
-    with metered(running):
-        running.budget.sync(begun["usage"])
+    with metered() as lines:
+        running.sync(begun["usage"])
         _tell_beginning(run, begun["usage"], tell)
         whole = running.shown.known(stored)
         mended = mend(stored, running.session.journal.answer_to, whole)
@@ -53,11 +54,11 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
-            update = _ended(error, turn) | {"usage": _used(running)}
+            update = _ended(error, turn) | {"usage": used_so_far(begun, lines, running)}
         else:
             message = prepared(reply.message, running.shown.ids, run, notes.choice)
             turn.writes.append(message)
-            update = {**notes.update, "usage": _used(running)}
+            update = {**notes.update, "usage": used_so_far(begun, lines, running)}
             update["status"] = "executing" if has_calls(message) else "thinking"
             tell(_thought(run, message, reply, update["usage"]))
     if update["status"] != "thinking":
@@ -103,10 +104,10 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     return begun
 
 
-def _used(running: Running) -> Usage:
+def used_so_far(begun: AgentState, lines: list[Spending], running: Running) -> Usage:
     """What the run has used, this step included."""
-    used = running.budget.used
-    return {**used, "seconds": used["seconds"] + running.session.lap()}
+    used = with_spending(begun["usage"], lines)
+    return {**used, "seconds": used["seconds"] + running.lap()}
 
 
 def _ended(error: ManusError, turn: ModelTurn) -> Update:

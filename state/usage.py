@@ -108,13 +108,6 @@ def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
     return usage
 
 
-def calls_of_models(usage: Usage, other: Usage) -> Usage:
-    """The other usage, with the model calls of this one in place of its own."""
-    names = (*_COUNTED, "cost", "roles", "estimated")
-    own = {name: value for name, value in usage.items() if name in names}
-    return cast(Usage, {**other, **own})
-
-
 def tokens_of(used: RoleUsage) -> int:
     """Input and output tokens together."""
     return used["input_tokens"] + used["output_tokens"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -68,7 +67,6 @@ class Session:
         """Digests of the calls that a person was asked to approve, by the tasks that wait."""
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
-        self._clock = time.monotonic()
 
     @property
     def approve_mode(self) -> ApproveMode:
@@ -95,16 +93,6 @@ class Session:
             await thing.close()
         except Exception:  # a thing that cannot be closed must not keep the others open
             log.warning("%s could not be closed", name, exc_info=True)
-
-    def restart_clock(self) -> None:
-        """Begin to measure: a run's seconds are those in which it works, not those it waits."""
-        self._clock = time.monotonic()
-
-    def lap(self) -> float:
-        """Seconds since the last lap."""
-        now = time.monotonic()
-        elapsed, self._clock = now - self._clock, now
-        return elapsed
 
     async def release(self) -> None:
         """Close the live things, the newest first."""

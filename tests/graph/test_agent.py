@@ -107,7 +107,7 @@ class TestEndings:
         [
             (Budget(tokens=100), 1, "tokens (110 of 100)"),
             (Budget(model_calls=3), 3, "model calls (3 of 3)"),
-            (Budget(seconds=0.000001), 1, "seconds ("),
+            (Budget(seconds=0.000001), 0, "seconds ("),
         ],
     )
     async def test_out_of_budget(

@@ -2,13 +2,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import cast
 
 import pytest
 from langgraph.types import Command
 
-from manus.models.budget import RunBudget
-from manus.state.usage import Budget, Spending, Usage, nothing_used, summed
+from manus.state.usage import Budget, Usage, summed
 from tests.helpers.agent import CONSULTER, ScriptedAgent, thread_config
 from tests.server import call, calls, fail, text, tokens
 
@@ -148,7 +146,8 @@ async def test_the_time_that_a_person_takes_does_not_count(agent: ScriptedAgent)
     budget = Budget(seconds=10_000)
     await agent.run(call("ask_human", inquire="Why?"), budget=budget)
     [waiting] = agent.graph.runs._waiting.values()
-    waiting.session._clock -= 1_000_000  # so long ago was the question asked
+    waiting._clock -= 1_000_000  # so long ago was the question asked
+    waiting.budget._since -= 1_000_000
     outcome = await agent.invoke(Command(resume="So."), text("Done."), budget=budget)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert outcome.usage["seconds"] < 10_000
@@ -167,16 +166,3 @@ async def test_the_time_before_a_pause_counts(agent: ScriptedAgent) -> None:
     assert outcome.stop_reason == "budget"
     assert outcome.output.startswith("So far.\n\nTerminated: Budget used up: seconds (9,50")
     assert "tools" not in agent.server.requests[-1].body
-
-
-def test_a_step_at_work_has_what_the_others_leave_of_the_flows_budget() -> None:
-    def made(model_calls: int) -> Spending:
-        return cast(Spending, {"role": "main", **nothing_used(), "model_calls": model_calls})
-
-    flow = RunBudget(Budget(tool_calls=9, model_calls=10))
-    flow.record(made(1))
-    one, other = RunBudget(Budget(), flow, "0"), RunBudget(Budget(), flow, "1")
-    one.record(made(2))
-    other.record(made(3))
-    assert (one.limits.model_calls, other.limits.model_calls) == (6, 7), "its own calls included"
-    assert one.limits.tool_calls == 9

@@ -1,15 +1,13 @@
 """What ends a run, as a table."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.models.budget import RunBudget
 from manus.nodes.turn.stop_conditions import Facts, ending_of
 from manus.state.agent import StopReason
-from manus.state.errors import BudgetError
-from manus.state.usage import Budget, Spending, Usage, budget_used_up, no_usage
+from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
 ANSWER = AIMessage("42")
@@ -82,13 +80,3 @@ def used(**amounts: Any) -> Usage:
 )
 def test_the_budget(budget: Budget, usage: Usage, words: str | None) -> None:
     assert budget_used_up(budget, usage) == words
-
-
-def test_runs_side_by_side_share_the_budget_of_the_one_they_are_part_of() -> None:
-    flow = RunBudget(Budget(tokens=100))
-    first, second = (RunBudget(Budget(tokens=100), flow, name) for name in "01")
-    second.check()
-    used = {"input_tokens": 90, "output_tokens": 10, "cached_tokens": 0, "model_calls": 1}
-    first.record(cast(Spending, {**used, "role": "main"}))
-    with pytest.raises(BudgetError):
-        second.check()
