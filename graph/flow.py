@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel.protocol import PregelProtocol
 from langgraph.store.base import BaseStore
-from langgraph.types import Checkpointer, StateSnapshot
+from langgraph.types import Checkpointer
 from typing_extensions import override
 
 from manus.graph.agent import build_agent
@@ -91,26 +91,15 @@ class FlowGraph(RunGraph):
                 'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
                 "with None as input."
             )
-        snapshot = await self.aget_state(config)
-        if await self._died_at(snapshot):
-            # of steps side by side some had ended when the process died: that is kept
-            config = await super().aupdate_state(config, None, END)
-            as_node = as_node or snapshot.tasks[0].name
+        ended = [task.result is not None for task in (await self.aget_state(config)).tasks]
+        is_fork = "checkpoint_id" in config["configurable"] and all(ended)
+        if any(ended) and not is_fork:
+            raise UsageError(
+                "Of the steps that were at work some have ended, and a change now would lose what "
+                "came of them: have the run go on first (None as input, or `manus resume`; or "
+                "answer what it asks), and change the state then."
+            )
         return await super().aupdate_state(config, values, as_node, task_id)
-
-    async def _died_at(self, snapshot: StateSnapshot) -> bool:
-        """Whether results of tasks are stored there of which no checkpoint was made.
-
-        A fork is made from an earlier checkpoint: all its tasks have results, and those are what
-        the fork leaves behind.
-        """
-        ended = [task.result is not None for task in snapshot.tasks]
-        if not any(ended):
-            return False
-        place = snapshot.config["configurable"]
-        thread = {name: value for name, value in place.items() if name != "checkpoint_id"}
-        newest = (await self.aget_state({"configurable": thread})).config["configurable"]
-        return not all(ended) or newest["checkpoint_id"] == place["checkpoint_id"]
 
 
 def build_flow(
