@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from manus.prompts import render
 
-PLANNER = """\
+def planner(executors: Mapping[str, str], place: str) -> str:
+    """The planner's system prompt; several executors are named with their descriptions.
+
+    `place`: where the work is done (`manus.prompts.place`).
+    """
+    return f"""\
 You plan work that others carry out. You are given a request and break it into steps with the \
 `planning` tool.
 
@@ -21,80 +25,37 @@ understands it without having seen the other steps' work;
 Steps are numbered from 0. Each step begins when the step before it is completed. A step that \
 needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
 need each other are done side by side.
-$executors
-$place
+{_listed(executors) if len(executors) > 1 else ""}
+{place}
 
 Do not carry out anything yourself. Answer with one call of `planning`.\
 """
 
-_EXECUTORS = """
+
+def _listed(executors: Mapping[str, str]) -> str:
+    first = next(iter(executors))
+    listed = "\n".join(f"- {name}: {description}" for name, description in executors.items())
+    return f"""
 Who can carry out a step; choose with the name in brackets at the beginning of the step's text, \
-such as `[$first] …`:
-$listed
-Without a name in brackets it is `$first`.
+such as `[{first}] …`:
+{listed}
+Without a name in brackets it is `{first}`.
 """
+
 
 PLAN_NOW = "Make the plan for this request: call `planning` with the command `create`."
 
-REVISE = """\
-The request was:
-$request
 
-This is the plan as it stands, with what came of its steps:
+def ask_again(problem: str) -> str:
+    """What is said after a reply without a usable plan."""
+    return (
+        f"There is no usable plan yet: {problem} Call `planning` and give `steps` as a list of "
+        "texts."
+    )
 
-$plan
 
-$details
-
-$why
-
-Revise the plan: call `planning` with the command `update` and all steps of the revised plan. \
-Completed steps stay as they are: repeat their text unchanged. Leave out a step that cannot work \
-and put in its place what leads to the same end in another way.\
-"""
-
-STEP = """\
-You carry out one step of a plan. The user's request, which the whole plan serves:
-
-$request
-
-$plan
-
-${results}Your step is number $index: $step
-
-Do this step and no other; the rest is done by others in the same workspace. When it is done, say \
-in a few sentences what came of it: what you found, which files you made, what those who come \
-after you need to know. If it cannot be done, say why and end with a failure.\
-"""
-
-SUMMARY = """\
-The request was:
-$request
-
-It was worked on by a plan. This is what became of it:
-
-$plan
-
-$details
-
-Now answer the user: what was done and found, where the results are, and what was not done and \
-why. Say only what the results above say. The user has seen neither the plan nor the steps.\
-"""
-
-SUMMARIZER = """\
-You sum up finished work for the one who asked for it. You write the answer to the request, \
-plainly and honestly: what was not done is said as clearly as what was.\
-"""
-
-ASK_AGAIN = """\
-There is no usable plan yet: $problem Call `planning` and give `steps` as a list of texts.\
-"""
-
-NO_PLAN_YET = (
-    "There is no plan yet. If the task takes more than one step, make one with `planning` "
-    "(command `create`) before anything else."
-)
-
+NO_CALL = "the reply did not call the tool."
+OTHER_COMMAND = "no plan was made by that call."
 DEFAULT_TITLE = "Plan"
 DEFAULT_STEPS = (
     "Analyse the request: find out what is there and what exactly is needed",
@@ -102,29 +63,26 @@ DEFAULT_STEPS = (
     "Verify the result against the request, and fix what is wrong",
 )
 
-NO_CALL = "the reply did not call the tool."
-OTHER_COMMAND = "no plan was made by that call."
-
-
-def planner(executors: Mapping[str, str], place: str) -> str:
-    """The planner's system prompt; several executors are named with their descriptions.
-
-    `place`: where the work is done (`manus.prompts.place`).
-    """
-    listed = "\n".join(f"- {name}: {description}" for name, description in executors.items())
-    first = next(iter(executors))
-    said = render(_EXECUTORS, first=first, listed=listed) if len(executors) > 1 else ""
-    return render(PLANNER, executors=said, place=place)
-
-
-def ask_again(problem: str) -> str:
-    """What is said after a reply without a usable plan."""
-    return render(ASK_AGAIN, problem=problem)
-
 
 def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
     """The request for a revision."""
-    return render(REVISE, request=request, plan=plan, details="\n\n".join(details), why=why)
+    came_of_it = "\n\n".join(details)
+    return f"""\
+The request was:
+{request}
+
+This is the plan as it stands, with what came of its steps:
+
+{plan}
+
+{came_of_it}
+
+{why}
+
+Revise the plan: call `planning` with the command `update` and all steps of the revised plan. \
+Completed steps stay as they are: repeat their text unchanged. Leave out a step that cannot work \
+and put in its place what leads to the same end in another way.\
+"""
 
 
 def blocked(steps: Sequence[str]) -> str:
@@ -139,14 +97,51 @@ def rejected(reason: str) -> str:
 
 def step(request: str, plan: str, results: Sequence[str], index: int, text: str) -> str:
     """What the executor of a step is told."""
-    built_on = "Results of the steps that yours builds on:\n\n" + "\n\n".join(results) + "\n\n"
-    said = built_on if results else ""
-    return render(STEP, request=request, plan=plan, results=said, index=index, step=text)
+    parts = ["Results of the steps that yours builds on:", *results, ""] if results else []
+    built_on = "\n\n".join(parts)
+    return f"""\
+You carry out one step of a plan. The user's request, which the whole plan serves:
+
+{request}
+
+{plan}
+
+{built_on}Your step is number {index}: {text}
+
+Do this step and no other; the rest is done by others in the same workspace. When it is done, say \
+in a few sentences what came of it: what you found, which files you made, what those who come \
+after you need to know. If it cannot be done, say why and end with a failure.\
+"""
+
+
+SUMMARIZER = """\
+You sum up finished work for the one who asked for it. You write the answer to the request, \
+plainly and honestly: what was not done is said as clearly as what was.\
+"""
 
 
 def summary(request: str, plan: str, details: Sequence[str]) -> str:
     """The request for a summary."""
-    return render(SUMMARY, request=request, plan=plan, details="\n\n".join(details))
+    came_of_it = "\n\n".join(details)
+    return f"""\
+The request was:
+{request}
+
+It was worked on by a plan. This is what became of it:
+
+{plan}
+
+{came_of_it}
+
+Now answer the user: what was done and found, where the results are, and what was not done and \
+why. Say only what the results above say. The user has seen neither the plan nor the steps.\
+"""
+
+
+NO_PLAN_YET = (
+    "There is no plan yet. If the task takes more than one step, make one with `planning` "
+    "(command `create`) before anything else."
+)
 
 
 def own_plan(plan: str) -> str:
