@@ -144,18 +144,18 @@ def _checked_settings() -> Settings:
     return settings
 
 
-def _built(name: str, settings: Settings, for_: tuple[str, ...] = ()) -> Profile:
-    """The profile of that name, over the one it is based on; `for_` are those based on it."""
-    if name.lower() in PROFILES:
-        return PROFILES[name.lower()]
+def _built(name: str, settings: Settings) -> Profile:
+    """The user's own profile of that name, over the one it is based on."""
     own = next((each for each in settings.profiles if each.lower() == name.lower()), None)
     if own is None:
-        raise SettingsError(_unknown(name, [*PROFILES, *settings.profiles], for_))
-    if own in for_:
-        circle = " → ".join(f"`{each}`" for each in (*for_, own))
-        raise SettingsError(f"Profiles are based on each other: {circle}; break the circle.")
+        raise SettingsError(_unknown(name, [*PROFILES, *settings.profiles]))
     values = settings.profiles[own]
-    base = _built(values.based_on, settings, (*for_, own))
+    base = PROFILES.get(values.based_on.lower())
+    if base is None:
+        raise SettingsError(
+            f"The profile `{own}` can be based on {', '.join(PROFILES)}; not on "
+            f"`{values.based_on}`."
+        )
     changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
     changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
     roles = {*_ROLES, *settings.roles}
@@ -172,8 +172,7 @@ def _built(name: str, settings: Settings, for_: tuple[str, ...] = ()) -> Profile
     return replace(base, name=own, **changes)
 
 
-def _unknown(name: str, known: list[str], for_: tuple[str, ...]) -> str:
+def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
     meant = f"; did you mean `{near[0]}`? Known" if near else "; known"
-    wanted = f", on which `{for_[-1]}` is based" if for_ else ""
-    return f"There is no profile `{name}`{wanted}{meant} are: {', '.join(known)}."
+    return f"There is no profile `{name}`{meant} are: {', '.join(known)}."

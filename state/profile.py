@@ -59,7 +59,7 @@ class ProfileSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     based_on: str = "manus"
-    """The profile from which everything is taken that is not set here."""
+    """The profile of the project from which everything is taken that is not set here."""
     description: str | None = Field(None, min_length=1)
     """What it is good for: a flow chooses by it who carries out a step."""
     tools: tuple[str, ...] | None = None

@@ -132,13 +132,12 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
         role = "summary"
         system_prompt = "You work in $workspace for $$5."
 
-        [profiles.shorter]
-        based_on = "SHORT"
-        max_steps = 2
+        [profiles.hasty]
+        based_on = "SWE"
         next_step_prompt = "Hurry."
         """,
     )
-    swe, short, shorter = map(profile_named, ("swe", "Short", "shorter"))
+    swe, short, hasty = map(profile_named, ("swe", "Short", "hasty"))
     assert short == Profile(
         name="short",
         description="A hasty engineer.",
@@ -149,17 +148,15 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
         max_observe=500,
         role="summary",
     )
-    assert (shorter.name, shorter.max_steps, shorter.tools) == ("shorter", 2, short.tools)
-    assert shorter.next_step_prompt == "Hurry."
-    assert shorter.description == "As `short`, with settings of the user's own."
-    assert list(all_profiles()) == [*PROFILES, "short", "shorter"]
+    assert (hasty.name, hasty.next_step_prompt, hasty.tools) == ("hasty", "Hurry.", swe.tools)
+    assert hasty.description == "As `swe`, with settings of the user's own."
+    assert list(all_profiles()) == [*PROFILES, "short", "hasty"]
 
 
 _WRONG = {
     "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which does not fit",
     '[profiles.mine]\ntools = "bash"': "`profiles.mine.tools` is 'bash', which does not fit",
-    '[profiles.mine]\nbased_on = "swee"': "no profile `swee`, on which `mine` is based; did you me",
-    '[profiles.mine]\nbased_on = "mine"': "based on each other: `mine` → `mine`; break",
+    '[profiles.mine]\nbased_on = "swee"': "`mine` can be based on manus, browser, swe",
     '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
     '[profiles.mine]\nnext_step_prompt = "$work"': "holds a `$` that stands for nothing",
     '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
