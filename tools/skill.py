@@ -31,13 +31,7 @@ log = logging.getLogger("manus")
 
 SKILL = "skill"
 _FILE = "SKILL.md"
-_MOST = 50
-_DESCRIPTION = 500
-"""Characters of a description that the model is told."""
-_LARGEST = 100_000
-"""Bytes of a file that is read."""
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_KEY = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +54,8 @@ def skills_of(root: Path) -> dict[str, Skill]:
             continue
         skill = as_skill(folder, text)
         if skill is None:
-            log.warning("%s has no `description` and is left out.", folder / _FILE)
-        elif len(found) < _MOST:
+            log.warning("%s does not begin with YAML that has a `description`.", folder / _FILE)
+        else:
             found.setdefault(skill.name, skill)
     return found
 
@@ -81,34 +75,22 @@ def _folders(root: Path) -> Iterator[Path]:
 
 def _read(path: Path) -> str:
     with closing(open_file(path)) as file:
-        return file.read(_LARGEST).decode("utf-8", "replace")
+        return file.read().decode("utf-8", "replace")
 
 
 def as_skill(folder: Path, text: str) -> Skill | None:
-    """The skill that a `SKILL.md` describes; None if it does not say what it is for.
+    """The skill that a `SKILL.md` describes; None if its YAML does not say what it is for."""
+    import yaml
 
-    Of the YAML before the text two values are read, on one line or on several indented ones; people
-    write colons into them that a YAML parser would refuse.
-    """
     head = _HEAD.match(text)
-    values: dict[str, str] = {}
-    key = ""
-    for line in head[1].splitlines() if head else ():
-        if found := _KEY.fullmatch(line):
-            key, said = found[1], found[2].strip()
-            values[key] = "" if re.fullmatch(r"[>|][+-]?", said) else said
-        elif key and line[:1].isspace():
-            values[key] += f" {line.strip()}"
-    name, about = (_unquoted(values.get(key, "")) for key in ("name", "description"))
-    if head is None or not about:
+    try:
+        values = yaml.safe_load(head[1]) if head else None
+    except yaml.YAMLError:
+        values = None
+    if head is None or not isinstance(values, dict) or not values.get("description"):
         return None
-    return Skill(name or folder.name, about[:_DESCRIPTION], folder, text[head.end() :].strip())
-
-
-def _unquoted(value: str) -> str:
-    value = value.strip()
-    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if is_quoted else value
+    name, about = (str(values.get(key) or folder.name) for key in ("name", "description"))
+    return Skill(name, " ".join(about.split()), folder, text[head.end() :].strip())
 
 
 class SkillArgs(Arguments):
@@ -145,4 +127,4 @@ class ReadSkill(AgentTool):
 
 def _others(folder: Path) -> list[str]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return [str(path.relative_to(folder)) for path in files if path != folder / _FILE][:_MOST]
+    return [str(path.relative_to(folder)) for path in files if path != folder / _FILE]

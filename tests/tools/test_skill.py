@@ -33,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 HEADS: list[tuple[str, str | None, str | None]] = [
     ("name: a-b\ndescription: One line.", "a-b", "One line."),
     ("description: \"In quotes: yes.\"\nname: 'a'", "a", "In quotes: yes."),
-    ("name: a\ndescription: Use when: it fits", "a", "Use when: it fits"),
+    ("name: a\ndescription: No YAML: two colons", None, None),
     ("name: a\ndescription: >-\n  On two\n  lines.\nlicense: MIT", "a", "On two lines."),
     ("name: a\ndescription: On two\n  lines.", "a", "On two lines."),
     ("description: Only that.\nmetadata:\n  name: other", "here", "Only that."),
