@@ -12,8 +12,6 @@ HEAD = 0.6
 """Share of the room that goes to the beginning."""
 HEAD_OF_OUTPUT = 0.25
 """The same for what programs print, and for what failed: how it came out is said last."""
-_LINE = 200
-"""Characters given up at most so that a piece ends, or begins, with a whole line."""
 
 
 def truncate(
@@ -34,14 +32,9 @@ def truncate(
         return text
     kept = f"{what}; {_keep(text, workspace, source)}"
     room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
-    first = _whole_lines(text[: int(room * head)])
-    last = _from_whole_line(text[len(text) - (room - int(room * head)) :])
+    first = text[: int(room * head)]
+    last = text[len(text) - room + len(first) :]
     return "\n".join((first, _note(len(text) - len(first) - len(last), len(text), kept), last))
-
-
-def truncate_argument(text: str, limit: int, workspace: Workspace) -> str:
-    """An argument of a call as a later request shows it, at most `limit` characters. Blocking."""
-    return truncate(text, limit, workspace, what="left out here, not in the call")
 
 
 def _keep(text: str, workspace: Workspace, source: str) -> str:
@@ -60,13 +53,3 @@ def _keep(text: str, workspace: Workspace, source: str) -> str:
 
 def _note(left_out: int, whole: int, kept: str) -> str:
     return f"[… {left_out:,} of {whole:,} characters {kept} …]"
-
-
-def _whole_lines(head: str) -> str:
-    end = head.rfind("\n")
-    return head[:end] if end >= len(head) - _LINE and end > 0 else head
-
-
-def _from_whole_line(tail: str) -> str:
-    begin = tail.find("\n")
-    return tail[begin + 1 :] if 0 <= begin < min(_LINE, len(tail) - 1) else tail

@@ -21,7 +21,7 @@ from manus.nodes.context.turns import is_summary, turns_of
 from manus.prompts.sources import framed
 from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
 from manus.state.text import sanitize
-from manus.tools.truncation import truncate, truncate_argument
+from manus.tools.truncation import truncate
 from manus.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -253,7 +253,8 @@ def _cut(text: str, tokens: float, workspace: Workspace) -> str:
 
 def _cut_argument(text: str, tokens: float, workspace: Workspace) -> str:
     text = sanitize(text)
-    return truncate_argument(text, _characters(text, tokens), workspace)
+    limit = _characters(text, tokens)
+    return truncate(text, limit, workspace, what="left out here, not in the call")
 
 
 def _characters(text: str, tokens: float) -> int:
