@@ -7,9 +7,7 @@ import importlib
 import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -26,9 +24,6 @@ log = logging.getLogger("manus")
 
 _SHOWN = 100
 """Characters shown of a name that is not there."""
-
-_described: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
-"""Tools as a model is told of them, by their arguments' schema: every run has tools of its own."""
 
 
 class Catalog:
@@ -128,18 +123,13 @@ MCP = "mcp"
 
 
 def _schema_of(tool: BaseTool) -> dict[str, Any]:
-    if not isinstance(tool, AgentTool) or not isinstance(tool.args_schema, type):
-        return convert_to_openai_tool(tool)
-    known = _described.setdefault(tool.args_schema, {})
-    key = (tool.name, tool.description)
-    if key not in known:
-        known[key] = _without_null(convert_to_openai_tool(tool))
-    # A copy for each run: some providers' clients take what they are given apart.
-    return deepcopy(known[key])
+    schema = convert_to_openai_tool(tool)
+    is_ours = isinstance(tool, AgentTool) and isinstance(tool.args_schema, type)
+    return _without_null(schema) if is_ours else schema
 
 
 def _without_null(schema: Any) -> Any:
-    """The schema in which what may be left out is not said to be null, too; it costs tokens."""
+    """A copy in which what may be left out is not said to be null, too; it costs tokens."""
     if isinstance(schema, list):
         return [_without_null(part) for part in schema]
     if not isinstance(schema, dict):
