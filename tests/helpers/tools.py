@@ -1,9 +1,6 @@
 """Small real tools for tests: each does one thing to a file, or is a fault that tools have."""
 
 import asyncio
-import base64
-import struct
-import zlib
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -13,6 +10,11 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.locks import Resource
 from manus.tools.result import Image, Observation
+
+RED_DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+"""A picture (PNG) of one point, in base64."""
 
 
 class FileArgs(Arguments):
@@ -178,19 +180,5 @@ class Picture(AgentTool):
     async def observe(self, **_: Any) -> Observation:
         return Observation("A red dot.", (Image(RED_DOT),))
 
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    check = struct.pack(">I", zlib.crc32(kind + data))
-    return struct.pack(">I", len(data)) + kind + data + check
-
-
-def _png() -> bytes:
-    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
-    body = zlib.compress(b"\x00\xff\x00\x00")
-    chunks = _chunk(b"IHDR", head) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + chunks
-
-
-RED_DOT = base64.b64encode(_png()).decode()
 
 ALL = (Append, Hold, Read, Poll, Keep, Broken, Cancelled, Slow, Picture, "ask_human", "terminate")

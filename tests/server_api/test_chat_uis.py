@@ -8,15 +8,12 @@ import pytest
 
 from tests.browser.test_files import pdf
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.helpers.tools import RED_DOT
 from tests.server import call, text
 from tests.server_api.studio import Studio, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 AGENT_CHAT: Any = {"stream_mode": ["values"], "stream_subgraphs": True, "stream_resumable": True}
 DEEP_AGENTS: Any = {
     "stream_mode": ["values", "messages-tuple"],
@@ -58,14 +55,14 @@ async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
     studio.server.script(text("I see."))
     message = human(
         words("What is this?"),
-        attached("image", "image/png", PIXEL, "dot.png"),
+        attached("image", "image/png", RED_DOT, "dot.png"),
         attached("file", "application/pdf", pdf("The rent is 950."), "rent.pdf"),
         attached("file", "text/csv", b"a,b\n", "../rows.csv"),
     )
     thread = await studio.thread()
     await send(studio, thread, input={"messages": [message]})
     asked = str(studio.server.requests[-1].body)
-    assert f"data:image/png;base64,{PIXEL}" in asked
+    assert f"data:image/png;base64,{RED_DOT}" in asked
     assert "The rent is 950." in asked
     assert "uploads/rows.csv" in asked
     assert (studio.workspace / "uploads" / "rows.csv").read_bytes() == b"a,b\n"

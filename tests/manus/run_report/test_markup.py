@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -10,8 +9,6 @@ from manus.formatting import gist
 from manus.run_report.clock import Clock
 from manus.run_report.page import asset, environment
 from manus.run_report.prose import prose
-from manus.trace.agent_runs import idle_intervals
-from manus.trace.checkpoint_history import RESUME, Superstep
 from manus.trace.model import Run
 
 EVIL = '<script>alert(1)</script><b onclick="x">&amp;'
@@ -27,13 +24,9 @@ def test_signs_that_nobody_sees_are_left_out() -> None:
     [
         EVIL,
         "[x](JaVaScRiPt:alert(1))",
-        "[x](data:text/html;base64,PHNjcmlwdD4=)",
         "<javascript:alert(1)>",
-        "[x]: javascript:alert(1)\n\n[x]",
-        "![x](javascript:alert(1))",
         '![x](https://example.org/a.png "onerror=alert(1)")',
         '![<img src=x onerror="alert(1)">](https://example.org/"onclick=alert(1))',
-        "![x](data:image/svg+xml;base64,PHN2Zz4=)",
         "```<script>\nalert(1)</script>\n```",
         "<iframe src=https://example.org></iframe>",
     ],
@@ -63,12 +56,9 @@ def test_the_pages_own_code_can_stand_in_it() -> None:
     ("observation", "line"),
     [
         ("a\nb", "a (+1 line)"),
-        ("a\nb\n[exit code 0]", "a (+2 lines)"),
         ("collected 3\nE: no\n[exit code 2]", "exit code 2: E: no"),
-        ("no\n[exit code 3; the shell itself ended]", "exit code 3: no"),
         ("[killed by SIGKILL]", "killed by SIGKILL"),
         ("printed\nTraceback (most recent call last):\n  x\nE: y\n", "E: y"),
-        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
         ("", "(nothing)"),
     ],
 )
@@ -87,20 +77,5 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
     assert clock.idle == [(0.5, 3_600)]
     assert clock.ticks == [0, 5, 10, 15, 20]
-    axis: Any = environment().get_template("run.html").module
-    assert re.findall(r">([^<>]+)</text>", axis.axis(clock)) == ["0", "5 s", "10 s", "15 s", "20 s"]
     assert clock.place(at(9_999)) == 1
     assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0
-
-
-def test_what_was_worked_while_a_person_was_asked_is_no_waiting() -> None:
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def superstep(first: float, last: float, **writes: Any) -> Superstep:
-        began, until = begin + timedelta(seconds=first), begin + timedelta(seconds=last)
-        return Superstep("", began, until, {}, {}, [("", *write) for write in writes.items()])
-
-    think = superstep(0, 10, usage={"seconds": 10.0})
-    act = superstep(10, 100, **{RESUME: "blue"})
-    [(waited, ended)] = idle_intervals([think, act, superstep(100, 101, usage={"seconds": 40.0})])
-    assert [(moment - begin).total_seconds() for moment in (waited, ended)] == [10, 70]

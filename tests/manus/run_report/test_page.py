@@ -16,6 +16,7 @@ from tests.flow.helpers import (
     revises,
     succeeds,
 )
+from tests.helpers.tools import RED_DOT
 from tests.manus.nursery import Nursery
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
@@ -30,15 +31,11 @@ EVIL = (
     "[x](javascript:window.pwned=1) ![p](http://127.0.0.1:9/x.png) 旅行 \x1b[31mred"
 )
 
-DRAW = """
-import struct, zlib
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
-def part(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-head = part(b"IHDR", struct.pack(">IIBBBBB", 4, 1, 8, 0, 0, 0, 0))
-body = part(b"IDAT", zlib.compress(bytes(5))) + part(b"IEND", b"")
-open("chart.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + head + body)
+DRAW = f"""
+import base64
+open("chart.png", "wb").write(base64.b64decode("{RED_DOT}"))
 open("fake.png", "w").write("<svg onload=alert(1)>")
 """
 
@@ -83,35 +80,22 @@ async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) ->
     assert await page.evaluate("window.pwned") is None
     assert (await page.title()).startswith("<script>window.pwned=1</script>")
     pictures = page.locator("img")  # the one that the run drew, and none that it only named so
-    assert await pictures.evaluate_all("all => all.map(one => one.naturalWidth)") == [4]
+    assert await pictures.evaluate_all("all => all.map(one => one.naturalWidth)") == [1]
     links = await page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
     assert "旅行" in (await seen.texts("#r2 .request"))[0]
     for width in (1280, 390):
         await page.set_viewport_size({"width": width, "height": 800})
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    light = await page.evaluate(BACKGROUND)
+    await page.emulate_media(color_scheme="dark")
+    assert await page.evaluate(BACKGROUND) != light
 
 
 async def test_a_link_to_a_step_unfolds_an_earlier_run(hostile: str, view: View) -> None:
     step = (await view(f"{hostile}#r1-s1")).page.locator("#r1-s1")
     assert await step.is_visible()
     assert "An earlier answer." in await step.inner_text()
-
-
-async def test_light_and_dark(hostile: str, view: View) -> None:
-    for scheme in ("light", "dark"):
-        seen = await view(hostile, color_scheme=scheme)
-        colour = await seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        light = sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
-        assert (light > 3 * 128) == (scheme == "light")
-
-
-async def test_without_its_script(hostile: str, view: View) -> None:
-    seen = await view(hostile, java_script_enabled=False)
-    page = seen.page
-    assert not await page.locator("#unfold").is_visible()
-    await page.locator("#r2-s1 summary", has_text="bash").click()
-    assert await page.locator("#r2-s1 pre.observation", has_text="needle").is_visible()
 
 
 async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: View) -> None:

@@ -1,8 +1,6 @@
 """`manus report`: the page of a thread, as the command writes it."""
 
-import signal
-
-from tests.manus.program import Program, wait_for_file
+from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, text
 
 
@@ -47,21 +45,3 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
         assert done.err.startswith(f"manus: The report cannot be written to {place} (")
         assert done.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
-
-
-def test_stopped_and_resumed(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo $$ > pid; sleep 300"))
-    with manus.start("run", "--thread", "t", "work") as process:
-        wait_for_file(manus.workspace / "pid")
-        page = manus("report", "t", "-o", "-").out
-        assert '<span class="pill live">Running</span>' in page
-        assert "no answer yet" in page
-        process.send_signal(signal.SIGINT)
-        process.end()
-    page = manus("report", "t", "-o", "-").out
-    assert '<span class="pill warn">Not finished</span>' in page
-    server.script(text("Gone on."))
-    assert manus("resume", "t").code == 0
-    page = manus("report", "t", "-o", "-").out
-    assert page.count("Stopped here, and resumed") == 1
-    assert '<span class="pill good">Finished</span>' in page

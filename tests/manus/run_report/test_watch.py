@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -52,10 +51,3 @@ async def test_it_follows_a_run_of_another_process(
         ended = await asyncio.to_thread(watcher.end)
         assert (ended.code, "Traceback" in ended.err) == (130, False)
         await expect(page.locator("#live")).to_have_text("no longer live")
-
-
-async def test_a_port_that_is_taken(manus: Program) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        done = await asyncio.to_thread(manus, "watch", "t", "--port", port)
-    assert (done.code, port in done.err, "Traceback" in done.err) == (2, True, False)
