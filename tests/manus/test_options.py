@@ -50,21 +50,16 @@ def test_of_a_resume(manus: Program, server: ScriptedServer) -> None:
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("tokens=200k", {"tokens": 200_000}),
         (" cost = .50 , tokens=1.5M,", {"cost": 0.5, "tokens": 1_500_000}),
         ("seconds=10m", {"seconds": 600}),
-        ("model-calls=40,tool_calls=0", {"model_calls": 40, "tool_calls": 0}),
-        ("tokens=5,tokens=7", {"tokens": 7}),
+        ("model-calls=40,tool_calls=0,tool_calls=7", {"model_calls": 40, "tool_calls": 7}),
     ],
 )
 def test_limits(written: str, meant: dict[str, float]) -> None:
     assert limits(written) == meant
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["", "tokens", "token=5", "200k", "tokens=0", "tokens=1.5", "cost=0", "cost=1k", "seconds=5d"],
-)
+@pytest.mark.parametrize("written", ["tokens", "token=5", "200k", "tokens=0", "cost=1k"])
 def test_limits_that_do_not_fit(written: str) -> None:
     with pytest.raises(click.BadParameter):
         limits(written)
