@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
-from manus.models.tokens import usage_in, usage_metadata
+from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import with_calls
 from manus.state.messages import CUT_OFF
 
@@ -59,7 +59,8 @@ class ReplyReader:
         choice = choices[0] if isinstance(choices, list) and choices else None
         choice = choice if isinstance(choice, dict) else {}
         _raise_if_failed(chunk, choice)
-        self._usage |= {name: value for name, value in usage_in(chunk, choice).items() if value}
+        if isinstance(used := chunk.get("usage"), dict):
+            self._usage = used
         if isinstance(chunk.get("model"), str):
             self._about["model_name"] = chunk["model"]
         if not choice:

@@ -27,14 +27,10 @@ _BYTES = 4.0
 """Bytes of UTF-8 in a token."""
 _IMAGE = 1_000
 """Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
-_READ = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
-"""Input that was in the cache, beside the details: DeepSeek, Moonshot, gateways to Anthropic."""
 _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 """Kinds of what Anthropic and Bedrock wrote, by how long it is kept."""
 _LOW, _HIGH = 0.25, 6.0
 """What a server counts, as a multiple of an estimate."""
-_MOST = 10**12
-"""Tokens of a call beyond which a figure is none."""
 _WINDOWS = {
     "gpt-5": 272_000,
     "gpt-4.1": 1_047_576,
@@ -112,31 +108,20 @@ def calibrated(factor: float, estimated: float, counted: int) -> float:
     return seen if _LOW <= seen <= _HIGH else factor
 
 
-def usage_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
-    """What a chunk says was used; Moonshot says it in the choice, Groq apart."""
-    for place in (chunk, choice, chunk.get("x_groq")):
-        if isinstance(place, Mapping) and isinstance(used := place.get("usage"), dict):
-            return used
-    return {}
-
-
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
     """The figures of a call as LangChain has them; None where the server does not know them.
 
-    More in the cache than there was input: gateways to Anthropic count these tokens apart. Where
-    the parts are less than the total, the rest was thought, and is paid for as output: xAI and
-    Google's compatible server leave that out of the reply's figure.
+    Where the parts are less than the total, the rest was thought, and is paid for as output: xAI
+    and Google's compatible server leave that out of the reply's figure.
     """
     of = _figures(usage)
     if not (given := of.get("prompt_tokens", 0)):
         return None
     details = _figures(usage.get("prompt_tokens_details"))
-    read = details.get("cached_tokens") or next((of[n] for n in _READ if of.get(n)), 0)
-    written = details.get("cache_write_tokens") or of.get("cache_creation_input_tokens", 0)
-    given += read + written if read + written > given else 0
+    read = details.get("cached_tokens") or of.get("prompt_cache_hit_tokens", 0)  # DeepSeek's
     said = max(of.get("completion_tokens", 0), of.get("total_tokens", 0) - given)
     thought = _figures(usage.get("completion_tokens_details")).get("reasoning_tokens", 0)
-    said += thought if thought > said else 0
+    written = details.get("cache_write_tokens", 0)
     return UsageMetadata(
         input_tokens=given,
         output_tokens=said,
@@ -156,8 +141,7 @@ def cache_tokens(details: Mapping[str, Any] | None) -> tuple[int, int]:
 def _figures(given: Any) -> dict[str, int]:
     """What of it are figures."""
     found = given.items() if isinstance(given, Mapping) else ()
-    numbers = {name: value for name, value in found if isinstance(value, int | float)}
-    return {name: int(value) for name, value in numbers.items() if 0 <= value < _MOST}
+    return {name: value for name, value in found if isinstance(value, int) and value >= 0}
 
 
 def window_of(settings: ModelSettings, model: Any = None) -> int:
