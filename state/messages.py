@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.messages import (
@@ -194,28 +194,13 @@ def text_of(message: BaseMessage) -> str:
     return str(message.text)
 
 
-_NAMES = ("reasoning_content", "reasoning", "thinking")
-_KINDS = frozenset({"thinking", "reasoning", "reasoning_content"})
-
-
-def thinking_in(message: Any) -> str:
+def thinking_in(message: AIMessage) -> str:
     """What of a message, or of a piece of one, is thought and can be read; nothing sealed."""
-    content = message.content if isinstance(message.content, list) else ()
-    said = next(filter(None, map(_text, (message.additional_kwargs.get(n) for n in _NAMES))), "")
-    return said or "".join(map(_of_block, content))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _of_block(block: Any) -> str:
-    if not isinstance(block, Mapping) or block.get("type") not in _KINDS:
-        return ""
-    inner = block.get("reasoning_content")  # Bedrock's
-    if isinstance(inner, Mapping):
-        return _text(inner.get("text"))
-    return next(filter(None, (_text(block.get(name)) for name in _NAMES)), "")
+    said = message.additional_kwargs.get("reasoning_content")
+    if said or isinstance(message.content, str):
+        return str(said or "")
+    blocks = message.content_blocks
+    return "".join(block.get("reasoning", "") for block in blocks if block["type"] == "reasoning")
 
 
 def reason_of(message: AIMessage) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 
+from manus.state.messages import thinking_in
 from tests.providers.conftest import ProvidedAgent
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
@@ -115,7 +117,9 @@ async def test_no_other_model_gets_them(
     blocks = SIGNED[thinker.provider]
     refused = Refusal(400, "ValidationException", "The request was flagged.")
     replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
-    await thinker.watch(*replies)
+    pieces = [data[0] for mode, data in await thinker.watch(*replies) if mode == "messages"]
+    shown = [thinking_in(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
+    assert "".join(shown) == "First."
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])
     assert set(sent) == {"role", "content", "tool_calls"}
