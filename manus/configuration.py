@@ -120,7 +120,7 @@ def check_model(endpoint: ModelSettings) -> None:
     Raises:
         SettingsError: none is configured, its address is none, or there is no such recording.
     """
-    from manus.models.providers import NOT_CONFIGURED, REPLAY, is_configured, shown_address
+    from manus.models.providers import NOT_CONFIGURED, REPLAY, address_of, is_configured
 
     if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)
@@ -129,7 +129,7 @@ def check_model(endpoint: ModelSettings) -> None:
         raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
     if endpoint.base_url is not None and not _is_address(endpoint.base_url):
         raise SettingsError(
-            f"The model server at {shown_address(endpoint.base_url)} cannot be asked, since this "
+            f"The model server at {address_of(endpoint)} cannot be asked, since this "
             "is not an address; MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
 

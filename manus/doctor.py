@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
 from manus.formatting import clean, flat
-from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY, shown_address
+from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY
 from manus.state.errors import ManusError, SettingsError
-from manus.state.model_settings import ModelSettings, split_spec
+from manus.state.model_settings import ModelSettings, shown_address, split_spec
 from manus.state.settings import Settings
 from manus.tools.shell.process import scrubbed
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings, split_spec
+from manus.state.model_settings import ModelSettings, shown_address, split_spec
 from manus.state.text import one_line
 
 if TYPE_CHECKING:
@@ -112,13 +112,6 @@ def address_of(settings: ModelSettings) -> str:
     """Where the model is asked, for messages."""
     provider, _ = split_spec(settings.model or DEFAULT_MODEL)
     return shown_address(settings.base_url) if settings.base_url else f"{provider}'s own address"
-
-
-def shown_address(address: str) -> str:
-    """An address as anybody may see it: without a password that stands in it, or a query."""
-    before, slashes, rest = address.partition("://")
-    host, slash, path = rest.partition("?")[0].partition("/")
-    return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
 
 
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:

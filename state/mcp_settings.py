@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from manus.state.errors import SettingsError
+from manus.state.model_settings import shown_address
 
 Transport = Literal["stdio", "sse", "http"]
 
@@ -83,10 +83,7 @@ class McpServer(BaseModel):
     @property
     def place(self) -> str:
         """Where the server is, without what may be secret: its command or its address."""
-        if self.url is None:
-            return str(self.command)
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return str(self.command) if self.url is None else shown_address(self.url)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The variables for the program.

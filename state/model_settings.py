@@ -25,6 +25,13 @@ def split_spec(spec: str) -> tuple[str, str]:
     return (provider, name) if colon and name and provider in PROVIDERS else ("openai", spec)
 
 
+def shown_address(address: str) -> str:
+    """An address as anybody may see it: without a password that stands in it, or a query."""
+    before, slashes, rest = address.partition("://")
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
+
+
 class ModelSettings(BaseModel):
     """One model endpoint. Waiting times in seconds, windows in tokens."""
 
