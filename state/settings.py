@@ -46,11 +46,8 @@ FILE = "manus.toml"
 _PREFIX = "MANUS_"
 # Counted where ours are not set, so that a shell made ready for any OpenAI tool works here too.
 _FOREIGN = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
-# Groups of settings come from the file; of them only what differs from machine to machine, or is
-# a secret, has a variable too.
+# A setting of a group has its own (`MANUS_BROWSER_PATH`) and, if it stands here, a shorter one.
 _GROUPED = {
-    "MANUS_BROWSER_PATH": ("browser", "path"),
-    "MANUS_BROWSER_CDP_URL": ("browser", "cdp_url"),
     "MANUS_SANDBOX": ("sandbox", "kind"),
     "MANUS_APPROVE": ("approve", "mode"),
     "MANUS_SEARXNG_URL": ("search", "searxng_url"),
