@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +44,7 @@ log = logging.getLogger("manus")
 
 _BEFORE_FALLBACK = 3.0
 """Seconds for which an endpoint is tried again where another one can be asked instead."""
-_FILTERED = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
-_FILTERED |= {"guardrail_intervened", "content_filtered", "sensitive", "recitation", "image_safety"}
+_FILTERED = re.compile("content_filter|refusal|safety|sensitive|prohibited|guardrail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ModelClient:
         message = await ask_endpoint(model, endpoint, question, is_given=is_given)
         used = self._used(endpoint, question, message)
         self.budget.book(used)
-        if reason_of(message) in _FILTERED:
+        if _FILTERED.search(reason_of(message)):
             raise ModelRefusedError(
                 f"The content filter of the model server at {address_of(endpoint)} stopped the "
                 f"reply of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the "

@@ -26,7 +26,7 @@ from manus.models.reasoning import (
 )
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, back_to
-from manus.state.messages import calls_of, has_calls, is_ephemeral, reason_of
+from manus.state.messages import calls_of, has_calls, is_ephemeral, reason_of, text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.text import sanitize_all
 
@@ -165,12 +165,9 @@ def with_cache_marks(
 
 
 def _takes_mark(message: BaseMessage) -> bool:
-    """Whether a message ends in words or an image: what else there is may not be marked."""
-    last = (blocks_of(message.content) or [None])[-1]
-    if not isinstance(last, dict) or last.get("type") not in _MARKED:
-        return False
-    # a block without text would be refused
-    return last["type"] != "text" or bool(str(last.get("text") or "").strip())
+    """Whether a message has words, and ends in them or an image: what else is may not be marked."""
+    last = blocks_of(message.content)[-1] if text_of(message).strip() else None
+    return isinstance(last, dict) and last.get("type") in _MARKED
 
 
 def _marked(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
