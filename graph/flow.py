@@ -84,15 +84,15 @@ class FlowGraph(RunGraph):
     ) -> RunnableConfig:
         if values is None or as_node == START:
             return await super().aupdate_state(config, values, as_node, task_id)
-        thread = config.get("configurable", {}).get("thread_id")
-        if self.runs.at_work(f"{thread}:") is not None:
+        place = config["configurable"]
+        if self.runs.of_thread(str(place.get("thread_id"))):
             raise UsageError(
                 "The run is at work and would not see the change: stop it (or have it stop before "
                 'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
                 "with None as input."
             )
         ended = [task.result is not None for task in (await self.aget_state(config)).tasks]
-        is_fork = "checkpoint_id" in config["configurable"] and all(ended)
+        is_fork = "checkpoint_id" in place and all(ended)
         if any(ended) and not is_fork:
             raise UsageError(
                 "Of the steps that were at work some have ended, and a change now would lose what "

@@ -58,11 +58,6 @@ class Runs:
         self._waiting: dict[str, Running] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def at_work(self, key: str) -> Running | None:
-        """The run of a key, if it is at work now."""
-        turn = self._turns.get(key)
-        return None if turn is None else turn.running
-
     def of_thread(self, thread: str) -> list[Running]:
         """The runs that are at work on a thread, its own first, then those of agents inside it."""
         turns = [turn for key, turn in self._turns.items() if key.startswith(f"{thread}:")]

@@ -25,6 +25,7 @@ from manus.state.flow import FlowRun, FlowState, todos_of
 from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import NewStep, create, revise
+from manus.state.text import shortened
 from manus.state.usage import add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
@@ -37,13 +38,6 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
-    update = await _planned(state, runtime, config, executors)
-    return {**update, "todos": todos_of(update["plan"].value)} if "plan" in update else update
-
-
-async def _planned(
-    state: FlowState, runtime: Runtime[Context], config: RunnableConfig, executors: Executors
-) -> Update:
     running, tell = running_of(config), runtime.stream_writer
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
@@ -55,15 +49,13 @@ async def _planned(
     with metered() as lines:
         running.sync(used)
         try:
-            if new:
-                update, chosen, why = await _make(state, running, executors)
-            else:
-                update, chosen, why = await _revise(state, running, executors)
+            update, why = await (_make if new else _revise)(state, running, executors)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
     spent = used_in(lines, running)
     update["usage"] = Overwrite(spent) if new else spent
     if why is not None:
+        chosen = update["plan"].value if "plan" in update else state["plan"]
         total = summed(add_usage(used, spent))
         tell(PlanEvent(type="plan", why=why, plan=chosen, spent=total))
     return update
@@ -77,8 +69,8 @@ def is_new(state: FlowState) -> bool:
     return run["request_id"] != request.id
 
 
-Planned = tuple[Update, Plan, PlanChange | None]
-"""What changes, the plan, and where it comes from; None where it could not be made."""
+Planned = tuple[Update, PlanChange | None]
+"""What changes, and where the plan comes from; None where it could not be made."""
 
 
 async def _make(state: FlowState, running: Running, executors: Executors) -> Planned:
@@ -97,12 +89,14 @@ async def _make(state: FlowState, running: Running, executors: Executors) -> Pla
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        none = Plan(id="", title="", steps=[])
-        return {**begun, **_ended("error", str(error)), "plan": Overwrite({})}, none, None
+        return {**begun, **_ended("error", str(error)), "plan": Overwrite({}), "todos": []}, None
     default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
     chosen = made or create(_free("plan", taken), title, default)
-    why: PlanChange = "default" if made is None else "made"
-    return {**begun, "plan": Overwrite(chosen)}, chosen, why
+    return {**begun, **_written(chosen)}, "made" if made else "default"
+
+
+def _written(chosen: Plan) -> Update:
+    return {"plan": Overwrite(chosen), "todos": todos_of(chosen)}
 
 
 def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
@@ -129,8 +123,7 @@ def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
 
 def _title(state: FlowState) -> str:
     said = text_of(last_request(state["messages"])).strip()
-    first = said.splitlines()[0] if said else prompts.DEFAULT_TITLE
-    return first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"
+    return shortened(said.splitlines()[0] if said else prompts.DEFAULT_TITLE, _TITLE)
 
 
 def _free(plan_id: str, taken: list[str]) -> str:
@@ -154,7 +147,7 @@ def _approved(state: FlowState, running: Running) -> Update:
         return given
     spent = summed(state["usage"])
     get_stream_writer()(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
-    return {**given, "plan": Overwrite(decision.plan)}
+    return {**given, **_written(decision.plan)}
 
 
 async def _revise(state: FlowState, running: Running, executors: Executors) -> Planned:
@@ -176,10 +169,10 @@ async def _revise(state: FlowState, running: Running, executors: Executors) -> P
         raise
     except ManusError as error:
         said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
-        return {**update, **_ended("error", said)}, present, None
+        return {**update, **_ended("error", said)}, None
     if revised is None:
-        return update, present, "kept"
-    return {**update, "plan": Overwrite(revised)}, revised, "revised"
+        return update, "kept"
+    return {**update, **_written(revised)}, "revised"
 
 
 def _run_after(state: FlowState, *, approve: bool) -> FlowRun:

@@ -111,11 +111,9 @@ def count_of(plan: Plan) -> dict[StepStatus, int]:
     return counts
 
 
-def is_completed(plan: Plan | None) -> bool:
-    """Whether there is a plan and every step of it is completed."""
-    return bool(plan and plan["steps"]) and all(
-        step["status"] == "completed" for step in (plan or {"steps": []})["steps"]
-    )
+def is_completed(plan: Plan) -> bool:
+    """Whether every step of a plan is completed."""
+    return count_of(plan)["completed"] == len(plan["steps"])
 
 
 def ready_steps(plan: Plan) -> list[int]:

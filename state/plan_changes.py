@@ -20,7 +20,6 @@ class NewStep(TypedDict):
     """A step as it is asked for. Without `depends_on` it depends on the one before it."""
 
     text: str
-    executor: NotRequired[str]
     depends_on: NotRequired[list[int] | None]
 
 
@@ -108,7 +107,6 @@ def _steps(
         else:
             step = old[source].copy()
             step["depends_on"] = _carried(source, old, sources[: len(made)], before)
-        step["executor"] = new.get("executor") or step["executor"]
         if given is not None:
             step["depends_on"] = sorted(set(given))
         made.append(step)

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import override
 
 from manus.state.agent import ToolTask
@@ -49,8 +48,6 @@ class StepArgs(BaseModel):
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     text: str = Field(description="What is to be done")
-    executor: SkipJsonSchema[str] = ""
-    """Taken where a model sends it; it is told of one way only, the tag in brackets."""
     depends_on: list[int] | None = Field(
         None,
         description="Numbers of the steps that must be completed before it, from 0; [] for none. "

@@ -128,6 +128,5 @@ def _edited(answer: Mapping[str, Any], plan: Plan) -> Plan:
     if "steps" in given:
         return as_edited(plan, {**given, "id": plan["id"]})
     if "step" in given:
-        fields = ("step", "text", "executor", "status", "notes", "depends_on")
-        return changed_step(plan, {name: given[name] for name in fields if name in given})
+        return changed_step(plan, given)
     raise PlanError("An edit needs the whole `plan`, all `steps`, or a `step` and its `text`.")

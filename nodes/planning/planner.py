@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import (
@@ -65,6 +66,8 @@ async def ask_planner(
     asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()
     for attempt in range(1, TRIES + 1):
+        if attempt == TRIES:
+            make = partial(_make_in_order, make)
         try:
             reply = await running.client.complete(
                 ROLE, asked, tools=tools, tool_choice=choice, tell=get_stream_writer()
@@ -72,7 +75,7 @@ async def ask_planner(
         except BudgetError:
             return None
         message = _identified(reply.message, attempt)
-        plan, answers, problem = _read(message, running, make, lenient=attempt == TRIES)
+        plan, answers, problem = _read(message, running, make)
         if plan is not None:
             return plan
         asked = [*asked, message, *answers, ephemeral(prompts.ask_again(problem))]
@@ -109,7 +112,7 @@ def _identified(message: AIMessage, attempt: int) -> AIMessage:
 
 
 def _read(
-    message: AIMessage, running: Running, make: MakePlan, *, lenient: bool
+    message: AIMessage, running: Running, make: MakePlan
 ) -> tuple[Plan | None, list[BaseMessage], str]:
     """The plan of a reply, the answers to its calls, and what is wrong if there is no plan."""
     plan: Plan | None = None
@@ -119,15 +122,13 @@ def _read(
         if call.get("type") == "invalid_tool_call":
             problem = explain_malformed(call)  # type: ignore[arg-type]
         else:
-            made, problem = _read_call(call, running, make, lenient=lenient)
+            made, problem = _read_call(call, running, make)
             plan = made or plan
         answers.append(ToolMessage(problem, tool_call_id=str(call["id"]), name=call["name"] or ""))
     return plan, answers, problem
 
 
-def _read_call(
-    call: Any, running: Running, make: MakePlan, *, lenient: bool
-) -> tuple[Plan | None, str]:
+def _read_call(call: Any, running: Running, make: MakePlan) -> tuple[Plan | None, str]:
     """The plan that one call makes, and what is said to the call."""
     if call["name"].lower() != NAME:
         return None, running.catalog.unknown(call["name"])
@@ -138,15 +139,17 @@ def _read_call(
         wanted = args.wanted() or []
         if not wanted:
             raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
-        try:
-            return make(args, wanted), "Taken."
-        except PlanError:
-            if not lenient:
-                raise
-            # whatever they depend on: one after the other
-            return make(args, [{**step, "depends_on": None} for step in wanted]), "Taken."
+        return make(args, wanted), "Taken."
     except ValidationError as error:
         tool = running.catalog.find(NAME)
         return None, explain_arguments(tool, error) if tool is not None else str(error)
     except PlanError as error:
         return None, str(error)
+
+
+def _make_in_order(make: MakePlan, args: PlanningArgs, wanted: list[NewStep]) -> Plan:
+    """The plan; if its dependencies do not fit, with each step after the one before it."""
+    try:
+        return make(args, wanted)
+    except PlanError:
+        return make(args, [{**step, "depends_on": None} for step in wanted])
