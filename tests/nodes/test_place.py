@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.nodes.turn.place import MOST_ENTRIES, MOST_INSTRUCTIONS, place_of
+from manus.nodes.turn.place import MOST_ENTRIES, place_of
 from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.state.trust import trust
@@ -94,36 +94,15 @@ def test_the_instructions_of_a_folder_count_once_it_is_trusted(untrusted: Path) 
     assert "all keys" not in said_of(untrusted)
 
 
-def test_long_instructions_are_cut(untrusted: Path) -> None:
-    (untrusted / "AGENTS.md").write_text("x" * (MOST_INSTRUCTIONS + 7))
-    trust(untrusted)
-    said = said_of(untrusted)
-    assert "x" * MOST_INSTRUCTIONS in said
-    assert "x" * (MOST_INSTRUCTIONS + 1) not in said
-    assert "[7 more" in said
-
-
 def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those on the `PATH`, and the Python that a virtual environment leads to."""
-    shims, home, root = tmp_path / "shims", tmp_path / "pythons", tmp_path / "project"
-    for program in (shims / "cargo", home / "python", home / "python3"):
-        program.parent.mkdir(exist_ok=True)
-        program.touch(0o755)
-    (root / ".venv" / "bin").mkdir(parents=True)
-    (root / ".venv" / "bin" / "python").symlink_to(home / "python")
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    (shims / "cargo").touch(0o755)
     monkeypatch.setenv("PATH", f"{shims}:/usr/bin:{tmp_path / 'without'}")
-    said = said_of(root)
-    assert f"programs in {shims}, {home};" in said
+    said = said_of(tmp_path / "project")
+    assert f"programs in {shims};" in said
     assert "cargo" not in said
     opened = Settings(sandbox=SandboxSettings(read=(str(tmp_path),)))
-    said = place_of(Workspace(root), opened)
-    assert "cargo" in said
-    assert "programs in" not in said
-
-
-def test_a_folder_with_nothing_in_it_says_so(tmp_path: Path) -> None:
-    said = said_of(tmp_path)
-    assert not any(a.startswith("  ") for a in said.splitlines())
-    assert "Git branch" not in said
+    assert "cargo" in place_of(Workspace(tmp_path / "project"), opened)

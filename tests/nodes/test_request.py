@@ -2,26 +2,17 @@
 
 import itertools
 import json
-from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-from syrupy.assertion import SnapshotAssertion
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from manus.nodes.turn.notes import step_notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
-from manus.tools.result import Image, Observation
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, Scripted, call, calls, text
+from tests.server import Scripted, call, calls, text
 
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
-SEEN = Observation("A page.", (Image("aGk="),)).content()
-HISTORY: list[AnyMessage] = [
-    HumanMessage("Do it.", id="u"),
-    AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1", "type": "tool_call"}]),
-    ToolMessage(SEEN, tool_call_id="1", name="look"),
-]
 
 
 @pytest.mark.parametrize(
@@ -30,26 +21,6 @@ HISTORY: list[AnyMessage] = [
 def test_the_steps_left_are_said_in_the_last_quarter(step: int, left: int | None) -> None:
     expected = [] if left is None else [prompts.steps_left(left)]
     assert step_notes({**RUN, "step": step}, None) == expected
-
-
-def shown(request: Request, workspace: str) -> Any:
-    """A request's body as a snapshot may hold it: without ids and places."""
-    body = json.dumps(request.body).replace(workspace, "<workspace>")
-    ids = [c["id"] for m in request.messages for c in m.get("tool_calls", ())]
-    for number, id_ in enumerate(ids):
-        body = body.replace(id_, f"call-{number}")
-    return {**json.loads(body), "tools": request.tool_names}
-
-
-async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
-    await agent.run(
-        calls(call("append", path="a", line="1"), call("read", path="b"), text="First."),
-        text("Done."),
-        request="Write a 1.",
-        max_steps=2,
-    )
-    workspace = str(agent.workspace)
-    assert [shown(request, workspace) for request in agent.server.requests] == snapshot
 
 
 async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> None:

@@ -4,7 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
+from manus.models.endpoint_call import with_cache_marks
+from manus.models.providers import EXTRAS
+from manus.state.messages import ephemeral
 from tests.providers.conftest import PROVIDERS, ProvidedAgent
 from tests.providers.turns import Turn
 
@@ -96,3 +100,11 @@ async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent, tmp_
     thoughts = [event for _, event in parts if event.get("type") == "thought"]
     assert [event.get("cache_write_tokens") for event in thoughts] == [400, None]
     assert thoughts[-1]["spent"]["cache_write_tokens"] == 400
+
+
+@pytest.mark.parametrize("content", ["", [{"type": "thinking", "thinking": "Well"}]])
+async def test_where_a_message_cannot_be_marked_the_one_before_is(content: Any) -> None:
+    said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
+    request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
+    marked = with_cache_marks(request, EXTRAS["anthropic"])
+    assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
