@@ -54,11 +54,9 @@ class Compaction(TypedDict):
     """Id of the message that was the newest then."""
     size: int
     """Tokens of a request with the history as it was left then."""
-    parts: list[str]
-    """The parts of the archive that they went into, one a time. Another branch of the thread, begun
-    from an earlier checkpoint, has others in the same archive."""
     archive: NotRequired[str]
-    """Path of the archive that they went into; a thread forked from this one takes them over."""
+    """Path of the archive that they went into; a thread forked from this one begins with a
+    copy of it."""
     outside: NotRequired[bool]
     """Whether any of them held text from outside."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import os
+import contextlib
 import re
 import sqlite3
 from collections import defaultdict
@@ -17,26 +15,22 @@ from manus.state.text import sanitize
 from manus.tools.beneath import open_own
 from manus.tools.journal import Journal
 
-log = logging.getLogger("manus")
-
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS messages (
-    id TEXT NOT NULL, number INTEGER NOT NULL, who TEXT NOT NULL, text TEXT NOT NULL,
-    part TEXT NOT NULL, PRIMARY KEY (part, id)
+CREATE TABLE IF NOT EXISTS archived (
+    number INTEGER NOT NULL, id TEXT NOT NULL, who TEXT NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (number, id)
 );
-CREATE INDEX IF NOT EXISTS by_number ON messages (number);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
-    text, content = 'messages', tokenize = 'porter unicode61 remove_diacritics 2'
+CREATE VIRTUAL TABLE IF NOT EXISTS archived_words USING fts5 (
+    text, content = 'archived', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
-_ALL = "SELECT id, number, who, text, part FROM messages"
-# The sign keeps SQLite from walking through whole parts where a number leads straight to it.
-_SEEN = "(? IS NULL OR +part IN (SELECT value FROM json_each(?)))"
+_BY_NUMBER = "SELECT number, id, who, text FROM archived WHERE number = ?"
+_BY_ROW = "SELECT number, id, who, text FROM archived WHERE rowid = ?"
 _WORDS = (
-    "SELECT messages.rowid FROM words JOIN messages ON messages.rowid = words.rowid"
-    f" WHERE words MATCH ? AND {_SEEN} ORDER BY bm25(words) LIMIT 50"
+    "SELECT rowid FROM archived_words WHERE archived_words MATCH ?"
+    " ORDER BY bm25(archived_words) LIMIT 50"
 )
-_PIECES = f"SELECT rowid FROM messages WHERE instr(text, ?) AND {_SEEN} LIMIT 50"
+_PIECES = "SELECT rowid FROM archived WHERE instr(text, ?) LIMIT 50"
 _PATIENCE = 5.0
 """Seconds to wait for another process that writes to the archive."""
 _LOOKED = 2_000
@@ -56,16 +50,14 @@ class Archived(NamedTuple):
     text comes from outside.
     """
 
-    id: str
     number: int
+    id: str
     who: str
     text: str
-    part: str = ""
-    """What it was taken out with. A thread that was forked has parts of several branches."""
 
 
 class Archive:
-    """The archive of one thread; in memory if it has no path. Blocking, but for `see`.
+    """The archive of one thread, of all its branches; in memory if it has no path. Blocking.
 
     Its file is opened for each question, so that one which was deleted meanwhile is made anew.
     """
@@ -73,8 +65,6 @@ class Archive:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         """Its file; None if it is in memory."""
-        self._inherited: set[Path] = set()
-        self._view: str | None = None
         self._memory = _open(":memory:") if path is None else None
 
     @staticmethod
@@ -82,43 +72,36 @@ class Archive:
         """Where the archive of a thread is kept, below the records of its workspace."""
         return records / "archive" / f"{Journal.path_for(records, thread_id).stem}.sqlite"
 
-    def see(self, parts: Iterable[str] | None) -> None:
-        """Look into these parts only, those of one branch of the thread; None: into all."""
-        self._view = None if parts is None else json.dumps(list(parts))
-
     def add(self, messages: Iterable[Archived]) -> None:
-        """Put messages in; one that is there already gets the number that it has now.
+        """Put messages in, those that are not there yet.
 
         Raises:
             sqlite3.Error: it cannot be written.
         """
         with self._opened() as connection:
             for message in messages:
-                _put(connection, message)
+                row = message._replace(text=sanitize(message.text))
+                put = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
+                if (added := connection.execute(put, row)).rowcount:
+                    index = "INSERT INTO archived_words (rowid, text) VALUES (?, ?)"
+                    connection.execute(index, (added.lastrowid, row.text))
 
-    def inherit(self, source: Path, most: int) -> None:
-        """Take over the messages up to the number `most` from the archive of a thread.
+    def begin_with(self, source: Path) -> None:
+        """Begin as a copy of another archive, of the thread which this one was forked from.
 
-        That is the one which this thread was forked from. Nothing happens if they are there, or
-        if the other archive has gone.
+        Nothing happens if this one has begun, or if the other has gone.
 
         Raises:
             sqlite3.Error: one of the two cannot be used.
         """
-        if source == self.path or source in self._inherited:
+        if self.path is None or self.path.exists() or not source.exists():
             return
-        self._inherited.add(source)
-        near = self.path and self.path.with_name(source.name)  # the workspace has moved
-        found = next((p for p in (source, near) if p and p != self.path and p.exists()), None)
-        if found is None or len(self._read("number <= ? ORDER BY number", most)) >= most:
-            return
-        other = Archive(found)
-        other._view = self._view
-        self.add(other._read("number <= ? ORDER BY number", most))
+        with contextlib.closing(sqlite3.connect(source)) as other, self._opened() as connection:
+            other.backup(connection)
 
     def numbered(self, number: int) -> list[Archived]:
-        """The messages of a number: one, or several where a thread was forked."""
-        return self._read("number = ?", number)
+        """The messages of a number: one, or several where a thread has branches."""
+        return [Archived(*row) for row in self._rows(_BY_NUMBER, number)]
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """The messages that fit a query best, the best first."""
@@ -127,27 +110,24 @@ class Archive:
         scores: defaultdict[int, float] = defaultdict(float)
         if terms:
             words = " OR ".join(f'"{term}"' for term in terms)
-            for place, row in enumerate(self._rows(_WORDS, words, self._view, self._view)):
+            for place, row in enumerate(self._rows(_WORDS, words)):
                 scores[row[0]] += 1 / (10 + place)
         for piece in _pieces(asked) if terms else asked.split()[:_TERMS]:
-            for row in self._rows(_PIECES, piece, self._view, self._view):
+            for row in self._rows(_PIECES, piece):
                 scores[row[0]] += 0.1
         best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
-        return [found for row in best for found in self._read("rowid = ?", row)]
+        return [Archived(*found) for row in best for found in self._rows(_BY_ROW, row)]
 
-    def _read(self, clause: str, value: int) -> list[Archived]:
-        """The messages in view; one that is in several parts of it once."""
-        rows = self._rows(f"{_ALL} WHERE {_SEEN} AND {clause}", self._view, self._view, value)
-        return list({(row[0], row[3]): Archived(*row) for row in rows}.values())
-
-    def _rows(self, clause: str, *values: Any) -> list[Any]:
+    def _rows(self, clause: str, value: int | str) -> list[Any]:
         with self._opened() as connection:
-            return connection.execute(clause, values).fetchall()
+            return connection.execute(clause, (value,)).fetchall()
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction; a file that is no archive is set aside."""
-        connection = self._memory or self._open_file()
+        """A connection for one transaction."""
+        if self.path is not None:
+            open_own(self.path).close()  # SQLite itself would follow a link
+        connection = self._memory or _open(str(self.path))
         try:
             with connection:
                 yield connection
@@ -155,22 +135,8 @@ class Archive:
             if connection is not self._memory:
                 connection.close()
 
-    def _open_file(self) -> sqlite3.Connection:
-        assert self.path is not None
-        open_own(self.path).close()  # SQLite itself would follow a link
-        try:
-            return _open(self.path)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            aside = self.path.with_name(f"{self.path.name}.broken-{os.urandom(4).hex()}")
-            self.path.replace(aside)
-            log.warning("the archive %s was broken; it is kept as %s", self.path, aside.name)
-            open_own(self.path).close()
-            return _open(self.path)
 
-
-def _open(path: Path | str) -> sqlite3.Connection:
+def _open(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
     try:
         connection.executescript(_SCHEMA)
@@ -178,18 +144,6 @@ def _open(path: Path | str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _put(connection: sqlite3.Connection, message: Archived) -> None:
-    """Put a message in; one that is there already gets its number."""
-    row = message._replace(text=sanitize(message.text))
-    added = connection.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?, ?)", row)
-    if added.rowcount:
-        index = "INSERT INTO words (rowid, text) VALUES (?, ?)"
-        connection.execute(index, (added.lastrowid, row.text))
-    else:
-        update = "UPDATE messages SET number = ? WHERE part = ? AND id = ?"
-        connection.execute(update, (row.number, row.part, row.id))
 
 
 def _pieces(query: str) -> list[str]:

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import math
 import sqlite3
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,10 +165,10 @@ async def _compact(
 ) -> Compacted:
     """The history with notes, of at most so many tokens, in place of what is taken out."""
     running, history, window = past.running, past.history, past.window
-    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0, parts=[])
-    first, part = before["evicted"] + 1, uuid.uuid4().hex[:8]
+    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0)
+    first = before["evicted"] + 1
     count = before["evicted"] + len(evicted)
-    await _archive(running, evicted, first, part)
+    await _archive(running, evicted, first)
     request = next((text_of(m) for m in history if m.id == past.request_id), "")
     lines = await take_notes(running, request, notes_in(history), evicted, first, room)
     text = prompts.summary(lines, count, can_recall=past.can_recall)
@@ -182,7 +181,6 @@ async def _compact(
         evicted=count,
         at=str(history[-1].id),
         size=round(around + kept + window.count(writes[:1])),
-        parts=[*before["parts"], part],
     )
     if has_read_outside(evicted, past.compaction):
         made["outside"] = True
@@ -224,10 +222,8 @@ def _tell_of(made: Compaction, evicted: int, before: int, window: ContextWindow)
     )
 
 
-async def _archive(running: Running, evicted: Sequence[AnyMessage], first: int, part: str) -> None:
-    rows = [
-        Archived(str(m.id), n, who(m), whole_text(m), part) for n, m in enumerate(evicted, first)
-    ]
+async def _archive(running: Running, evicted: Sequence[AnyMessage], first: int) -> None:
+    rows = [Archived(n, str(m.id), who(m), whole_text(m)) for n, m in enumerate(evicted, first)]
     try:
         await asyncio.to_thread(running.session.archive.add, rows)
     except (sqlite3.Error, OSError, ToolError):
@@ -240,13 +236,12 @@ async def offer_recall(running: Running, compaction: Compaction) -> None:
 
     A thread that was forked under a new id takes over what had been taken out before.
     """
-    archive = running.session.archive
-    archive.see(compaction["parts"])
-    if running.catalog.find(NAME) is None:
-        running.catalog.add(Recall(session=running.session))
+    if running.catalog.find(NAME) is not None:
+        return
+    running.catalog.add(Recall(session=running.session))
     if "archive" in compaction:
         source = Path(compaction["archive"])
         try:
-            await asyncio.to_thread(archive.inherit, source, compaction["evicted"])
+            await asyncio.to_thread(running.session.archive.begin_with, source)
         except (sqlite3.Error, OSError, ToolError):
             log.warning("the archive %s could not be taken over", source, exc_info=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.errors import ToolError
+from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.archive import Archive, Archived
 from manus.tools.recall import NOTHING, Recall
 from manus.tools.session import Session
@@ -13,12 +13,12 @@ from manus.tools.web.excerpt import excerpt
 from manus.tools.workspace import Workspace
 
 MESSAGES = [
-    Archived("a", 1, "agent", "I run the tests in tests/test_orders.py."),
-    Archived("b", 2, "bash", "3 failed: test_refund_is_rounded, test_empty_cart"),
-    Archived("c", 3, "user", "数据库的密码在配置文件里"),
-    Archived("d", 4, "web_search", "La capitale de l'Islande est Reykjavík."),
-    Archived("e", 5, "bash", "half a pair: \ud800"),
-    Archived("f", 6, "user", "ship it 👍🏽 → now"),
+    Archived(1, "a", "agent", "I run the tests in tests/test_orders.py."),
+    Archived(2, "b", "bash", "3 failed: test_refund_is_rounded, test_empty_cart"),
+    Archived(3, "c", "user", "数据库的密码在配置文件里"),
+    Archived(4, "d", "web_search", "La capitale de l'Islande est Reykjavík."),
+    Archived(5, "e", "bash", "half a pair: \ud800"),
+    Archived(6, "f", "user", "ship it 👍🏽 → now"),
 ]
 
 
@@ -63,17 +63,12 @@ def test_a_message_is_put_in_once_and_is_there_again_later(tmp_path: Path) -> No
     assert again.numbered(9) == []
 
 
-@pytest.mark.parametrize(
-    "broken", [b"this is no database" * 100, b"SQLite format 3\0" + b"x" * 9000]
-)
-def test_a_broken_archive_is_set_aside(tmp_path: Path, broken: bytes) -> None:
+async def test_a_broken_archive_is_told_of(tmp_path: Path) -> None:
     path = tmp_path / "archive.sqlite"
-    path.write_bytes(broken)
-    archive = Archive(path)
-    archive.add(MESSAGES)
-    assert archive.search("refund")[0].id == "b"
-    [aside] = tmp_path.glob("archive.sqlite.broken*")
-    assert aside.read_bytes() == broken
+    path.write_bytes(b"this is no database" * 100)
+    session = Session(Workspace(tmp_path), archive=Archive(path))
+    with pytest.raises(ToolUnavailableError, match="cannot be read: file is not a database"):
+        await Recall(session=session).observe(query="refund")
 
 
 async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
@@ -93,7 +88,7 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
 
 
 def logs(texts: list[str]) -> list[Archived]:
-    return [Archived(f"log{n}", n, "bash", text) for n, text in enumerate(texts, 1)]
+    return [Archived(n, f"log{n}", "bash", text) for n, text in enumerate(texts, 1)]
 
 
 async def recalled(
@@ -123,42 +118,14 @@ def test_an_excerpt_is_where_most_of_the_words_stand(needle: str, query: str) ->
     assert len(shown) <= 400
 
 
-def test_an_archive_takes_over_what_was_there_before_a_fork(tmp_path: Path) -> None:
+def test_a_fork_begins_with_a_copy_of_the_archive(tmp_path: Path) -> None:
     parent, child = tmp_path / "parent.sqlite", Archive(tmp_path / "child.sqlite")
     origin = Archive(parent)
     origin.add(MESSAGES)
-    for _ in range(2):
-        child.inherit(parent, 2)
-    assert [m.id for n in range(1, 6) for m in child.numbered(n)] == ["a", "b"]
+    child.begin_with(parent)
+    origin.add([Archived(2, "g", "bash", "only there")])
+    child.add([Archived(2, "h", "bash", "only here")])
+    child.begin_with(parent)
+    assert [m.id for n in range(1, 4) for m in child.numbered(n)] == ["a", "b", "h", "c"]
     parent.unlink()
     assert child.search("refund")[0].id == "b"
-    again = Archive(tmp_path / "child.sqlite")
-    again.inherit(parent, 2)
-    assert [m.id for n in range(1, 6) for m in again.numbered(n)] == ["a", "b"]
-    moved = Archive(tmp_path / "new" / "moved.sqlite")  # as is the workspace of both
-    Archive(tmp_path / "new" / "parent.sqlite").add(MESSAGES)
-    moved.inherit(parent, 5)
-    assert moved.search("refund")[0].id == "b"
-
-
-def test_branches_of_a_thread_see_their_own_parts(tmp_path: Path) -> None:
-    """What two branches share is in both, under the number that it has in each."""
-    archive = Archive(tmp_path / "archive.sqlite")
-    shared, ours, theirs = (m._replace(part="one") for m in MESSAGES[:3])
-    archive.add([shared, ours])
-    archive.add([shared._replace(number=5, part="two"), theirs._replace(number=2, part="two")])
-    assert archive.search("refund")[0].id == "b", "whoever asks for all of it has all of it"
-    archive.see(["two"])
-    assert archive.search("refund") == archive.search("3") == []
-    assert [m.number for m in archive.search("orders")] == [5]
-    assert [archive.search(q)[0].id for q in ("密码", "配置文件")] == ["c", "c"]
-    assert [m.id for m in archive.numbered(2)] == ["c"]
-    archive.see(["one", "nobody's"])
-    assert [m.id for m in archive.numbered(2)] == ["b"]
-    assert archive.search("密码") == archive.search("配置文件") == []
-    child = Archive(tmp_path / "child.sqlite")
-    child.see(["one"])
-    child.inherit(tmp_path / "archive.sqlite", 2)
-    assert [child.numbered(n)[0].id for n in (1, 2)] == ["a", "b"]
-    child.see(None)
-    assert child.search("密码") == []
