@@ -10,18 +10,16 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from manus.models.tokens import counted_at
 from manus.nodes.active_run import Running
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import ToolChoice
-from manus.state.messages import last_assistant
 from manus.state.plan import as_text
 from manus.state.plan_changes import start_first
 from manus.state.profile import Profile
-from manus.state.usage import Budget, Usage, limits_of, shown_amount, shown_limit, tokens_of
+from manus.state.usage import Budget, Usage, limits_of, shown_limit
 from manus.tools.result import Image
 
 BROWSER_ALWAYS = "looks_at_browser"
@@ -31,7 +29,8 @@ KEEPS_PLAN = "keeps_plan"
 WARN_AT = 0.8
 _FEWEST_CALLS = 4
 """A budget of fewer model calls is spent on work: it has no call to spare for a last word."""
-_TIME = 0.9
+_LAST = 0.1
+"""Part of a budget that is kept for a last word."""
 _TOOL = "browser_use"
 _BROWSER = "browser"
 _RECENT = 3
@@ -56,12 +55,12 @@ async def notes_for(
     """What this step is told. The last call that a budget allows is noted in the run."""
     page, images = await _page(running, history)
     plan, update = plan_notes(state, running.profile)
-    budget, used = running.budget.limits, running.budget.used
+    last, nearly = budget_notes(running.budget.limits, running.budget.used)
     choice, told = running.context.tool_choice, []
-    if over := last_call(budget, used, history):
-        run["closing"], choice = over, "none"
-        told = [prompts.last_call(over)]
-    elif nearly := _nearly_used_up(budget, used):
+    if last:
+        run["closing"], choice = last, "none"
+        told = [prompts.last_call(last)]
+    elif nearly:
         told = [prompts.budget_nearly_used_up(nearly)]
     loop = state.get("loop") if run["step"] > 1 else None
     steps = step_notes(run, loop, running.context.tool_choice)
@@ -115,35 +114,22 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
     return [plan_prompts.own_plan(as_text(started))], update
 
 
-def last_call(budget: Budget, usage: Usage, history: Sequence[AnyMessage]) -> str | None:
-    """The budget, in words, that has room for one more call and not for two; None if all have."""
+def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
+    """The budget that has room for a last word only, and those of which four fifths are used."""
+    last, nearly = "", []
     for name, used, limit in limits_of(budget, usage):
-        left, shown = limit - used, shown_limit(name, used, limit)
-        each = _like_the_last(usage, history).get(name, 0.0)
-        if 0 < left < 2 * each:
-            return f"{shown}; each call takes about {shown_amount(name, each)}"
-        if name == "seconds" and used >= _TIME * limit:
-            return f"{shown}; the rest is for the answer"
-        if name == "tool calls" and left <= 0:
-            return shown
-        if name == "model calls" and left == 1 and limit >= _FEWEST_CALLS:
-            return f"{shown}; the last one is for the answer"
-    return None
+        shown = shown_limit(name, used, limit)
+        if used >= limit - _kept(name, limit):
+            last = last or shown
+        elif used >= WARN_AT * limit:
+            nearly.append(shown)
+    return last, nearly
 
 
-def _like_the_last(usage: Usage, history: Sequence[AnyMessage]) -> dict[str, float]:
-    """Tokens and money of a call like the last one; nothing before there was one."""
-    newest, used = last_assistant(history), tokens_of(usage)
-    if newest is None or not used:
-        return {}
-    tokens = counted_at(newest) or 0
-    return {"tokens": tokens, "cost": usage.get("cost", 0.0) * tokens / used}
-
-
-def _nearly_used_up(budget: Budget, usage: Usage) -> list[str]:
-    """The budgets, in words, of which four fifths are used."""
-    return [
-        shown_limit(name, used, limit)
-        for name, used, limit in limits_of(budget, usage)
-        if limit > 0 and used >= WARN_AT * limit
-    ]
+def _kept(name: str, limit: float) -> float:
+    """What of a budget is kept for a last word, which calls no tool."""
+    if name == "tool calls":
+        return 0
+    if name == "model calls":
+        return 1 if limit >= _FEWEST_CALLS else 0
+    return _LAST * limit
