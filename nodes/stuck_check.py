@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from manus.nodes.active_run import Running, running_of
-from manus.nodes.turn.loop_detection import find_loop, newest_step, next_loop
+from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.turn.stop_conditions import (
-    Facts,
     ending_of,
-    output_of,
-    results_of,
+    last_text,
     status_after,
+    step_line,
+    with_reason,
 )
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, Run
+from manus.state.agent import AgentState, Loop, Run, StopReason
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
 from manus.state.usage import Usage, budget_used_up, no_usage, with_spending
+from manus.tools.terminate import answer_of
 
 Update = dict[str, Any]
 
@@ -34,99 +36,93 @@ async def stuck_check(
     state: AgentState, runtime: Runtime[Context], config: RunnableConfig
 ) -> Update:
     """Look at the run so far."""
-    running = running_of(config)
-    run, context, before = state["run"], running.context, state.get("loop")
+    running, tell = running_of(config), runtime.stream_writer
+    run, before = state["run"], state.get("loop")
     history = since(state["messages"], run["request_id"])
-    done = carried_out(history)
-    running.budget.add({**no_usage(), "tool_calls": done})
-    usage = counted(state, done, running.lap())
-    newest = newest_step(history, before, run["step"])
-    trail = [*state.get("trail", []), *newest.entries]
-    found = find_loop(trail, len(newest.entries), newest.outcome, context.duplicate_threshold)
-    loop = next_loop(before, found, newest, run["step"])
-    facts = facts_of(history, run, loop, running)
-    reason = ending_of(facts)
-    if loop is not None and reason == "stuck" and may_ask(context, facts):
-        return {"usage": usage, "status": "thinking", **ask_person(running, run, loop)}
-    update: Update = {"usage": usage}
+    message, answers = last_assistant(history), newest_answers(history)
+    update: Update = {"usage": counted(state, answers, running)}
+    lines = [*state.get("results", [])]
+    if message is not None:
+        update["results"] = [f"Step {len(lines) + 1}: {step_line([message, *answers])}"]
+    newest, loop = looked_at(state, history, running)
+    budget, is_last = running.budget, run["step"] >= run["max_steps"]
+    over = run.get("closing") or budget_used_up(budget.limits, budget.used, for_good=True)
+    special = special_call(message, answers, running.profile.special_tools)
+    reason = ending_of(
+        special,
+        message,
+        text_ends=running.context.text_reply == "finish" and "closing" not in run,
+        is_last=is_last,
+        over=over,
+        is_stuck=loop is not None and loop["measure"] == "ask",
+    )
+    may_ask = running.context.interactive and not is_last and over is None
+    if loop is not None and reason == "stuck" and may_ask:
+        return {**update, "status": "thinking", **ask_person(running, run, loop)}
     if newest.entries:
         update["trail"] = newest.entries
     if loop != before:
         update["loop"] = loop
         if loop is not None and (before is None or loop["measure"] != before["measure"]):
-            told = LoopEvent(type="loop", measure=loop["measure"], what=loop["what"])
-            runtime.stream_writer(told)
+            tell(LoopEvent(type="loop", measure=loop["measure"], what=loop["what"]))
     if reason is None:
         return {**update, "status": "thinking"}
-    status, earlier = status_after(reason), state.get("earlier", [])
-    runtime.stream_writer(StatusEvent(type="status", status=status, stop_reason=reason))
-    return {
-        **update,
-        "status": status,
-        "stop_reason": reason,
-        "success": facts.success(reason),
-        "output": output_of(history, reason, facts, earlier),
-        "results": [*earlier, *results_of(history, len(earlier) + 1)],
-    }
+    status = status_after(reason)
+    tell(StatusEvent(type="status", status=status, stop_reason=reason))
+    said = answer_of(special) if special is not None else ""
+    said = said or last_text(history, [*lines, *update.get("results", [])])
+    output = with_reason(said, reason, max_steps=run["max_steps"], budget=over)
+    ended = {"status": status, "stop_reason": reason, "success": is_success(reason, special)}
+    return {**update, **ended, "output": output}
 
 
-def carried_out(history: Sequence[AnyMessage]) -> int:
-    """How many calls of the newest step were carried out."""
-    kept = (m.artifact for m in newest_answers(history))
-    return sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
+def looked_at(
+    state: AgentState, history: Sequence[AnyMessage], running: Running
+) -> tuple[NewestStep, Loop | None]:
+    """The newest step, and the loop that it belongs to."""
+    before, step = state.get("loop"), state["run"]["step"]
+    newest = newest_step(history, before, step)
+    trail, count = [*state.get("trail", []), *newest.entries], len(newest.entries)
+    found = find_loop(trail, count, newest.outcome, running.context.duplicate_threshold)
+    return newest, next_loop(before, found, newest, step)
 
 
-def counted(state: AgentState, done: int, seconds: float) -> Usage:
+def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running) -> Usage:
     """The usage with what the newest step has carried out, and the time since the last lap."""
     usage, step = state["usage"], state["run"]["step"]
+    kept = (m.artifact for m in answers)
+    done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
+    running.budget.add({**no_usage(), "tool_calls": done})
     usage = {
         **usage,
         "tool_calls": usage["tool_calls"] + done,
-        "seconds": usage["seconds"] + seconds,
+        "seconds": usage["seconds"] + running.lap(),
     }
     return with_spending(usage, [one for one in state.get("spent", []) if one["step"] == step])
 
 
-def newest_answers(history: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
-    """The tool messages of the newest step, the last one first."""
-    for message in reversed(history):
-        if not isinstance(message, ToolMessage):
-            return
-        yield message
+def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The tool messages of the newest step."""
+    newest = takewhile(lambda m: isinstance(m, ToolMessage), reversed(history))
+    return cast(list[ToolMessage], list(newest)[::-1])
 
 
-def facts_of(
-    history: Sequence[AnyMessage],
-    run: Run,
-    loop: Loop | None,
-    running: Running,
-) -> Facts:
-    """What the rules of ending look at."""
-    context, budget = running.context, running.budget
-    return Facts(
-        special=_special_call(history, running.profile.special_tools),
-        message=last_assistant(history),
-        text_ends=context.text_reply == "finish" and "closing" not in run,
-        step=run["step"],
-        max_steps=run["max_steps"],
-        budget=run.get("closing") or budget_used_up(budget.limits, budget.used, for_good=True),
-        stuck=loop is not None and loop["measure"] == "ask",
-    )
-
-
-def _special_call(history: Sequence[AnyMessage], special: tuple[str, ...]) -> dict[str, Any] | None:
+def special_call(
+    message: AIMessage | None, answers: Sequence[ToolMessage], special: tuple[str, ...]
+) -> dict[str, Any] | None:
     """The arguments of a special tool that was called, and carried out, in the newest step."""
-    done = {m.tool_call_id for m in newest_answers(history) if m.status != "error"}
-    newest = last_assistant(history)
-    for call in newest.tool_calls if newest is not None else []:
+    done = {m.tool_call_id for m in answers if m.status != "error"}
+    for call in message.tool_calls if message is not None else []:
         if call["name"].lower() in special and call["id"] in done:
             return call["args"]
     return None
 
 
-def may_ask(context: Context, facts: Facts) -> bool:
-    """Whether a person is there to be asked, and a step is left to act on the answer."""
-    return context.interactive and facts.step < facts.max_steps and facts.budget is None
+def is_success(reason: StopReason, special: dict[str, Any] | None) -> bool:
+    """Whether the run did what was asked, as far as the agent says."""
+    if reason == "terminated" and special is not None:
+        return bool(special.get("status", "success") == "success")
+    return reason == "answered"
 
 
 def ask_person(running: Running, run: Run, loop: Loop) -> Update:

@@ -18,11 +18,12 @@ from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ModelTurn, prepared
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
+from manus.nodes.turn.stop_conditions import last_text, with_reason
 from manus.state.agent import AgentState, Run
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import calls_of, has_calls, last_request, text_of
+from manus.state.messages import calls_of, has_calls, last_request, since, text_of
 from manus.state.usage import Spending, Usage, no_usage, summed, with_spending
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.skill import SKILL
@@ -54,7 +55,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
-            update = _ended(error, turn) | {"usage": used_so_far(begun, lines, running)}
+            update = _ended(error, state, run) | {"usage": used_so_far(begun, lines, running)}
         else:
             message = prepared(reply.message, running.shown.ids, run, notes.choice)
             turn.writes.append(message)
@@ -94,9 +95,8 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
         "stop_reason": None,
         "success": None,
         "output": "",
-        "results": [],
     }
-    for name in ("earlier", "spent", "trail"):
+    for name in ("results", "spent", "trail"):
         if state.get(name):
             begun[name] = Overwrite([])  # type: ignore[typeddict-item]
     if running.approved or state.get("approved"):
@@ -110,15 +110,16 @@ def used_so_far(begun: AgentState, lines: list[Spending], running: Running) -> U
     return {**used, "seconds": used["seconds"] + running.lap()}
 
 
-def _ended(error: ManusError, turn: ModelTurn) -> Update:
+def _ended(error: ManusError, state: AgentState, run: Run) -> Update:
     """The end of a run whose model could not be asked, or whose budget has no room for it."""
-    ended: Update = {"success": False, "results": turn.results()}
     if not isinstance(error, BudgetError):
-        return {**ended, "status": "error", "stop_reason": "error", "output": str(error)}
-    texts = (text_of(m).strip() for m in reversed(turn.own()) if isinstance(m, AIMessage))
-    said = next((text for text in texts if text), "") or "\n".join(turn.results())
-    output = f"{said}\n\nTerminated: Budget used up: {error.over}".strip()
-    return {**ended, "status": "idle", "stop_reason": "budget", "output": output}
+        update: Update = {"status": "error", "stop_reason": "error", "output": str(error)}
+    else:
+        own = since(state.get("messages", []), run["request_id"])
+        lines = state.get("results", []) if run["step"] > 1 else []
+        output = with_reason(last_text(own, lines), "budget", budget=error.over)
+        update = {"status": "idle", "stop_reason": "budget", "output": output}
+    return {**update, "success": False}
 
 
 def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:

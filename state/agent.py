@@ -181,7 +181,7 @@ class AgentState(TypedDict, total=False):
     success: bool | None
     """None until a run ends; then whether it did what was asked, as far as the agent can say."""
     output: str
-    results: list[str]
+    results: Annotated[list[str], growing(extended)]
     usage: Usage
     loop: Loop | None
     trail: Annotated[list[TrailEntry], growing(newest_entries)]
@@ -190,8 +190,6 @@ class AgentState(TypedDict, total=False):
     """Plans by id; those of an agent that has the `planning` tool."""
     active_plan: Annotated[str | None, newest]
     compaction: Compaction
-    earlier: Annotated[list[str], growing(extended)]
-    """Result lines of the run's steps whose messages have been taken out of the history."""
     spent: Annotated[list[Spending], growing(extended)]
     """Model calls that the run's tools have made; the step that they belong to counts them."""
     approved: Annotated[list[str], growing(extended)]

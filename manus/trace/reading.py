@@ -86,7 +86,9 @@ def run_of_state(values: Mapping[str, Any]) -> Run:
     messages = values.get("messages") or []
     if asked := known.get("request_id"):
         messages = since(messages, asked)
-    run.steps = list(steps_in(messages, 1 + len(values.get("earlier") or ())))
+    begun = len(values.get("results") or ()) + (run.status == "executing")
+    gone = begun - sum(isinstance(m, AIMessage) for m in messages)
+    run.steps = list(steps_in(messages, 1 + max(gone, 0)))
     return run
 
 

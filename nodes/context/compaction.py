@@ -73,7 +73,6 @@ class Compacted:
     history: list[AnyMessage]
     writes: list[Any]
     compaction: Compaction
-    evicted: list[AnyMessage]
 
 
 async def fit_history(
@@ -187,7 +186,7 @@ async def _compact(
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
     _tell_of(made, len(evicted), round(around + sum(sizes)), window)
-    return Compacted(shorter, writes, made, evicted)
+    return Compacted(shorter, writes, made)
 
 
 def notes_in(history: Sequence[AnyMessage]) -> list[str]:

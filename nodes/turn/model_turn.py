@@ -20,7 +20,6 @@ from manus.nodes.context.compaction import (
 )
 from manus.nodes.context.shown import context_window
 from manus.nodes.turn.notes import Notes
-from manus.nodes.turn.stop_conditions import results_of
 from manus.prompts import agent as prompts
 from manus.prompts import render
 from manus.state.agent import AgentState, Run
@@ -33,7 +32,6 @@ from manus.state.messages import (
     has_calls,
     is_image,
     no_answer,
-    since,
     text_of,
 )
 from manus.state.profile import Profile
@@ -49,7 +47,7 @@ class ModelTurn:
     Attributes:
         history: The history as the model was asked with it.
         writes: The writes that make it so from what it was.
-        update: What changes beside it: `compaction` and `earlier`.
+        update: What changes beside it: `compaction`.
     """
 
     def __init__(
@@ -66,7 +64,6 @@ class ModelTurn:
         )
         self._role = running.profile.role
         self._compaction = state.get("compaction")
-        self._earlier = state.get("earlier", []) if run["step"] > 1 else []
 
     async def ask(self, notes: Notes) -> Reply:
         """The model's reply. A request that is too large is made shorter and sent once more.
@@ -109,27 +106,10 @@ class ModelTurn:
 
     async def _compacted(self, made: Compacted) -> None:
         """Go on with the shorter history, and note what was taken out."""
-        own, lines = {id(message) for message in self.own()}, self._lines()
-        gone = [message for message in made.evicted if id(message) in own]
-        if more := results_of(gone, len(lines) + 1):
-            self.update["earlier"] = [*self.update.get("earlier", []), *more]
         self.history, self._compaction = made.history, made.compaction
         self.writes += made.writes
         self.update["compaction"] = made.compaction
         await offer_recall(self._running, made.compaction)
-
-    def _lines(self) -> list[str]:
-        """One line for each step of the run that is no longer in the history."""
-        return [*self._earlier, *self.update.get("earlier", [])]
-
-    def results(self) -> list[str]:
-        """One line for each step of the run so far."""
-        lines = self._lines()
-        return [*lines, *results_of(self.own(), len(lines) + 1)]
-
-    def own(self) -> list[AnyMessage]:
-        """The messages of the run, as far as they are still in the history."""
-        return since(self.history, self._run["request_id"])
 
     async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
         """The reply; where a call is required, asked again at most twice."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.nodes.turn.stop_conditions import Facts, ending_of
+from manus.nodes.turn.stop_conditions import ending_of
 from manus.state.agent import StopReason
 from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 
@@ -16,17 +16,14 @@ EMPTY = AIMessage(" \n")
 DONE = {"status": "success"}
 
 
-def facts(**known: Any) -> Facts:
-    usual = {
-        "special": None,
-        "message": BESIDE,
-        "text_ends": True,
-        "step": 1,
-        "max_steps": 20,
-        "budget": None,
-        "stuck": False,
-    }
-    return Facts(**{**usual, **known})
+USUAL: dict[str, Any] = {
+    "special": None,
+    "message": BESIDE,
+    "text_ends": True,
+    "is_last": False,
+    "over": None,
+    "is_stuck": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -38,24 +35,22 @@ def facts(**known: Any) -> Facts:
         ({"message": ANSWER, "text_ends": False}, None),
         ({"message": EMPTY}, None),
         ({"message": None}, None),
-        ({"step": 19}, None),
-        ({"step": 20}, "max_steps"),
-        ({"step": 21}, "max_steps"),
-        ({"budget": "tokens"}, "budget"),
-        ({"stuck": True}, "stuck"),
+        ({"is_last": True}, "max_steps"),
+        ({"over": "tokens"}, "budget"),
+        ({"is_stuck": True}, "stuck"),
         # what was reached counts more than what cut it short
-        ({"special": DONE, "step": 20}, "terminated"),
-        ({"special": DONE, "budget": "tokens"}, "terminated"),
-        ({"special": DONE, "stuck": True}, "terminated"),
-        ({"message": ANSWER, "step": 20}, "answered"),
-        ({"message": ANSWER, "budget": "tokens"}, "answered"),
-        ({"message": ANSWER, "text_ends": False, "step": 20}, "max_steps"),
-        ({"stuck": True, "step": 20}, "stuck"),
-        ({"budget": "tokens", "step": 20}, "max_steps"),
+        ({"special": DONE, "is_last": True}, "terminated"),
+        ({"special": DONE, "over": "tokens"}, "terminated"),
+        ({"special": DONE, "is_stuck": True}, "terminated"),
+        ({"message": ANSWER, "is_last": True}, "answered"),
+        ({"message": ANSWER, "over": "tokens"}, "answered"),
+        ({"message": ANSWER, "text_ends": False, "is_last": True}, "max_steps"),
+        ({"is_stuck": True, "is_last": True}, "stuck"),
+        ({"over": "tokens", "is_last": True}, "max_steps"),
     ],
 )
 def test_the_reason(known: dict[str, Any], reason: StopReason | None) -> None:
-    assert ending_of(facts(**known)) == reason
+    assert ending_of(**{**USUAL, **known}) == reason
 
 
 def used(**amounts: Any) -> Usage:
