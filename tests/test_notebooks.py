@@ -86,7 +86,7 @@ EXPECTED = {
         "answered · The door is green.",
         "finished · success: False",
         "Status: 4 completed, 0 in progress, 0 blocked, 0 not started",
-        "summary    1 model call, 986 tokens in, 84 out",
+        "'summary': {'input_tokens': 986,",
     ],
     "stepping": [
         "think -. &nbsp;call&nbsp; .-> act;",

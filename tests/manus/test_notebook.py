@@ -6,9 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus import build_agent
-from manus.notebook import Shown, show_graph, show_plan, show_run, show_update, show_usage
+from manus.notebook import Shown, show_graph, show_run, show_update
 from manus.state.plan import Plan
-from manus.state.usage import no_usage
 
 EVIL = "<script>alert(1)</script> \x1b[31m & \x07"
 CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}
@@ -21,7 +20,6 @@ VALUES: dict[str, Any] = {
     "run": {"request_id": "r"},
     "status": EVIL,
     "stop_reason": EVIL,
-    "usage": {**no_usage(), "roles": {EVIL: no_usage(), "main": no_usage()}},
 }
 STEP: Any = {"text": EVIL, "executor": EVIL, "status": "blocked", "notes": EVIL, "depends_on": []}
 PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
@@ -29,9 +27,7 @@ ALL = {
     "run": show_run(VALUES),
     "update": show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
     "observation": show_update("act", {"messages": VALUES["messages"][2:]}),
-    "plan": show_plan(PLAN),
-    "usage": show_usage(VALUES["usage"]),
-    "plans": show_run({"plan": PLAN}),
+    "plan": show_run({"plan": PLAN}),
 }
 
 
