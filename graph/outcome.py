@@ -40,6 +40,11 @@ class Outcome:
         """Whether it stopped since the model's server is away, and nobody is asked anything."""
         return bool(self.questions) and all(map(is_of_model, self.questions))
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether somebody's answer is waited for."""
+        return bool(self.questions) and not self.waits_for_model
+
     def as_json(self) -> dict[str, Any]:
         """The outcome as the command line prints it with `--json`."""
         usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}

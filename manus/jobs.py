@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,6 +81,10 @@ class Job:
         }
 
 
+Show = Callable[[str, Any], Awaitable[None]]
+"""Is told each part of a run's stream, with its mode."""
+GoOn = Callable[[Job, Outcome], Awaitable[Job | None]]
+"""Gives what a run that stands still goes on with; None where it stays as it is."""
 ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
 """Why a run that has ended may be gone on with."""
 
@@ -152,7 +157,7 @@ async def job_to_resume(
     answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
     may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
     # a run whose model was away is asked nothing: it tries again
-    asks = bool(outcome.questions) and not outcome.waits_for_model and not answers
+    asks = outcome.asks_person and not answers
     if has_ended and not may_go_on:
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
     if (has_ended and not may_go_on) or (asks and not context.interactive):
@@ -166,6 +171,32 @@ async def job_to_resume(
     given: Any = Command(resume=answers) if answers else None
     pending = outcome if asks else None
     return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
+
+
+async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = None) -> Outcome:
+    """Stream a run, and stream on with what `go_on` makes of it each time that it stands still.
+
+    Whoever calls sees to its cancellation; what the run keeps open is closed in any case, since
+    this process will not go on with it.
+    """
+    outcome = job.pending
+    try:
+        while True:
+            if outcome is None:
+                # a flow's steps are graphs inside a graph: what happens in them is shown alike
+                options: Any = {"stream_mode": modes, "subgraphs": True, "durability": "sync"}
+                stream = job.graph.astream(job.given, job.config(), context=job.context, **options)
+                async with aclosing(stream) as parts:
+                    async for _, mode, data in parts:
+                        await show(mode, data)
+                job = replace(job, at=None)
+                outcome = outcome_of(await job.graph.aget_state(job.config()))
+            more = await go_on(job, outcome) if go_on else None
+            if more is None:
+                return outcome
+            job, outcome = more, None
+    finally:
+        await job.graph.close_waiting()
 
 
 def build(kind: str, profile: str, saver: Any = None) -> Any:

@@ -24,11 +24,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from manus.checkpoint import open_store
 from manus.formatting import flat, main_argument
-from manus.graph.outcome import outcome_of
+from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
-from manus.jobs import Job, build
+from manus.jobs import new_job, work_on
+from manus.options import RunOptions
 from manus.state.agent import ToolTask
-from manus.state.context import Context
 from manus.state.errors import ManusError, UsageError
 from manus.state.settings import Settings
 from manus.stopping import end_at_once
@@ -118,25 +118,21 @@ class ClientTools:
         result.structuredContent = outcome.as_json()
         return result
 
-    async def _run(self, task: Task, tell: Tell) -> Any:
+    async def _run(self, task: Task, tell: Tell) -> Outcome:
+        async def show(_: str, event: Any) -> None:
+            inner = event.get("event", event)  # a plan's step tells of its agent's
+            if inner.get("type") == "call":
+                await tell(f"{inner['name']}: {main_argument(inner['args'])[:200]}")
+
         thread = task.thread or secrets.token_hex(5)
-        context, profile = Context(workspace=str(self._session.workspace.root)), self._profile.name
+        place, profile = str(self._session.workspace.root), self._profile.name
+        args = RunOptions(workspace=place, profile=profile, interactive=False)
+        given = {"request": task.request}
         async with open_store(self._settings) as store, store.hold(thread):
             known = await read_thread(store, thread)
             kind = known.kind if known else "flow" if task.plan else "agent"
-            graph = build(kind, profile, store.saver)
-            request = (known and known.request) or task.request
-            config = Job(thread, kind, profile, context, request, graph, None).config()
-            options: Any = {"stream_mode": "custom", "subgraphs": True, "durability": "sync"}
-            given = {"request": task.request}
-            try:
-                async for _, event in graph.astream(given, config, context=context, **options):
-                    inner = event.get("event", event)  # a plan's step tells of its agent's
-                    if inner.get("type") == "call":
-                        await tell(f"{inner['name']}: {main_argument(inner['args'])[:200]}")
-                return outcome_of(await graph.aget_state(config))
-            finally:
-                await graph.close_waiting()
+            job = await new_job(kind, thread, task.request, given, args, self._settings, store)
+            return await work_on(job, ["custom"], show)
 
     async def close(self) -> None:
         """End what the client's calls have left open."""

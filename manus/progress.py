@@ -68,7 +68,7 @@ class Progress:
         if self._live and not self.plan.is_drawn:
             self._screen.busy("thinking")
 
-    def show(self, mode: str, data: Any) -> None:
+    async def show(self, mode: str, data: Any) -> None:
         """Show one part of the stream."""
         self.has_begun = True
         if mode == "messages":

@@ -128,7 +128,7 @@ def program() -> str:
 def how_to_go_on(outcome: Outcome) -> str:
     """The command that goes on with a run that did not finish; empty for one that did."""
     thread, manus = shlex.quote(outcome.thread_id), program()
-    if outcome.questions and not outcome.waits_for_model:
+    if outcome.asks_person:
         if len(outcome.questions) == 1:
             return f"Answer with: {manus} resume {thread} --answer TEXT"
         ways = (f"{manus} resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)
@@ -141,7 +141,7 @@ def how_to_go_on(outcome: Outcome) -> str:
 
 def hint_in_chat(outcome: Outcome) -> str:
     """The same for a conversation."""
-    if outcome.questions and not outcome.waits_for_model:
+    if outcome.asks_person:
         return "What you say next is the answer."
     return "/resume goes on with it." if how_to_go_on(outcome) else ""
 

@@ -8,14 +8,13 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from langgraph.types import Command
 
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
-from manus.jobs import Job, Nothing, with_more_steps
+from manus.jobs import Job, Nothing, with_more_steps, work_on
 from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
@@ -56,6 +55,8 @@ class Run:
         )
         self._stopping = Stopping(self._announce_stop)
         self._workspace = ""
+        self._asks = False
+        """Whether a person is there, and has answered all that was asked."""
         self._was_asked = False
         """Whether the person has read the question that the run waits with."""
 
@@ -94,63 +95,48 @@ class Run:
             if not (self._args.quiet or self._args.chat):
                 wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
-            try:
-                return await self._stream_all(found)
-            finally:
-                await found.graph.close_waiting()  # this process will not go on with it
+            return await self._work_on(found)
 
-    async def _stream_all(self, job: Job) -> Outcome:
-        """Stream the run, and stream on after each answer, until there is nothing more to do."""
-        given, asking, outcome = job.given, job.context.interactive, job.pending
-        graph, config = job.graph, job.config()
+    async def _work_on(self, job: Job) -> Outcome:
         if job.kind == "flow":
-            self._progress.plan.know((await graph.aget_state(config)).values.get("plan"))
+            plan = (await job.graph.aget_state(job.config())).values.get("plan")
+            self._progress.plan.know(plan)
+        self._asks = job.context.interactive
+        if job.pending is None:
+            self._progress.wait()
         try:
-            while True:
-                if outcome is not None:
-                    if not (outcome.questions and asking) or outcome.waits_for_model:
-                        return outcome
-                    answers, asking = await ask_all(
-                        self._screen, outcome.questions, self._progress.plan.shown
-                    )
-                    if not answers:
-                        self._was_asked = True
-                        return outcome
-                    given = Command(resume=answers)
-                await self._stream(job, given)
-                outcome = outcome_of(await graph.aget_state(config))
-                if asking and (more := await self._with_more_steps(job, outcome)) is not None:
-                    job, given, outcome = more, None, None
+            return await work_on(job, self._progress.stream_mode, self._progress.show, self._go_on)
         except asyncio.CancelledError:
             if not self._stopping.swallow():
                 raise
-            return outcome_of(await graph.aget_state(config))
+            return outcome_of(await job.graph.aget_state(job.config()))
 
-    async def _with_more_steps(self, job: Job, outcome: Outcome) -> Job | None:
-        """The job with as many steps again, if it has used them up and the person wants it."""
-        if outcome.stop_reason != "max_steps":
-            return None
+    async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
+        """The job with answers of a person, or with more steps; None where none are given."""
+        more = None
+        if self._asks and outcome.asks_person:
+            more = await self._with_answers(job, outcome)
+        elif self._asks and outcome.stop_reason == "max_steps":
+            more = await self._with_more_steps(job)
+        if more is not None:
+            self._progress.wait()
+        return more
+
+    async def _with_answers(self, job: Job, outcome: Outcome) -> Job | None:
+        shown = self._progress.plan.shown
+        answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
+        self._was_asked = not answers
+        return replace(job, given=Command(resume=answers)) if answers else None
+
+    async def _with_more_steps(self, job: Job) -> Job | None:
+        """The job with as many steps again as it has used up."""
         run = (await job.graph.aget_state(job.config())).values["run"]
         self._screen.end_live()
         if not await ask_for_more_steps(self._screen, run["max_steps"]):
             return None
-        more = replace(job, context=with_more_steps(job.context, run))
+        more = replace(job, given=None, context=with_more_steps(job.context, run))
         await reopen(job.graph, more.config())
         return more
-
-    async def _stream(self, job: Job, given: Any) -> None:
-        modes = self._progress.stream_mode
-        self._progress.wait()
-        # A flow's steps are graphs inside a graph: what happens in them is shown alike.
-        async for _, mode, data in job.graph.astream(
-            given,
-            job.config(),
-            context=job.context,
-            stream_mode=modes,
-            subgraphs=True,
-            durability="sync",
-        ):
-            self._progress.show(mode, data)
 
     def _report(self, outcome: Outcome) -> None:
         self._progress.end(outcome.output)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langgraph.types import Command
 
 from manus.checkpoint import Store
 from manus.formatting import main_argument
-from manus.graph.outcome import outcome_of
-from manus.jobs import Job, Nothing
+from manus.graph.outcome import Outcome
+from manus.jobs import Job, Nothing, work_on
 from manus.state.errors import ManusError, UsageError
 from manus.state.messages import thinking_in
-from manus.threads import config_of
 from manus.tools.browser.state import view
 
 log = logging.getLogger("manus.ui")
@@ -110,7 +109,8 @@ class Sessions:
                 begun.set()
                 if isinstance(job, Job):
                     self._jobs[thread] = job
-                    await self._run(job)
+                    show = partial(self._show, thread)
+                    await work_on(job, ["custom", "messages"], show, self._ask)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
         except Exception as error:  # the page tells it; the server goes on for other threads
@@ -125,35 +125,18 @@ class Sessions:
             self._asked.pop(thread, None)
             self._tell(thread, {"kind": "done"})
 
-    async def _run(self, job: Job) -> None:
-        given = job.given
-        try:
-            while True:
-                await self._stream(job, given)
-                job = replace(job, at=None)
-                outcome = outcome_of(await job.graph.aget_state(config_of(job.thread_id)))
-                if not outcome.questions or outcome.waits_for_model:
-                    return
-                answered = asyncio.get_running_loop().create_future()
-                self._asked[job.thread_id] = answered
-                self._tell(job.thread_id, {"kind": "done"})
-                given = Command(resume=await answered)
-        finally:
-            await job.graph.close_waiting()
+    async def _show(self, thread: str, mode: str, data: Any) -> None:
+        for piece in _of_message(*data) if mode == "messages" else _of_event(data):
+            self._tell(thread, piece)
 
-    async def _stream(self, job: Job, given: Any) -> None:
-        stream = job.graph.astream(
-            given,
-            job.config(),
-            context=job.context,
-            stream_mode=["custom", "messages"],
-            subgraphs=True,
-            durability="sync",
-        )
-        async with contextlib.aclosing(stream) as parts:
-            async for _, mode, data in parts:
-                for piece in _of_message(*data) if mode == "messages" else _of_event(data):
-                    self._tell(job.thread_id, piece)
+    async def _ask(self, job: Job, outcome: Outcome) -> Job | None:
+        """The job with the answers that come from the page."""
+        if not outcome.asks_person:
+            return None
+        answered = asyncio.get_running_loop().create_future()
+        self._asked[job.thread_id] = answered
+        self._tell(job.thread_id, {"kind": "done"})
+        return replace(job, given=Command(resume=await answered))
 
     def _tell(self, thread: str, piece: Piece) -> None:
         for queue in self._listeners.get(thread, ()):
