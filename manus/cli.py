@@ -19,7 +19,6 @@ _PR_SET_DUMPABLE = 4
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     end_at_signal()
-    _open_what_is_closed()
     _hide_process()
     _survive_any_text()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -169,19 +168,6 @@ def _discard_typed() -> None:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
     except (OSError, ValueError, ImportError):  # closed, gone, or no terminal of this kind
         return
-
-
-def _open_what_is_closed() -> None:
-    """Let a standard stream that the caller has closed lead nowhere.
-
-    Else the next file that is opened, the threads' own among them, gets its number and what is
-    printed.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
-            mode = "w" if number else "r"
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _survive_any_text() -> None:

@@ -110,7 +110,7 @@ def read_context(args: RunOptions, **known: Any) -> Context:
         budget |= limits
     interactive = args.interactive
     if interactive is None:
-        interactive = sys.stdin is not None and sys.stdin.isatty()
+        interactive = sys.stdin.isatty()
     return Context(**{**known, **given, "budget": budget, "interactive": interactive})
 
 

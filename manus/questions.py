@@ -35,7 +35,7 @@ _MOMENT = 2.0
 
 def someone_is_there() -> bool:
     """Whether a person sits at stdin to be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty()
 
 
 def read_request(words: Sequence[str]) -> str:
@@ -62,7 +62,7 @@ def read_request(words: Sequence[str]) -> str:
 
 def _piped() -> str:
     """All of a pipe or a file; nothing of a terminal, or of what else stdin may be."""
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin.isatty():
         return ""
     if not select.select([sys.stdin], [], [], _MOMENT)[0]:
         sys.stderr.write("Waiting for what is piped in (Ctrl-C ends it) …\n")
