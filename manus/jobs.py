@@ -141,12 +141,18 @@ async def new_job(
 
 
 async def job_to_resume(
-    thread_id: str, args: RunOptions, settings: Settings, store: Store
+    thread_id: str,
+    args: RunOptions,
+    settings: Settings,
+    store: Store,
+    answers: Mapping[str, str] | None = None,
 ) -> Job | Nothing:
-    """What is left to be done on a thread, with `args.answer` to its questions.
+    """What is left to be done on a thread, with answers to its questions.
+
+    They are given by the questions' ids, or are those of `args`.
 
     Raises:
-        UsageError: there is no such thread, or an answer fits no question.
+        UsageError: there is no such thread, or there are more answers than questions.
     """
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
@@ -154,7 +160,10 @@ async def job_to_resume(
     snapshot = await graph.aget_state(config_of(thread_id))
     outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
     context = read_context(args, workspace=thread.workspace, **thread.chosen)
-    answers = match_answers(args.answer, () if has_ended else outcome.questions, thread_id)
+    asked = () if has_ended else outcome.questions
+    if answers is None:
+        answers = match_answers(args.answer, asked, thread_id)
+    answers = {question.id: answers[question.id] for question in asked if question.id in answers}
     may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
     # a run whose model was away is asked nothing: it tries again
     asks = outcome.asks_person and not answers

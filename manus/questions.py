@@ -6,7 +6,6 @@ Each is read by prompt_toolkit, which takes what is pasted as one text, line bre
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import sys
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
 _YES = ("y", "yes")
-_SHORTEST_ID = 6
-_LIKE_AN_ID = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}=")
-"""How an answer with an id begins: of no open question it is a slip, and no text for another."""
-
 _MOMENT = 2.0
 """Seconds until a person is told that stdin is waited for."""
 
@@ -210,28 +205,14 @@ def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> Pro
 
 
 def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_id: str) -> Answers:
-    """Answers given with `--answer`: `ID=TEXT` to that question, `TEXT` to the first open one.
+    """Answers given with `--answer`, in the order of the open questions.
 
     Raises:
-        UsageError: there are more answers than questions, or no open question has the id.
+        UsageError: there are more answers than questions.
     """
-    answers: Answers = {}
-    for text in texts:
-        left = [q.id for q in questions if q.id not in answers]
-        if not left:
-            raise UsageError(
-                f"There are more answers than open questions ({len(questions)}) on the thread "
-                f"{thread_id}; `manus show {thread_id}` tells what it waits for."
-            )
-        begin, equals, rest = text.partition("=")
-        named = [i for i in left if equals and len(begin) >= _SHORTEST_ID and i.startswith(begin)]
-        if len(named) == 1:
-            answers[named[0]] = rest
-        elif _LIKE_AN_ID.match(text):
-            known = " and ".join(name[:8] for name in left)
-            raise UsageError(
-                f"No open question of the thread {thread_id} has the id {begin}; open is {known}."
-            )
-        else:
-            answers[left[0]] = text
-    return answers
+    if len(texts) > len(questions):
+        raise UsageError(
+            f"There are more answers than open questions ({len(questions)}) on the thread "
+            f"{thread_id}; `manus show {thread_id}` tells what it waits for."
+        )
+    return {question.id: text for question, text in zip(questions, texts, strict=False)}

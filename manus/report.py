@@ -129,10 +129,7 @@ def how_to_go_on(outcome: Outcome) -> str:
     """The command that goes on with a run that did not finish; empty for one that did."""
     thread, manus = shlex.quote(outcome.thread_id), program()
     if outcome.asks_person:
-        if len(outcome.questions) == 1:
-            return f"Answer with: {manus} resume {thread} --answer TEXT"
-        ways = (f"{manus} resume {thread} --answer {q.id[:8]}=TEXT" for q in outcome.questions)
-        return "Answer with:\n  " + "\n  ".join(ways)
+        return f"Answer with: {manus} resume {thread}{' --answer TEXT' * len(outcome.questions)}"
     if outcome.stop_reason in ("terminated", "answered", "completed"):
         return ""
     more = " --budget KIND=LIMIT" if outcome.stop_reason == "budget" else ""

@@ -62,7 +62,7 @@ def flow(**chosen: Any) -> int:
     "--answer",
     metavar="TEXT",
     multiple=True,
-    help="Answer to the open question; ID=TEXT where several are open.",
+    help="Answer to the open question; once for each, in their order, where several are open.",
 )
 @run_options
 def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> int:

@@ -160,18 +160,18 @@ class Conversation:
             ManusError: they are not open, or the run cannot go on.
         """
         if not self.sessions.answer(thread, answers):
-            await self.resume(thread, tuple(f"{key}={said}" for key, said in answers.items()))
+            await self.resume(thread, answers)
 
-    async def resume(self, thread: str, answers: tuple[str, ...] = ()) -> None:
-        """Go on with a run that was stopped.
+    async def resume(self, thread: str, answers: Mapping[str, str] | None = None) -> None:
+        """Go on with a run that was stopped, or waits for answers to questions of these ids.
 
         Raises:
             ManusError: the run cannot go on.
         """
-        args = replace(self._args, profile=None, answer=answers)
+        args = replace(self._args, profile=None)
 
         async def prepare() -> Job | Nothing:
-            return await job_to_resume(thread, args, self._settings, self._store)
+            return await job_to_resume(thread, args, self._settings, self._store, answers)
 
         await self.sessions.begin(thread, prepare)
 

@@ -77,10 +77,10 @@ class Program:
         with self.start(*arguments, stdin=stdin, environment=environment) as process:
             return process.end()
 
-    def cold(self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str) -> Result:
+    def cold(self, *arguments: str, **environment: str) -> Result:
         """Run to the end in a new interpreter, as a shell would."""
         done = subprocess.run(
-            [*prefix, *self.command(*arguments)],
+            self.command(*arguments),
             cwd=self.home,
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
