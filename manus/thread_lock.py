@@ -6,15 +6,12 @@ import asyncio
 import fcntl
 import hashlib
 import os
-import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from manus.state.errors import StorageError, ThreadBusyError
-
-_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 # Whoever lists the threads holds each for a moment, to see whether it can be held.
 ATTEMPTS = 4
@@ -39,8 +36,9 @@ async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
         ThreadBusyError: another process, or another run of this one, holds it.
         StorageError: the folder cannot be written.
     """
-    path = folder / _file_name(thread_id)
-    handle = await asyncio.to_thread(_acquire, path, thread_id)
+    name = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    path = folder / f"{name}.lock"
+    handle = await asyncio.to_thread(_locked, path, thread_id)
     try:
         yield
     finally:
@@ -48,36 +46,23 @@ async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
         os.close(handle)
 
 
-def _file_name(thread_id: str) -> str:
-    digest = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{_SAFE.sub('_', thread_id)[:40]}-{digest}.lock"
-
-
-def _acquire(path: Path, thread_id: str) -> int:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _locked(path, thread_id)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
-
-
 def _locked(path: Path, thread_id: str) -> int:
     holder = ""
-    for attempt in range(ATTEMPTS):
-        if attempt:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for _ in range(ATTEMPTS):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
+            else:
+                if os.fstat(handle).st_nlink:  # else its last holder has just removed it
+                    os.ftruncate(handle, 0)  # of one that was killed there may be more
+                    os.pwrite(handle, str(os.getpid()).encode(), 0)
+                    return handle
+            os.close(handle)
             time.sleep(PAUSE)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
-        else:
-            if os.fstat(handle).st_nlink:  # else its last holder has just removed it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, str(os.getpid()).encode(), 0)
-                return handle
-        os.close(handle)
-    own = holder == str(os.getpid())
-    raise busy(
-        thread_id, "another run of this process" if own else f"another process (pid {holder})"
-    )
+    except OSError as error:
+        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
+    raise busy(thread_id, f"process {holder}")
