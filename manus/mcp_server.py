@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -19,13 +20,13 @@ from mcp import types
 from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import PlainTextResponse, Response
 
 from manus.checkpoint import open_store
 from manus.formatting import flat, main_argument
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
+from manus.guard import Guard
 from manus.jobs import new_job, work_on
 from manus.options import RunOptions
 from manus.state.agent import ToolTask
@@ -184,22 +185,12 @@ class ToolServer(FastMCP[ClientTools]):
         return await tools.call(name, arguments, tell)
 
 
-class Door:
-    """Lets in who bears the token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] == "http":
-            given = Request(scope).headers.get("authorization", "").encode()
-            if not secrets.compare_digest(given, self._expected):
-                refusal = PlainTextResponse("A bearer token is needed; the server printed it.", 401)
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+def _refusal(expected: bytes, request: Request) -> Response | None:
+    """Nothing for who bears the token."""
+    given = request.headers.get("authorization", "").encode()
+    if secrets.compare_digest(given, expected):
+        return None
+    return PlainTextResponse("A bearer token is needed; the server printed it.", 401)
 
 
 async def serve(
@@ -246,7 +237,8 @@ async def serve_http(server: ToolServer, host: str, port: int) -> int:
     # uvicorn ends at these signals, and then sends them once more to whoever listened before
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
-    app = Door(server.streamable_http_app(), token or made)
+    expected = f"Bearer {token or made}".encode()
+    app = Guard(server.streamable_http_app(), partial(_refusal, expected))
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
     await uvicorn.Server(config).serve([listener])
     return 0

@@ -17,34 +17,18 @@ from urllib.parse import urlsplit
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from manus.checkpoint import open_checkpointer
+from manus.guard import Guard
 from manus.state.settings import load_settings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ITSELF = "api"
 """The host by which the server asks itself, inside its own process."""
 _STUDIO = "https://smith.langchain.com"
-
-
-class Guard:
-    """Refuses a request by what its head says; see `refusal`."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or refuse it."""
-        if scope["type"] == "http":
-            why = refusal(scope["method"], scope["path"], Headers(scope=scope), os.environ)
-            if why is not None:
-                await JSONResponse({"detail": why}, 403)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
 
 
 def refusal(
@@ -75,7 +59,12 @@ def refusal(
     return None if is_known else "The token of MANUS_SERVER_TOKEN is missing or wrong."
 
 
-app = Starlette(middleware=[Middleware(Guard)])
+def _refused(request: Request) -> Response | None:
+    why = refusal(request.method, request.scope["path"], request.headers, os.environ)
+    return None if why is None else JSONResponse({"detail": why}, 403)
+
+
+app = Starlette(middleware=[Middleware(Guard, _refused)])
 
 
 @asynccontextmanager

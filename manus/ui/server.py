@@ -17,8 +17,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
+from manus.guard import Guard
 from manus.state.errors import ManusError, UsageError
 from manus.ui.conversation import Conversation
 
@@ -34,26 +35,6 @@ _HEADERS = {
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class Guard:
-    """Lets through what asks for this server by its own name, from its own page."""
-
-    def __init__(self, app: ASGIApp, port: int) -> None:
-        self._app = app
-        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or refuse it."""
-        if scope["type"] == "http":
-            request = Request(scope)
-            origin = request.headers.get("origin")
-            is_own = origin is None or origin.removeprefix("http://") in self._hosts
-            if request.headers.get("host") not in self._hosts or not is_own:
-                refused = Response("This address is not asked for by that name.\n", 403)
-                await refused(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
 def application(talk: Conversation, token: str, port: int) -> ASGIApp:
     """The application; everything lies below the token, which nobody can guess."""
     routes = [
@@ -65,7 +46,16 @@ def application(talk: Conversation, token: str, port: int) -> ASGIApp:
         Route("/t/{thread}/files/{path:path}", _answered(talk, _file)),
         Route("/t/{thread}/{action}", _answered(talk, _act), methods=["POST"]),
     ]
-    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), port)
+    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), partial(_refusal, port))
+
+
+def _refusal(port: int, request: Request) -> Response | None:
+    """Nothing for what asks for this server by its own name, from its own page."""
+    hosts = (f"{HOST}:{port}", f"localhost:{port}")
+    origin = request.headers.get("origin", f"http://{hosts[0]}")
+    if request.headers.get("host") in hosts and origin.removeprefix("http://") in hosts:
+        return None
+    return Response("This address is not asked for by that name.\n", 403)
 
 
 def _answered(
