@@ -124,6 +124,19 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
     assert log.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hi."))
+    with (
+        Path("/dev/full").open("wb") as full,
+        manus.start("run", "--thread", "t", "hello", out=full.fileno()) as process,
+    ):
+        result = process.end()
+    assert result.code == 1
+    assert "manus: stdout cannot be written to (No space left on device), " in result.err
+    assert "Hi." in manus("show", "t").out
+
+
 def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer) -> None:
     (manus.home / "notes.txt").write_text("wörds\n")
     (manus.home / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
