@@ -46,7 +46,7 @@ NO_THREAD = (
 
 _SAVER = "__pregel_checkpointer"
 """Where LangGraph holds the saver of a graph that is inside another one."""
-_SUPERSTEPS = 10_000
+_SUPERSTEPS = 1_000_000
 """At most, so that the step budget ends a run and not LangGraph's own limit."""
 
 
@@ -150,12 +150,11 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         async with self._opened(turn, config, chosen) as running:
             given = await asyncio.to_thread(with_uploads, given, running.session.workspace)
             configurable = {**config.get("configurable", {}), KEY: Alive(running)}
-            supersteps = max(_SUPERSTEPS, 3 * running.max_steps + 10) if limit is None else limit
             inner: RunnableConfig = {
                 **config,
                 "configurable": configurable,
                 "metadata": {**config.get("metadata", {}), MARK: running.session.journal.id},
-                "recursion_limit": supersteps,
+                "recursion_limit": _SUPERSTEPS if limit is None else limit,
             }
             # a step of a plan may go on each time that it begins
             is_new = isinstance(given, dict) and not running.is_inside

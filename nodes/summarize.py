@@ -149,19 +149,6 @@ def not_done(plan: Plan) -> str:
 
 def without_model(plan: Plan) -> str:
     """A summary made from the plan itself."""
-    parts = []
-    done = [s for s in plan["steps"] if s["status"] == "completed"]
-    if done:
-        lines = [f"- {flat(s['text'])}{_came_of(s)}" for s in done]
-        parts.append("Done:\n" + "\n".join(lines))
-    if rest := not_done(plan):
-        parts.append(rest)
-    return "\n\n".join(parts)
-
-
-def _came_of(step: Step) -> str:
-    result = step["result"]
-    if result is None:
-        return ""
-    said = f": {flat(result['text'])}" if result["text"] else ""
-    return f"{said} [{', '.join(result['files'])}]" if result["files"] else said
+    steps = enumerate(plan["steps"])
+    done = [shown_result(index, step) for index, step in steps if step["status"] == "completed"]
+    return "\n\n".join(part for part in (*done, not_done(plan)) if part)

@@ -117,13 +117,9 @@ class Todo(TypedDict):
 
 def todos_of(plan: Plan) -> list[Todo]:
     """The steps of a plan; one that is blocked is still to be done."""
-    return [Todo(content=s["text"], status=_status(s["status"])) for s in plan.get("steps", [])]
-
-
-def _status(status: str) -> TodoStatus:
-    if status == "completed":
-        return "completed"
-    return "in_progress" if status == "in_progress" else "pending"
+    known: dict[str, TodoStatus] = {"completed": "completed", "in_progress": "in_progress"}
+    steps = plan.get("steps", [])
+    return [Todo(content=s["text"], status=known.get(s["status"], "pending")) for s in steps]
 
 
 def fold_todos(

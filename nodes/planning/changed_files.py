@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -36,29 +38,18 @@ def changed_since(root: Path, began: int) -> list[str]:
     that package managers fill, are left out. Paths are relative to the root.
     """
     changed = []
-    for count, entry in enumerate(_walk(root)):
-        if count >= _LOOKED_AT:
-            break
-        when = entry.stat(follow_symlinks=False).st_ctime_ns
-        if when >= began:
-            changed.append((-when, os.path.relpath(entry.path, root)))
+    for path in islice(_files(root), _LOOKED_AT):
+        with contextlib.suppress(FileNotFoundError):  # gone in the meantime
+            when = os.lstat(path).st_ctime_ns
+            if when >= began:
+                changed.append((-when, os.path.relpath(path, root)))
     return [path for _, path in sorted(changed)]
 
 
-def _walk(root: Path) -> Iterator[os.DirEntry[str]]:
-    waiting = [str(root)]
-    while waiting:
-        try:
-            entries = sorted(os.scandir(waiting.pop()), key=lambda entry: entry.name)
-        except OSError:
-            continue  # gone in the meantime, or not ours to read
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name in _LEFT_OUT:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                yield entry
+def _files(root: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name[0] != "." and name not in _LEFT_OUT]
+        yield from (f"{folder}/{name}" for name in files if name[0] != ".")
 
 
 def mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[str]:

@@ -104,7 +104,7 @@ async def test_a_model_that_is_down_for_the_revision(flow: ScriptedFlow) -> None
     outcome = await flow.run()
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
     assert "could not be revised" in outcome.output
-    assert "- alpha: Alpha is 42." in outcome.output
+    assert "Result: Alpha is 42." in outcome.output
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ async def test_a_model_that_is_down_at_the_summary(flow: ScriptedFlow) -> None:
     flow.sums_up(fail(401))
     outcome = await flow.run()
     assert (outcome.status, outcome.stop_reason) == ("finished", "completed")
-    assert "- alpha: Found 42." in outcome.output
+    assert "Result: Found 42." in outcome.output
 
 
 async def test_a_model_that_is_down_for_the_plan(flow: ScriptedFlow) -> None:
