@@ -1,8 +1,7 @@
 import os
+import socket
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import SecretStr
@@ -32,57 +31,33 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     assert not manus.workspace.exists()
 
 
-KINDS = ("bubblewrap", "landlock", "none")
-FONTS = ("zh-cn ja ko", "ja ko", "")
-SAID = (
-    "ok      fonts     for Chinese, Japanese, Korean too\n",
-    "note    fonts     none for Chinese found",
-    "note    fonts     none for Chinese, Japanese, Korean found",
-)
-LANGSMITH = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": KEY}
 SPANS = {
+    "LANGSMITH_TRACING": "true",
+    "LANGSMITH_API_KEY": KEY,
     "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9",
     "LANGSMITH_TRACING_MODE": "otel",
 }
-TRACES: tuple[tuple[dict[str, str], str], ...] = (
-    ({}, "off: nothing is sent anywhere\n"),
-    (LANGSMITH, "LangSmith at its own address\n"),
-    ({**LANGSMITH, **SPANS}, "spans to http://127.0.0.1:9\n"),
-)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems bring fonts")
-@pytest.mark.parametrize("case", range(3))
-def test_the_sandbox_the_fonts_and_where_traces_go(manus: Program, case: int) -> None:
-    traced, where = TRACES[case]
-    path = _fc_list(manus.home, FONTS[case])
-    result = manus("doctor", MANUS_SANDBOX=KINDS[case], PATH=path, **traced)
-    assert result.code == 0
-    found = _lines(result.out)["sandbox"].split()
-    assert found[0] == ("note" if KINDS[case] == "none" else "ok")
-    assert found[2].startswith(KINDS[case])
-    assert SAID[case] in result.out
-    assert ("fonts-noto-cjk" in result.out) == (case > 0)
-    assert where in result.out
-    assert KEY not in result.out
-
-
-def test_a_weaker_wall_says_how_to_get_the_stronger(manus: Program, tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "cargo").touch(0o755)
-    result = manus("doctor", PATH=str(tmp_path / "bin"))
-    assert result.code == 0
-    assert _lines(result.out)["sandbox"].startswith("note    sandbox   landlock")
-    assert f"do not see {tmp_path / 'bin'} " in result.out
-    assert "apt install bubblewrap" in result.out
-
-
-def test_a_model_that_the_server_does_not_list(manus: Program, server: ScriptedServer) -> None:
+def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
+    manus: Program, server: ScriptedServer
+) -> None:
     server.models = ["a", "b", "c", "d", "e", "f"]
-    result = manus("doctor")
+    finder = manus.home / "bin" / "fc-list"
+    finder.parent.mkdir()
+    finder.write_text("#!/bin/sh\ncase $1 in *zh*) ;; *) echo a font;; esac\n")
+    finder.chmod(0o755)
+    path = f"{finder.parent}{os.pathsep}{os.environ['PATH']}"
+    result = manus("doctor", MANUS_SANDBOX="none", PATH=path, **SPANS)
     assert result.code == 0
+    assert _lines(result.out)["sandbox"].startswith("note    sandbox   none")
+    assert "note    fonts     none for Chinese found" in result.out
+    assert "fonts-noto-cjk" in result.out
     assert "note    model     scripted is not" in result.out
     assert "a, b, c, d, e." in result.out
+    assert "spans to http://127.0.0.1:9\n" in result.out
+    assert KEY not in result.out
 
 
 def test_everything_wrong_at_once(bare: Program) -> None:
@@ -101,27 +76,22 @@ def test_everything_wrong_at_once(bare: Program) -> None:
 
 @pytest.mark.parametrize(
     ("status", "state", "said"),
-    [
-        (401, "missing", "refuses the key (401)"),
-        (503, "warning", "answers 503"),
-        (404, "ok", "m at http"),
-    ],
+    [(401, "missing", "refuses the key (401)"), (503, "warning", "answers 503")],
 )
 def test_answers_of_other_kinds(status: int, state: str, said: str) -> None:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_error(status)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        threading.Thread(target=httpd.handle_request, daemon=True).start()
-        url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-        finding = find_model(Settings(model="m", base_url=url, api_key=SecretStr(KEY)))
-    assert finding.state == state
-    assert said in finding.text
-    assert KEY not in finding.text
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        settings = Settings(model="m", base_url=url, api_key=SecretStr(KEY))
+        with ThreadPoolExecutor(1) as pool:
+            finding = pool.submit(find_model, settings)
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(f"HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n".encode())
+            found = finding.result()
+    assert found.state == state
+    assert said in found.text
+    assert KEY not in found.text
 
 
 def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
@@ -129,7 +99,6 @@ def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
         '[mcp.here]\ncommand = "sh"\nargs = ["-c", "touch started"]\n'
         '[mcp.gone]\ncommand = "no-such-program"\n'
         f'[mcp.closed]\nurl = "https://tides.example/mcp?key={KEY}"\ntoken = "${{TIDES}}"\n'
-        '[mcp.later]\nurl = "https://moon.example/mcp"\nenabled = false\n'
     )
     result = manus("doctor")
     assert result.code == 0
@@ -139,14 +108,3 @@ def test_mcp_servers_are_looked_at_and_not_started(manus: Program) -> None:
     assert "variable TIDES" in result.out
     assert not (manus.home / "started").exists()
     assert KEY not in result.out
-
-
-def _fc_list(folder: Path, languages: str) -> str:
-    """A folder for PATH whose `fc-list` knows a font for these languages."""
-    program = folder / "bin" / "fc-list"
-    program.parent.mkdir()
-    program.write_text(
-        f'#!/bin/sh\ncase " {languages} " in *" ${{1#:lang=}} "*) echo font;; esac\n'
-    )
-    program.chmod(0o755)
-    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
