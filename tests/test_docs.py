@@ -1,12 +1,22 @@
-"""The pages: the reference is what the code says, and every link leads somewhere."""
+"""The pages: what they show is right, links lead somewhere, the tutorial is done as written."""
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+
+from manus.commands.import_config import OF_A_MODEL, TABLE
+from manus.graph import build_agent, build_flow
+from manus.state.profile import ProfileSettings
+from manus.state.settings import Settings, load_settings
+from manus.state.usage import Budget
+from manus.tools.catalog import BUILT_IN
+from tests.helpers.pages import blocks_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -14,6 +24,12 @@ _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECONDS = re.compile(r"\d+\.\d+ s")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
 
 
 def anchors(page: Path) -> set[str]:
@@ -31,12 +47,8 @@ def test_the_reference_is_up_to_date(
     assert (code, capsys.readouterr().out) == (0, ""), "run `make docs`"
 
 
-def test_every_link_leads_somewhere() -> None:
-    for page in PAGES:
-        _check_links(page)
-
-
-def _check_links(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
     text = _CODE.sub("", _FENCED.sub("", page.read_text(encoding="utf-8")))
     for link in _LINK.findall(text):
         if link.startswith(("http://", "https://", "mailto:")):
@@ -46,3 +58,122 @@ def _check_links(page: Path) -> None:
         assert target.exists(), f"{page.name} links to {link}, which is not there"
         if place and target.suffix == ".md":
             assert place in anchors(target), f"{page.name}: {link} names no heading of that page"
+
+
+def test_what_the_architecture_names_and_draws_is_there() -> None:
+    page = text_of("docs/architecture.md")
+    named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
+    assert drawn == [block.strip() for block in blocks_of(page, "mermaid")[1:]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_that_a_page_shows_are_settings(page: Path, tmp_path: Path) -> None:
+    file = tmp_path / "manus.toml"
+    for block in blocks_of(page.read_text("utf-8"), "toml"):
+        file.write_text(block)
+        assert load_settings({}, file) != Settings(), block
+
+
+def test_each_setting_that_is_named_is_one() -> None:
+    named = re.findall(r"`MANUS_(\w+)`", text_of("README.md"))
+    known = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
+    assert {name.lower() for name in named} <= known
+    [profile] = blocks_of(text_of("docs/profiles.md"), "toml")
+    shown = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
+    assert shown == set(ProfileSettings.model_fields) - {"next_step_prompt"}
+
+
+def test_the_translation_is_in_step() -> None:
+    """What is typed and where it leads is the same in both READMEs, and so is their outline."""
+    pages = text_of("README.md"), text_of("README.zh.md")
+    for part in (_FENCED, re.compile(r"^#+ ", re.MULTILINE)):
+        english, chinese = (part.findall(page) for page in pages)
+        assert english == chinese, "change README.md and README.zh.md together"
+    links = [{*_LINK.findall(page)} for page in pages]
+    assert links[0] ^ links[1] == {"README.md", "README.zh.md"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment with the commands in its path, in a folder with the recordings."""
+    clone, user = tmp_path / "clone", tmp_path / "home"
+    (clone / ".git").mkdir(parents=True)  # a project, as the clone is
+    user.mkdir()
+    (clone / "recordings").symlink_to(ROOT / "recordings")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(user), "PWD": str(clone)}
+
+
+def ran(command: list[str], home: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, cwd=home["PWD"], env=home, capture_output=True, text=True, timeout=100, check=False
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, (command, said)
+    return _SECONDS.sub("– s", said)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_tutorial_is_done_as_written(home: dict[str, str]) -> None:
+    folder = Path(home["PWD"])
+    for language, text in _BLOCK.findall((ROOT / "docs" / "tutorial.md").read_text("utf-8")):
+        if language == "console":
+            follow(text, home)
+        elif language == "toml":
+            (folder / "manus.toml").write_text(text)
+        elif language == "python" and "asyncio.run" not in text:
+            (folder / "my_tools.py").write_text(text)
+        elif language == "python":
+            said = ran([sys.executable, "-c", text], home).splitlines()
+            assert said[:3] == ["think", "act", "stuck_check"]
+            assert said[-1] == "terminated after 5 calls"
+    assert (folder / "first.html").stat().st_size > 10_000
+
+
+def follow(block: str, home: dict[str, str]) -> None:
+    """Type each command of a block, and find each line below it in what it prints."""
+    for part in block.split("$ ")[1:]:
+        command, _, shown = part.partition("\n")
+        said = ran(["bash", "-c", command], home)
+        for line in filter(None, shown.split("\n")):
+            expected = _SECONDS.sub("– s", line.strip().removesuffix("…").strip())
+            assert expected in said, (command, line, said)
+
+
+OPENMANUS = text_of("docs/openmanus.md")
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", OPENMANUS, re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def rows(title: str) -> list[tuple[str, str]]:
+    """The rows of a section's table: theirs and ours."""
+    lines = [line for line in section(title).splitlines() if line.startswith("| ")][2:]
+    return [(theirs, ours) for _, theirs, ours, _ in (line.split("|") for line in lines)]
+
+
+def code(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_our_tools_are_tools() -> None:
+    named = {word for _, ours in rows("Tools") for word in code(ours)}
+    assert len(named) > 8
+    assert named - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
+
+
+def test_each_of_their_settings_is_on_the_page() -> None:
+    text = section("Settings")
+    missing = [name for name in TABLE if f"`{name}`" not in text]
+    missing += [name for name in OF_A_MODEL if f"`llm.{name}`" not in text]
+    assert missing == []
+    for theirs, ours in TABLE.items():
+        row = next(row for row in rows("Settings") if f"`{theirs}`" in row[0])
+        assert f"`{ours}`" in row[1]

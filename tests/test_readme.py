@@ -1,4 +1,4 @@
-"""The README is run: its code, its commands, its settings; and the architecture is as drawn."""
+"""The README is run: its code, and its first commands."""
 
 import os
 import re
@@ -8,20 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from manus.graph import build_agent, build_flow
-from manus.state.settings import Settings, load_settings
-from manus.state.usage import Budget
+from tests.helpers.pages import blocks_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 RECORDING = ROOT / "recordings" / "calculator.jsonl"
 
 
-def blocks(language: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", blocks_of(README, "python"))
 def test_python_runs(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -30,28 +24,6 @@ def test_python_runs(
     exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
     expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
     assert expected in capsys.readouterr().out
-
-
-def test_drawings_are_the_graphs() -> None:
-    drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    assert drawn == [block.strip() for block in blocks("mermaid", page)[1:]]
-
-
-def test_what_the_architecture_names_is_there() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / name).exists()] == []
-
-
-def test_settings_are_settings(tmp_path: Path) -> None:
-    for block in blocks("toml"):
-        (tmp_path / "manus.toml").write_text(block)
-        assert load_settings({}, tmp_path / "manus.toml") != Settings()
-    named = re.findall(r"`MANUS_(\w+)`", README)
-    known = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
-    assert {name.lower() for name in named} <= known
 
 
 @pytest.mark.slow
@@ -73,7 +45,7 @@ def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
 
 
 def first_output() -> list[str]:
-    lines = blocks("console")[0].split("$ make run\n")[1].split("\n$ ")[0].splitlines()
+    lines = blocks_of(README, "console")[0].split("$ make run\n")[1].split("\n$ ")[0].splitlines()
     return [line.removesuffix(" …") for line in lines if line != "…"]
 
 
