@@ -1,6 +1,5 @@
 """The image's and the compose file's definitions: fresh, well-formed, and as the page says."""
 
-import json
 import re
 import subprocess
 import sys
@@ -30,25 +29,12 @@ def test_the_dockerfile_is_what_langgraph_makes_of_the_configuration() -> None:
     assert done.returncode == 0, f"run scripts/write_dockerfile.py {done.stderr}"
 
 
-def test_it_installs_what_the_tests_run_with() -> None:
-    [line] = [line for line in DOCKERFILE.splitlines() if "apt-get install" in line]
-    packages = set(line.partition("--no-install-recommends ")[2].partition(" &&")[0].split())
-    assert {"bubblewrap", "chromium", "fonts-noto-cjk"} <= packages
-    [tested] = re.findall(r"^packages=\((.*)\)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert packages <= set(tested.split())
-
-
 def test_no_secret_gets_into_the_image() -> None:
     left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {".env", ".env.*", "manus.toml", "*.sqlite", ".git", "workspace"} <= set(left_out)
     needed = {"pyproject.toml", "langgraph.json", "graph", "nodes", "tools", "state", "prompts"}
     assert not needed & set(left_out)
     assert not re.search(r"(?i)(key|token|password)=", DOCKERFILE)
-
-
-def test_all_graphs_are_served() -> None:
-    [served] = re.findall(r"^ENV LANGSERVE_GRAPHS='(.*)'$", DOCKERFILE, re.MULTILINE)
-    assert json.loads(served) == json.loads((ROOT / "langgraph.json").read_text())["graphs"]
 
 
 def test_only_this_machine_reaches_the_server_and_nobody_the_database() -> None:
@@ -67,9 +53,7 @@ def test_no_secret_is_in_the_compose_file() -> None:
     for value in re.findall(r"^ *\w*(?:PASSWORD|KEY|TOKEN): *(.*)$", text, re.MULTILINE):
         assert value.startswith('"${')
     uri = compose()["services"]["server"]["environment"]["DATABASE_URI"]
-    assert re.fullmatch(
-        r"postgres://manus:\$\{POSTGRES_PASSWORD:\?[^}]+\}@postgres:5432/manus", uri
-    )
+    assert uri.startswith("postgres://manus:${POSTGRES_PASSWORD:?")
 
 
 def test_the_page_tells_every_variable_and_no_other() -> None:

@@ -17,10 +17,8 @@ def test_no_setting_comes_from_outside() -> None:
     assert sorted(ours) == ["MANUS_RETRY_FOR", "MANUS_TRUST"]  # those of the tests themselves
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
-def test_connections_do_not_leave_this_machine(address: str) -> None:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+def test_connections_do_not_leave_this_machine() -> None:
     # a warning comes before the refusal, and warnings are errors here
     refused = (pytest_socket.SocketConnectBlockedError, UserWarning)
-    with socket.socket(family) as connection, pytest.raises(refused, match="allowed"):
-        connection.connect((address, 443))
+    with socket.socket() as connection, pytest.raises(refused, match="allowed"):
+        connection.connect(("192.0.2.1", 443))

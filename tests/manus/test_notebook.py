@@ -1,12 +1,11 @@
-"""What a notebook is shown: plain text without control characters, and a drawing."""
+"""What a notebook is shown is plain text without control characters."""
 
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from manus import build_agent
-from manus.notebook import Shown, show_graph, show_run, show_update
+from manus.notebook import Shown, show_run, show_update
 from manus.state.plan import Plan
 
 EVIL = "<script>alert(1)</script> \x1b[31m & \x07"
@@ -36,9 +35,3 @@ def test_it_is_text_without_control_characters(shown: Shown) -> None:
     assert "<script>" in repr(shown)
     assert not {"\x1b", "\x07"} & {*repr(shown)}
     assert shown._repr_markdown_() is None
-
-
-def test_a_graph_is_a_drawing() -> None:
-    shown = show_graph(build_agent("swe"))
-    assert "stuck_check" in repr(shown)
-    assert (shown._repr_markdown_() or "").startswith("```mermaid\n")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.manus.program import Program
-from tests.server import Raw, Request, ScriptedServer, message_of, said, stream_of, text
+from tests.server import ScriptedServer, said, stream_of, text
 
 SEALED = "gAAAAB" * 50_000
 DETAILS = [
@@ -11,24 +11,20 @@ DETAILS = [
     {"type": "reasoning.encrypted", "data": SEALED, "id": "rs_1", "index": 1},
 ]
 CALL: dict[str, Any] = {
+    "index": 0,
     "id": "c",
     "type": "function",
     "function": {"name": "bash", "arguments": '{"command": "echo hi"}'},
     "extra_content": {"google": {"thought_signature": SEALED}},
 }
-
-
-def sealed(request: Request) -> Raw:
-    """A call with much that is sealed beside it, in a stream if one is asked for."""
-    beside = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
-    if not request.stream:
-        return message_of("tool_calls", **beside, tool_calls=[CALL])
-    return stream_of(said({**beside, "tool_calls": [{**CALL, "index": 0}]}), said({}, "tool_calls"))
+SAYS = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
 
 
 def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
     server.strict = False
-    server.script(sealed, text("Done."))
+    server.script(
+        stream_of(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
+    )
     result = manus("run", "say hi", "--thread", "t", "--json")
     assert (result.code, result.json["output"]) == (0, "Done.")
     shown = manus("show", "t")

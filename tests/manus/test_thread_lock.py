@@ -4,31 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.errors import StorageError, ThreadBusyError
 from manus.thread_lock import hold_file
 
 
-@pytest.mark.parametrize("thread", ["a/b/../c", "x" * 190])
-async def test_any_id_is_a_file_of_its_own_in_the_folder(tmp_path: Path, thread: str) -> None:
+async def test_any_id_is_a_file_of_its_own_in_the_folder(tmp_path: Path) -> None:
+    thread = "a/b/../c" + "x" * 190
     async with hold_file(tmp_path, thread), hold_file(tmp_path, thread + "_"):
         assert len(list(tmp_path.iterdir())) == 2
     assert list(tmp_path.iterdir()) == []
-
-
-async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot be locked"):
-        async with hold_file(tmp_path / "file", "t"):
-            pass
-
-
-async def test_a_thread_is_held_once(tmp_path: Path) -> None:
-    async with hold_file(tmp_path, "t"):
-        with pytest.raises(ThreadBusyError, match="by process"):
-            async with hold_file(tmp_path, "t"):
-                pass
-    async with hold_file(tmp_path, "t"):
-        assert len(list(tmp_path.iterdir())) == 1
 
 
 async def test_who_lets_go_in_a_moment_is_waited_for(
