@@ -46,8 +46,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     with metered() as lines:
         running.sync(begun["usage"])
         _tell_beginning(run, begun["usage"], tell)
-        whole = running.shown.known(stored)
-        mended = mend(stored, running.session.journal.answer_to, whole)
+        mended = mend(stored, running.session.journal.answer_to)
         turn = ModelTurn(running, mended, run, {**state, **begun})
         notes = await notes_for(state, running, run, turn.history)
         try:

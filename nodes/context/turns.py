@@ -7,6 +7,7 @@ that has one could never go on: it is repaired.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,40 +74,30 @@ def whole_text(message: AnyMessage) -> str:
     return "\n".join(part for part in parts if part)
 
 
-Turn = tuple[AnyMessage, dict[str, str], dict[str, ToolMessage]]
-"""A message, the tools that it calls by the ids of its calls, and the answers behind it."""
-
-
 def mend(
-    history: list[AnyMessage], answer_to: Callable[[str], ToolMessage | None], whole: int = 0
+    history: list[AnyMessage], answer_to: Callable[[str], ToolMessage | None]
 ) -> list[AnyMessage]:
     """The history with exactly one tool message for each call, behind it; itself if it is so.
 
     Calls lack theirs when a run was stopped in `act` and the thread goes on with something new; it
     stands elsewhere when a person has written between the two, and has no call when a person has
-    taken that out. `answer_to` knows what came of calls that had ended by then; the first `whole`
-    messages are known to be so.
+    taken that out. `answer_to` knows what came of calls that had ended by then.
     """
-    turns: list[Turn] = []
-    strays: dict[str, ToolMessage] = {}
-    for message in history[whole:]:
-        if not isinstance(message, ToolMessage):
-            calls = calls_of(message) if isinstance(message, AIMessage) else []
-            turns.append((message, {str(call["id"]): str(call["name"]) for call in calls}, {}))
-        elif turns and message.tool_call_id in turns[-1][1].keys() - turns[-1][2].keys():
-            turns[-1][2][message.tool_call_id] = message
-        else:
-            strays.setdefault(message.tool_call_id, message)
-    if not strays and all(len(tools) == len(answers) for _, tools, answers in turns):
-        return history
-    mended = history[:whole]
-    for message, tools, answers in turns:
-        if len(tools) == len(answers):
-            mended += [message, *answers.values()]
+    answers: dict[str, list[ToolMessage]] = {}
+    for message in history:
+        if isinstance(message, ToolMessage):
+            answers.setdefault(message.tool_call_id, []).append(message)
+    mended: list[AnyMessage] = []
+    for message in history:
+        if isinstance(message, ToolMessage):
             continue
-        found = ((i, answers.get(i) or strays.get(i) or answer_to(i)) for i in tools)
-        mended += [message, *(answer or _lost(i, tools[i]) for i, answer in found)]
-    return mended
+        mended.append(message)
+        for call in calls_of(message) if isinstance(message, AIMessage) else ():
+            id_ = str(call["id"])
+            found = answers[id_].pop(0) if answers.get(id_) else answer_to(id_)
+            mended.append(found or _lost(id_, str(call["name"])))
+    is_whole = len(mended) == len(history) and all(map(operator.is_, mended, history))
+    return history if is_whole else mended
 
 
 def _lost(call_id: str, name: str) -> ToolMessage:

@@ -72,11 +72,6 @@ class TestMending:
         history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
         assert mend(history, nothing_known) == [USER, call, answer("1"), AGAIN]
 
-    def test_what_is_known_to_be_whole_stays_before_what_is_mended(self) -> None:
-        history: list[AnyMessage] = [USER, asks("1"), answer("1"), asks("2"), AGAIN]
-        assert mend(history, nothing_known, 3) == mend(history, nothing_known)
-        assert mend(history[:3], nothing_known, 3) == history[:3]
-
     def test_what_the_journal_knows_is_the_answer(self) -> None:
         known = {"2": answer("2")}
         mended = mend([USER, asks("1", "2", "3"), AGAIN], known.get)
