@@ -224,8 +224,8 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
      "MANUS_BASE_URL and the network."),
     (lambda of: "timeout" in str(of.kinds).lower(), U, "{where} said nothing for too long; set a "
      "longer MANUS_TIMEOUT if it is only slow."),
-    (lambda of: of.told, U, "{where} answered with an error: {words}"),
-    (lambda of: of.is_of_transport and not of.body, U, "{where} broke the connection off: "
+    (lambda of: of.told or of.body, U, "{where} answered with an error: {words}"),
+    (lambda of: of.is_of_transport, U, "{where} broke the connection off: "
      "{cause}"),
     (lambda _: True, R, "{where} answered with something that is no chat reply ({words}); check "
      "MANUS_BASE_URL, which often ends in /v1."),

@@ -26,14 +26,13 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.azure import AzureChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
-from openai import APIError, AsyncStream, DefaultAsyncHttpxClient, Timeout
+from openai import AsyncStream, DefaultAsyncHttpxClient, Timeout
 
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
 from manus.models.wire_forms import (
     SEND_REASONING,
     Back,
-    WireForm,
     encode,
     wire_messages,
 )
@@ -126,15 +125,10 @@ class FastChat(BaseChatOpenAI):
             if "json" in kind or "html" in kind:
                 yield in_one_piece(await stream.response.aread())
                 return
-            try:
-                async for chunk in stream:
-                    yield chunk
-            except APIError as error:
-                if isinstance(error.body, str):  # an error as text; the SDK's sentence lacks it
-                    raise ValueError({"message": error.body}) from error
-                raise
+            async for chunk in stream:
+                yield chunk
 
-    def _body(self, payload: dict[str, Any], wire: list[WireForm]) -> bytes:
+    def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
         """The body of a request: the messages first, so that it begins as the one before it."""
         payload.pop("messages")
         extra = payload.pop("extra_body", None) or {}
@@ -146,8 +140,7 @@ class FastChat(BaseChatOpenAI):
         if reasons and "chat" not in name and payload.get("reasoning_effort") != "none":
             payload.pop("temperature", None)  # they refuse one
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
-        joined = b",".join(message.encoded for message in wire)
-        return b'{"messages":[' + joined + b"]," + encode({**payload, **extra})[1:]
+        return b'{"messages":[' + b",".join(wire) + b"]," + encode({**payload, **extra})[1:]
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from langchain_core.messages import (
     AIMessage,
@@ -36,16 +35,12 @@ class Back(NamedTuple):
     """What is signed or encrypted, to the endpoint that gave it."""
 
 
-@lru_cache(64)
 def back_to(endpoint: ModelSettings) -> Back:
     """How what the model thought goes back to a compatible server."""
     chosen = endpoint.send_reasoning
-    try:
-        host = urlsplit(endpoint.base_url or "").hostname
-    except ValueError:  # not an address: the client will say so
-        host = None
-    is_wanted = host in _WANT_REASONING if chosen is None else chosen
-    return Back(origin_of(endpoint), text=is_wanted, sealed=chosen is not False)
+    is_known = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
+    text = is_known if chosen is None else chosen
+    return Back(origin_of(endpoint), text=text, sealed=chosen is not False)
 
 
 def encode(value: Any) -> bytes:
@@ -56,44 +51,20 @@ def encode(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-class WireForm(NamedTuple):
-    """A message as the chat completions protocol has it, and its JSON."""
-
-    form: dict[str, Any]
-    encoded: bytes
-
-
 @lru_cache(64)
-def wire_forms(back: Back) -> PerMessage[WireForm]:
-    """The wire form of each message, kept as long as the message lives."""
-    return PerMessage(partial(_encoded, back))
+def wire_forms(back: Back) -> PerMessage[bytes]:
+    """The wire form of each message in JSON, kept as long as the message lives."""
+    return PerMessage(lambda message: encode(wire_form(message, back)))
 
 
-def _encoded(back: Back, message: BaseMessage) -> WireForm:
-    form = wire_form(message)
-    if isinstance(message, AIMessage):
-        _add_thoughts(form, message, back)
-    return WireForm(form, encode(form))
-
-
-def _add_thoughts(form: dict[str, Any], message: AIMessage, back: Back) -> None:
-    """What was thought with a message, as far as its server is to have it back."""
-    foreign = is_foreign(message, back.origin)
-    if back.text:
-        # those who want it want it of every message, also where there was none
-        form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
-    if back.sealed and not foreign:
-        put_back(form, message)
-
-
-def wire_form(message: BaseMessage) -> dict[str, Any]:
+def wire_form(message: BaseMessage, back: Back) -> dict[str, Any]:
     """A message as the chat completions protocol has it.
 
     Arguments that are not JSON are wrapped: several servers parse them again when they fill in
     their prompt template, and refuse the whole history for one malformed call.
     """
     if isinstance(message, AIMessage):
-        return _assistant(message)
+        return _assistant(message, back)
     if isinstance(message, ToolMessage):
         image = isinstance(message.content, list)
         text = f"{message.text}\n{IMAGE_FOLLOWS}" if image else message.content
@@ -102,7 +73,7 @@ def wire_form(message: BaseMessage) -> dict[str, Any]:
     return dict(form)
 
 
-def _assistant(message: AIMessage) -> dict[str, Any]:
+def _assistant(message: AIMessage, back: Back) -> dict[str, Any]:
     calls = []
     for call in calls_of(message):
         args: Any = call["args"]
@@ -112,20 +83,27 @@ def _assistant(message: AIMessage) -> dict[str, Any]:
     # of the blocks that another provider's model may have written the text alone
     text = text_of(message)
     form: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
-    return {**form, "tool_calls": calls} if calls else form
+    if calls:
+        form["tool_calls"] = calls
+    foreign = is_foreign(message, back.origin)
+    if back.text:
+        # those who want it want it of every message, also where there was none
+        form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
+    if back.sealed and not foreign:
+        put_back(form, message)
+    return form
 
 
-def wire_messages(messages: list[BaseMessage], back: Back) -> list[WireForm]:
+def wire_messages(messages: list[BaseMessage], back: Back) -> list[bytes]:
     """A request's messages on the wire.
 
     Images of tool messages may stand only in one of the user's, which follows their batch.
     """
-    wire, forms = list[WireForm](), wire_forms(back)
+    wire, forms = list[bytes](), wire_forms(back)
     images: list[Any] = []
     for message in [*messages, None]:
         if images and not isinstance(message, ToolMessage):
-            pictured = {"role": "user", "content": images}
-            wire.append(WireForm(pictured, encode(pictured)))
+            wire.append(encode({"role": "user", "content": images}))
             images = []
         if isinstance(message, ToolMessage) and isinstance(message.content, list):
             blocks = (block for block in message.content if isinstance(block, dict))

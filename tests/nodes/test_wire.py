@@ -100,7 +100,7 @@ class TestMalformedCalls:
             invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
             additional_kwargs={MALFORMED_AT: [0]},
         )
-        first, second = wire_form(message)["tool_calls"]
+        first, second = wire_form(message, Back())["tool_calls"]
         assert (first["id"], second["id"]) == ("c0", "c1")
         assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
         assert json.loads(second["function"]["arguments"]) == CALL["args"]
@@ -153,7 +153,7 @@ class TestImages:
             AIMessage("I see."),
             HumanMessage("Next?"),
         ]
-        wire = [message.form for message in wire_messages(messages, Back())]
+        wire = [json.loads(form) for form in wire_messages(messages, Back())]
         assert [m["role"] for m in wire] == [
             "assistant", "tool", "tool", "tool", "user", "assistant", "user"
         ]  # fmt: skip
