@@ -22,8 +22,6 @@ log = logging.getLogger("manus")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
-_TRUSTED = 2
-"""Tries before which a server's own wait is kept however short it is."""
 
 T = TypeVar("T")
 Tell = Callable[[RetryEvent], None]
@@ -65,12 +63,11 @@ async def with_retries(
 
 
 def _wait(error: BaseException, tries: int) -> float:
+    """What the server asks for; at least one of our own, which grows."""
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
-    own = random.uniform(longest / 2, longest)
-    if (asked := server_wait(error)) > 0:  # a time that is over is no wait
-        asked += random.uniform(0, min(1.0, 0.1 * asked))
-        return asked if tries < _TRUSTED else max(asked, own)
-    return own
+    asked = server_wait(error)
+    asked += random.uniform(0, min(1.0, 0.1 * asked))
+    return max(random.uniform(longest / 2, longest), asked)
 
 
 def server_wait(error: BaseException) -> float:

@@ -8,8 +8,6 @@ from langchain_core.messages import AIMessage
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Scripted, call, cut, fail, hang, raw, text
 
-SOON = {"Retry-After": "0.001"}
-
 
 def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event["type"] == "retry"]
@@ -24,7 +22,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_a_server_refuses_for_now_is_asked_again_and_not_billed(
     agent: ScriptedAgent, soon: None
 ) -> None:
-    busy = (fail(429, headers=SOON), fail(500), fail(503), raw(b"<html>Bad gateway</html>", 502))
+    busy = (fail(429), fail(500), fail(503), raw(b"<html>Bad gateway</html>", 502))
     events = await agent.events(*busy, text("Here I am."))
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
@@ -62,7 +60,7 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent, reply: Scripted) ->
     assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
-async def test_the_servers_own_wait_is_kept(agent: ScriptedAgent) -> None:
+async def test_the_servers_own_wait_is_kept(agent: ScriptedAgent, soon: None) -> None:
     events = await agent.events(fail(429, retry_after=0.2), fail(503, retry_after=0.1), text("So."))
     first, second, third = agent.server.requests
     assert second.at - first.at >= 0.2
