@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -27,7 +27,6 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from manus.models.reasoning import REASONING
@@ -224,10 +223,6 @@ class ReplayModel(BaseChatModel):
             "A recording answers only what was recorded; whatever else is asked needs a model "
             "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
-        """The model itself: its replies are fixed, whatever tools there are."""
-        return self
 
     @property
     def _llm_type(self) -> str:

@@ -167,8 +167,3 @@ def learn_window(error: ContextOverflowError, size: float) -> None:
     said = int(found[1].replace(",", "")) if found else size / 2
     guess = said if said <= size else 0.8 * size
     _learned[error.endpoint] = max(round(guess), _LEAST)
-
-
-def forget_windows() -> None:
-    """Know nothing of any server: for tests, whose servers follow one another at one address."""
-    _learned.clear()

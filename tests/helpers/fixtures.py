@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.models.tokens import forget_windows
+from manus.models import tokens
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import TESTER, ScriptedAgent
@@ -17,7 +17,7 @@ from tests.server import ScriptedServer
 @pytest.fixture(autouse=True)
 def unknown_endpoints() -> None:
     """Nothing is known of any endpoint: another test's server may have had the same port."""
-    forget_windows()
+    tokens._learned.clear()
 
 
 @pytest.fixture
