@@ -117,7 +117,6 @@ class ModelClient:
                 if following:
                     _tell_fallback(following, error, tell)
                 continue
-            reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
             if self.recorder is not None:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
@@ -129,12 +128,12 @@ class ModelClient:
         """One endpoint's; what is empty, or breaks off, is asked for once more."""
         ask = partial(self._ask, endpoint, question)
         reply = await with_retries(ask, endpoint, wait, tell)
-        if not _is_to_be_asked_again(reply.message, question):
-            return reply
-        log.info("the model's reply was empty, or broke off; it is asked once more")
-        reply = await with_retries(ask, endpoint, wait, tell)
-        if is_empty(reply.message):
-            raise ModelReplyError(_empty(reply.message, endpoint))
+        if _is_to_be_asked_again(reply.message, question):
+            log.info("the model's reply was empty, or broke off; it is asked once more")
+            reply = await with_retries(ask, endpoint, wait, tell)
+            if is_empty(reply.message):
+                raise ModelReplyError(_empty(reply.message, endpoint))
+        reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
         return reply
 
     async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
