@@ -17,7 +17,6 @@ from langgraph.constants import TAG_NOSTREAM
 from manus.models.prompted import blocks_of, in_words, prompted, with_prompted_calls
 from manus.models.providers import EXTRAS, OTHER, Extra
 from manus.models.reasoning import (
-    drop_sealed,
     has_thoughts,
     origin_of,
     own_thoughts,
@@ -86,7 +85,6 @@ async def ask_endpoint(
     if extra is not None:
         _from_extra(reply)
     if tools and is_prompted:
-        drop_sealed(reply)  # it would go back with calls, and there are none
         reply = with_prompted_calls(reply)
     else:
         reply = with_cut_off_calls(without_thought(reply), as_it_came=extra is None)

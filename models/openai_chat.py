@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import lru_cache
 from typing import Any, Literal, cast
 
-import httpx2
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
@@ -26,7 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.azure import AzureChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
-from openai import AsyncStream, DefaultAsyncHttpxClient, Timeout
+from openai import AsyncStream
 
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
@@ -159,15 +155,3 @@ def in_one_piece(body: bytes) -> Any:
     if isinstance(said := found.get("error"), str):  # of a path that is none, mostly
         raise ValueError(said)
     return found
-
-
-def http_client(timeout: Timeout) -> httpx2.AsyncClient:
-    """A client for one event loop, through the proxies that the environment names, if any."""
-    trust = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
-
-
-@lru_cache(8)
-def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Which certificates are trusted, by the variables that decide it. To read them takes 30 ms."""
-    return httpx2.create_ssl_context()

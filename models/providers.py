@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from manus.state.model_settings import ModelSettings, shown_address, split_spec
 from manus.state.text import one_line
 
 if TYPE_CHECKING:
+    import ssl
+
     from langchain_core.language_models import BaseChatModel
 
 DEFAULT_MODEL = "gpt-5"
@@ -180,13 +182,12 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
     if provider in EXTRAS:
         return _extra(settings, provider, name, values)
-    from openai import Timeout
-
-    from manus.models.openai_chat import http_client
+    from openai import DefaultAsyncHttpxClient, Timeout
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
     try:
-        client = http_client(timeout)
+        trust = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        client = DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
     except (OSError, ValueError, ImportError) as error:
         raise SettingsError(
             "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
@@ -204,6 +205,14 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
         "stream_chunk_timeout": settings.timeout,
     }
     return (_azure if provider == "azure" else _openai)(settings, name, values)
+
+
+@lru_cache(8)
+def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Which certificates are trusted, by the variables that decide it. To read them takes 30 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
