@@ -14,11 +14,13 @@ from langgraph.types import Overwrite
 from manus.models.budget import metered
 from manus.models.client import Reply
 from manus.nodes.active_run import Running, running_of, waits_for_model
+from manus.nodes.context.compaction import Past
 from manus.nodes.context.turns import mend, replacing
-from manus.nodes.turn.model_turn import ModelTurn, prepared
+from manus.nodes.turn.model_turn import ask_model, prepared
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
 from manus.nodes.turn.stop_conditions import last_text, with_reason
+from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
@@ -43,29 +45,32 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         begun["place"] = await asyncio.to_thread(
             place_of, workspace, running.settings, state.get("place", ""), skills=skilled
         )
+    place = begun.get("place") or state.get("place", "")
+    system = render(running.profile.system_prompt, workspace=run["workspace"], place=place)
     with metered() as lines:
         running.sync(begun["usage"])
         _tell_beginning(run, begun["usage"], tell)
         mended = mend(stored, running.session.journal.answer_to)
-        turn = ModelTurn(running, mended, run, {**state, **begun})
-        notes = await notes_for(state, running, run, turn.history)
+        past = Past(mended, state.get("compaction"), run["request_id"])
+        notes = await notes_for(state, running, run, mended)
         try:
-            reply = await turn.ask(notes)
+            reply = await ask_model(running, past, system, notes)
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
             update = _ended(error, state, run) | {"usage": used_so_far(begun, lines, running)}
         else:
             message = prepared(reply.message, running.shown.ids, run, notes.choice)
-            turn.writes.append(message)
+            past.writes.append(message)
             update = {**notes.update, "usage": used_so_far(begun, lines, running)}
             update["status"] = "executing" if has_calls(message) else "thinking"
             tell(_thought(run, message, reply, update["usage"]))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
         tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
-    written = [*replacing(stored, mended), *turn.writes]
-    return {**begun, **update, **turn.update, "messages": written}
+    if past.compaction is not state.get("compaction"):
+        update["compaction"] = past.compaction
+    return {**begun, **update, "messages": [*replacing(stored, mended), *past.writes]}
 
 
 def begin_step(state: AgentState, running: Running) -> AgentState:

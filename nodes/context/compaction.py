@@ -12,7 +12,7 @@ import logging
 import math
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,45 +51,36 @@ _LEAST_NOTES = 800
 """Tokens that they may have in the smallest one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Past:
-    """The history of a thread, and what decides how much of it a request can have."""
+    """The history of a thread; making it shorter changes it."""
 
-    running: Running
     history: list[AnyMessage]
     compaction: Compaction | None
     """What has been taken out of it so far."""
     request_id: str
     """That of the run's request."""
-    window: ContextWindow
     can_recall: bool = True
     """Whether who reads the notes can look into the archive."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """A history made shorter, and the writes that make it so."""
-
-    history: list[AnyMessage]
-    writes: list[Any]
-    compaction: Compaction
+    writes: list[Any] = field(default_factory=list)
+    """Those that made it shorter."""
 
 
 async def fit_history(
-    past: Past, *, tight: bool = False
-) -> tuple[list[AnyMessage], Compacted | None]:
-    """The history as a request has it, and what came of making it shorter, if it had to be.
+    past: Past, running: Running, window: ContextWindow, *, tight: bool = False
+) -> list[AnyMessage]:
+    """The history as a request has it.
 
     Messages that are too large by themselves are truncated. Where the next request would be too
     large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
     """
-    settings, window = past.running.settings.context, past.window
-    shown = await past.running.shown.of(past.history, window)
+    settings = running.settings.context
+    shown = await running.shown.of(past.history, window)
     limit = min(settings.compact_at * window.size, window.full)
     if past.compaction is not None:  # where hardly less was left, notes would be taken each step
         limit = max(limit, (past.compaction["size"] + window.full) / 2)
     if not tight and _next_size(shown, past.compaction, window) < limit:
-        return shown, None
+        return shown
     sizes = [window.count([message]) for message in shown]
     notes = min(_WORD * settings.notes_words, max(_NOTES * window.size, _LEAST_NOTES))
     wanted, around = settings.compact_to * window.size, window.factor * window.around + notes
@@ -103,9 +94,12 @@ async def fit_history(
         own=ids.index(past.request_id) if past.request_id in ids else 0,
     )
     if not evicted:
-        return shown, None
-    made = await _compact(past, sizes, evicted, notes)
-    return await past.running.shown.of(made.history, window), made
+        return shown
+    lines = await _noted(past, running, evicted, notes)
+    _compact(past, running, window, sizes, evicted, lines)
+    if past.can_recall:
+        await offer_recall(running, past.compaction)
+    return await running.shown.of(past.history, window)
 
 
 def _next_size(
@@ -159,19 +153,35 @@ def evicted_of(
     return [history[place] for place in sorted(gone)]
 
 
-async def _compact(
-    past: Past, sizes: Sequence[float], evicted: list[AnyMessage], room: float
-) -> Compacted:
-    """The history with notes, of at most so many tokens, in place of what is taken out."""
-    running, history, window = past.running, past.history, past.window
-    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0)
-    first = before["evicted"] + 1
+async def _noted(
+    past: Past, running: Running, evicted: Sequence[AnyMessage], room: float
+) -> list[str]:
+    """Notes, of at most so many tokens, on what is taken out, which goes into the archive."""
+    first = 1 + (past.compaction["evicted"] if past.compaction is not None else 0)
+    rows = [Archived(n, str(m.id), who(m), whole_text(m)) for n, m in enumerate(evicted, first)]
+    try:
+        await asyncio.to_thread(running.session.archive.add, rows)
+    except (sqlite3.Error, OSError, ToolError):
+        # the run goes on with its notes
+        log.warning("messages could not be put into the archive", exc_info=True)
+    request = next((text_of(m) for m in past.history if m.id == past.request_id), "")
+    return await take_notes(running, request, notes_in(past.history), evicted, first, room)
+
+
+def _compact(
+    past: Past,
+    running: Running,
+    window: ContextWindow,
+    sizes: Sequence[float],
+    evicted: Sequence[AnyMessage],
+    lines: list[str],
+) -> None:
+    """Put notes in place of what is taken out."""
+    history, before = past.history, past.compaction or Compaction(count=0, evicted=0, at="", size=0)
     count = before["evicted"] + len(evicted)
-    await _archive(running, evicted, first)
-    request = next((text_of(m) for m in history if m.id == past.request_id), "")
-    lines = await take_notes(running, request, notes_in(history), evicted, first, room)
     text = prompts.summary(lines, count, can_recall=past.can_recall)
-    shorter, writes = with_notes(history, evicted, text)
+    past.history, writes = with_notes(history, evicted, text)
+    past.writes += writes
     gone = {message.id for message in evicted}
     kept = sum(size for m, size in zip(history, sizes, strict=True) if m.id not in gone)
     around = window.factor * window.around
@@ -185,8 +195,8 @@ async def _compact(
         made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
+    past.compaction = made
     _tell_of(made, len(evicted), round(around + sum(sizes)), window)
-    return Compacted(shorter, writes, made)
 
 
 def notes_in(history: Sequence[AnyMessage]) -> list[str]:
@@ -221,21 +231,12 @@ def _tell_of(made: Compaction, evicted: int, before: int, window: ContextWindow)
     )
 
 
-async def _archive(running: Running, evicted: Sequence[AnyMessage], first: int) -> None:
-    rows = [Archived(n, str(m.id), who(m), whole_text(m)) for n, m in enumerate(evicted, first)]
-    try:
-        await asyncio.to_thread(running.session.archive.add, rows)
-    except (sqlite3.Error, OSError, ToolError):
-        # the run goes on with its notes
-        log.warning("messages could not be put into the archive", exc_info=True)
-
-
-async def offer_recall(running: Running, compaction: Compaction) -> None:
-    """Give the agent the tool that looks into the archive.
+async def offer_recall(running: Running, compaction: Compaction | None) -> None:
+    """Give the agent the tool that looks into the archive, once something has been taken out.
 
     A thread that was forked under a new id takes over what had been taken out before.
     """
-    if running.catalog.find(NAME) is not None:
+    if compaction is None or running.catalog.find(NAME) is not None:
         return
     running.catalog.add(Recall(session=running.session))
     if "archive" in compaction:

@@ -90,12 +90,12 @@ async def compact_thread(
     request_id = str(last_request(history).id)
     system = await asyncio.to_thread(_system, running, executors)
     window = context_window(running, ROLE, system)
-    past = Past(running, history, state.get("compaction"), request_id, window, can_recall=False)
-    _, made = await fit_history(past)
-    if made is None:
+    past = Past(history, state.get("compaction"), request_id, can_recall=False)
+    await fit_history(past, running, window)
+    if not past.writes:
         return state, {}
-    update = {"messages": made.writes, "compaction": made.compaction}
-    return {**state, "messages": made.history}, update
+    update = {"messages": past.writes, "compaction": past.compaction}
+    return {**state, "messages": past.history}, update
 
 
 def _system(running: Running, executors: Executors) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.config import get_stream_writer
@@ -12,17 +11,11 @@ from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
 from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import Running
-from manus.nodes.context.compaction import (
-    Compacted,
-    Past,
-    fit_history,
-    offer_recall,
-)
+from manus.nodes.context.compaction import Past, fit_history, offer_recall
 from manus.nodes.context.shown import context_window
 from manus.nodes.turn.notes import Notes
 from manus.prompts import agent as prompts
-from manus.prompts import render
-from manus.state.agent import AgentState, Run
+from manus.state.agent import Run
 from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import (
@@ -37,110 +30,71 @@ from manus.state.messages import (
 from manus.state.profile import Profile
 
 REQUIRED_TRIES = 3
+SHORTER_TRIES = 2
 _ABOUT = ("finish_reason", "model_name", "output_version", "model_provider")
 """What a provider says about a reply that is worth a place in every checkpoint."""
 
 
-class ModelTurn:
-    """The exchange of one step.
+async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> Reply:
+    """The model's reply. A request that is too large is made shorter and sent once more.
 
-    Attributes:
-        history: The history as the model was asked with it.
-        writes: The writes that make it so from what it was.
-        update: What changes beside it: `compaction`.
+    Raises:
+        ModelError: there is none to go on with.
     """
-
-    def __init__(
-        self, running: Running, history: list[AnyMessage], run: Run, state: AgentState
-    ) -> None:
-        self.history = history
-        self.writes: list[Any] = []
-        self.update: dict[str, Any] = {}
-        self._running = running
-        self._run = run
-        place = state.get("place", "")
-        self._system = render(
-            running.profile.system_prompt, workspace=run["workspace"], place=place
-        )
-        self._role = running.profile.role
-        self._compaction = state.get("compaction")
-
-    async def ask(self, notes: Notes) -> Reply:
-        """The model's reply. A request that is too large is made shorter and sent once more.
-
-        Raises:
-            ModelError: there is none to go on with.
-        """
-        running = self._running
-        self._role = running.role_for(pictures=bool(notes.images) or _is_pictured(self.history))
-        if self._compaction is not None:
-            await offer_recall(running, self._compaction)
-        request = await self._fitting(notes)
+    role = running.role_for(pictures=bool(notes.images) or _is_pictured(past.history))
+    await offer_recall(running, past.compaction)
+    request: list[BaseMessage] = []
+    refused: ContextOverflowError | None = None
+    for tight in (False, True):
+        window = context_window(running, role, system)
+        shown = await fit_history(past, running, window, tight=tight)
+        before, request = request, to_request(shown, running.profile, system, notes)
+        if tight and estimate_request(request) >= estimate_request(before):
+            break
         try:
-            return await self._ask(request, notes.choice)
+            return await _asked(running, role, request, notes.choice)
         except ContextOverflowError as error:
             refused = error
-        size = estimate_request(request, running.catalog.schemas())
-        learn_window(refused, size)
-        shorter = await self._fitting(notes, tight=True)
-        try:
-            if estimate_request(shorter) < estimate_request(request):
-                return await self._ask(shorter, notes.choice)
-        except ContextOverflowError as error:
-            refused = error
-        raise ContextOverflowError(
-            f"{str(refused).rstrip('.')}. What is left of it cannot be made shorter; put long "
-            "texts into files, offer fewer tools, or use a model with a larger window.",
-            refused.endpoint,
+        if not tight:
+            learn_window(refused, estimate_request(request, running.catalog.schemas()))
+    assert refused is not None
+    raise ContextOverflowError(
+        f"{str(refused).rstrip('.')}. What is left of it cannot be made shorter; put long "
+        "texts into files, offer fewer tools, or use a model with a larger window.",
+        refused.endpoint,
+    )
+
+
+async def _asked(
+    running: Running, role: str, request: Sequence[BaseMessage], choice: ToolChoice
+) -> Reply:
+    """The reply; asked for again, shorter, or with the call that is required, where it is none.
+
+    Raises:
+        ModelReplyError: the second one is no answer either.
+        ModelRefusedError: the third one has no call either.
+    """
+    tools = None if choice == "none" else running.catalog.schemas()
+    shorter = required = 0
+    while True:
+        reply = await running.client.complete(
+            role, request, tools=tools, tool_choice=choice, tell=get_stream_writer()
         )
-
-    async def _fitting(self, notes: Notes, *, tight: bool = False) -> list[BaseMessage]:
-        """The request, with a history as short as the window needs it."""
-        running = self._running
-        window = context_window(running, self._role, self._system)
-        past = Past(running, self.history, self._compaction, self._run["request_id"], window)
-        shown, made = await fit_history(past, tight=tight)
-        if made is not None:
-            await self._compacted(made)
-        return to_request(shown, running.profile, self._system, notes)
-
-    async def _compacted(self, made: Compacted) -> None:
-        """Go on with the shorter history, and note what was taken out."""
-        self.history, self._compaction = made.history, made.compaction
-        self.writes += made.writes
-        self.update["compaction"] = made.compaction
-        await offer_recall(self._running, made.compaction)
-
-    async def _ask(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
-        """The reply; where a call is required, asked again at most twice."""
-        for _ in range(REQUIRED_TRIES):
-            reply = await self._answer(request, choice)
-            if choice != "required" or has_calls(reply.message):
-                return reply
+        if (why := no_answer(reply.message)) is not None:
+            shorter += 1
+            if shorter == SHORTER_TRIES:
+                raise ModelReplyError(prompts.NO_ANSWER[why])
+            request = [*request, ephemeral(prompts.SHORTER)]
+        elif choice != "required" or has_calls(reply.message):
+            return reply
+        else:
+            required += 1
+            if required == REQUIRED_TRIES:
+                raise ModelRefusedError(
+                    f"The model answered without a tool call {REQUIRED_TRIES} times although tool "
+                    "choice is `required`; use `auto`, or a model that can call tools."
+                )
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
-        raise ModelRefusedError(
-            f"The model answered without a tool call {REQUIRED_TRIES} times although tool choice "
-            "is `required`; use `auto`, or a model that can call tools."
-        )
-
-    async def _answer(self, request: Sequence[BaseMessage], choice: ToolChoice) -> Reply:
-        """The reply. One that was cut off, or repeats itself, is asked for once more, shorter.
-
-        Raises:
-            ModelReplyError: the second one is no answer either.
-        """
-        why = None
-        for asked in (request, [*request, ephemeral(prompts.SHORTER)]):
-            reply = await self._running.client.complete(
-                self._role,
-                asked,
-                tools=None if choice == "none" else self._running.catalog.schemas(),
-                tool_choice=choice,
-                tell=get_stream_writer(),
-            )
-            if (why := no_answer(reply.message)) is None:
-                return reply
-        raise ModelReplyError(prompts.NO_ANSWER[str(why)])
 
 
 def to_request(
