@@ -5,6 +5,7 @@ Of a function its name, docstring and type hints are what the model is told.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import os
@@ -55,11 +56,19 @@ def from_function(function: Callable[..., Any]) -> BaseTool:
     Raises:
         SettingsError: it cannot be a tool; the message says what it lacks.
     """
-    with_args = "Args:" in (inspect.getdoc(function) or "")
     try:
-        made: BaseTool = as_tool(parse_docstring=with_args)(function)
+        made = _made(function)
         convert_to_openai_tool(made)
     except Exception as error:  # whatever LangChain makes of the user's own types
         said = str(error).strip().partition("\n")[0].rstrip(".")
         raise SettingsError(f"`{function.__name__}` cannot be a tool: {said}.") from error
     return made
+
+
+def _made(function: Callable[..., Any]) -> BaseTool:
+    if "Args:" in (inspect.getdoc(function) or ""):
+        with contextlib.suppress(ValueError):  # a section of another form stays in the description
+            described: BaseTool = as_tool(parse_docstring=True)(function)
+            return described
+    plain: BaseTool = as_tool(function)
+    return plain
