@@ -12,13 +12,7 @@ from manus.state.agent import RunStatus, StopReason
 from manus.state.usage import Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
-_WHERE_KNOWN = (
-    "cached_tokens",
-    "cache_write_tokens",
-    "cost",
-    "estimated",
-    "roles",
-)
+_WHERE_KNOWN = ("cached_tokens", "cache_write_tokens", "cost", "estimated", "roles")
 
 
 @dataclass(frozen=True, slots=True)

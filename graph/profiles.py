@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from dataclasses import replace
@@ -148,7 +147,8 @@ def _built(name: str, settings: Settings) -> Profile:
     """The user's own profile of that name, over the one it is based on."""
     own = next((each for each in settings.profiles if each.lower() == name.lower()), None)
     if own is None:
-        raise SettingsError(_unknown(name, [*PROFILES, *settings.profiles]))
+        known = ", ".join([*PROFILES, *settings.profiles])
+        raise SettingsError(f"There is no profile `{name}`; known are: {known}.")
     values = settings.profiles[own]
     base = PROFILES.get(values.based_on.lower())
     if base is None:
@@ -170,9 +170,3 @@ def _built(name: str, settings: Settings) -> Profile:
     except SettingsError as error:
         raise SettingsError(f"The profile `{own}`: {error}") from error.__cause__
     return replace(base, name=own, **changes)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
-    meant = f"; did you mean `{near[0]}`? Known" if near else "; known"
-    return f"There is no profile `{name}`{meant} are: {', '.join(known)}."

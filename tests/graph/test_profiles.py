@@ -112,11 +112,8 @@ def test_langgraph_json_names_a_graph_for_each() -> None:
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
     known = "manus, browser, swe, data_analysis, planner"
     assert _refusal("poet") == f"There is no profile `poet`; known are: {known}."
-    assert _refusal("browsr") == (
-        f"There is no profile `browsr`; did you mean `browser`? Known are: {known}."
-    )
     _write(home, "[profiles.Poet]\n")
-    assert _refusal("pot").endswith(f"did you mean `poet`? Known are: {known}, Poet.")
+    assert _refusal("pot").endswith(f"known are: {known}, Poet.")
 
 
 def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
