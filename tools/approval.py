@@ -142,7 +142,9 @@ async def _ask(call: Call, digest: str, why: str, rules: tuple[str, ...]) -> Ver
     tool = call.tool
     preview = await asyncio.to_thread(_preview, tool, call.args)
     text = prompts.question(tool.name, why, preview, rules)
-    answer, said = read_answer(interrupt(_question(tool.name, call.args, digest, text)), tool.name)
+    allowed = ["approve", "edit", "reject"]
+    asked = hitl_question(APPROVE, tool.name, call.args, text, allowed, call=digest)
+    answer, said = read_answer(interrupt(asked), tool.name)
     if answer == "no":
         return Verdict(prompts.refused(said))
     if call.session.asked.get(call.key) not in (digest, ""):
@@ -189,13 +191,14 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _question(name: str, args: dict[str, Any], digest: str, text: str) -> dict[str, Any]:
-    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
-    allowed = ["approve", "edit", "reject"]
+def hitl_question(
+    kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **more: Any
+) -> dict[str, Any]:
+    """A question in our form, and in that of LangChain's human-in-the-loop middleware."""
     return {
-        "kind": APPROVE,
+        "kind": kind,
         "question": text,
-        "call": digest,
+        **more,
         "action_requests": [{"name": name, "args": args, "description": text}],
         "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
     }

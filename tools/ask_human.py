@@ -8,6 +8,7 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.tools.approval import hitl_question
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 
@@ -31,19 +32,9 @@ class AskHuman(AgentTool):
 
     @override
     async def observe(self, inquire: str, **_: Any) -> Observation:
-        return Observation(_said(interrupt(_question(inquire))))
-
-
-def _question(inquire: str) -> dict[str, Any]:
-    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
-    action = {"name": "ask_human", "args": {"inquire": inquire}, "description": inquire}
-    allowed = {"action_name": "ask_human", "allowed_decisions": ["respond"]}
-    return {
-        "kind": "question",
-        "question": inquire,
-        "action_requests": [action],
-        "review_configs": [allowed],
-    }
+        args = {"inquire": inquire}
+        asked = hitl_question("question", self.name, args, inquire, ["respond"])
+        return Observation(_said(interrupt(asked)))
 
 
 def _said(answer: Any) -> str:

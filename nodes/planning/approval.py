@@ -16,6 +16,7 @@ from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import as_edited, changed_step
+from manus.tools.approval import hitl_question
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
@@ -41,9 +42,11 @@ class Decision:
 def ask_for_approval(present: Plan, running: Running) -> Decision:
     """The person's decision; asked again while the answer cannot be understood."""
     question = prompts.approve(as_text(present))
+    allowed = ["approve", "edit", "reject"]
     while True:
         try:
-            answer = interrupt(_question(question, present))
+            asked = hitl_question("plan", "plan", present, question, allowed, plan=present)
+            answer = interrupt(asked)
         except GraphBubbleUp:
             running.session.waiting = True
             raise
@@ -51,19 +54,6 @@ def ask_for_approval(present: Plan, running: Running) -> Decision:
             return read_decision(answer, present)
         except PlanError as error:
             question = f"{error}\n\n{prompts.approve(as_text(present))}"
-
-
-def _question(question: str, plan: Plan) -> dict[str, Any]:
-    """The question in our form, and in that of LangChain's human-in-the-loop middleware."""
-    action = {"name": "plan", "args": plan, "description": question}
-    allowed = {"action_name": "plan", "allowed_decisions": ["approve", "edit", "reject"]}
-    return {
-        "kind": "plan",
-        "question": question,
-        "plan": plan,
-        "action_requests": [action],
-        "review_configs": [allowed],
-    }
 
 
 def read_decision(answer: Any, plan: Plan) -> Decision:
