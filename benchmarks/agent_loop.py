@@ -23,8 +23,8 @@ from manus.sqlite import open_sqlite  # noqa: E402
 from manus.state.context import Context  # noqa: E402
 from manus.state.profile import Profile  # noqa: E402
 from manus.tools.base import AgentTool, Arguments  # noqa: E402
-from manus.tools.locks import Resource  # noqa: E402
 from manus.tools.result import Observation  # noqa: E402
+from manus.tools.session import Resource  # noqa: E402
 
 
 class LookArgs(Arguments):

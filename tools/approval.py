@@ -26,9 +26,7 @@ from manus.state.agent import ToolTask
 from manus.state.safety_settings import is_covered, matches
 from manus.state.trust import keep_rules
 from manus.tools.base import AgentTool
-from manus.tools.locks import Resource
-from manus.tools.reach import HOST
-from manus.tools.session import Session
+from manus.tools.session import HOST, Resource, Session
 
 log = logging.getLogger("manus")
 

@@ -13,9 +13,8 @@ from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.tools.arguments import Arguments as Arguments
-from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation
-from manus.tools.session import Session
+from manus.tools.session import EVERYTHING, Resource, Session
 
 
 class AgentTool(BaseTool):

@@ -12,12 +12,11 @@ from typing_extensions import override
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import exit_state, program_text
 from manus.tools.shell.shell import CommandResult, Shell
-from manus.tools.workspace import Workspace
+from manus.tools.workspace import WORKSPACE, Workspace
 
 _LONGEST = 3600.0
 _BORDERS = re.compile(r"[;&|\n()`<>{}]+")

@@ -15,9 +15,10 @@ from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.state.secret_texts import names_in
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import WORKSPACE, Resource
 from manus.tools.result import Observation
+from manus.tools.session import Resource
 from manus.tools.web_search import WebSearchArgs, search
+from manus.tools.workspace import WORKSPACE
 
 PICTURE = "screenshot.png"
 """Where a screenshot goes whose file is not named."""

@@ -29,9 +29,8 @@ from manus.tools.approval import Call, Verdict, judge
 from manus.tools.arguments import Arguments, explain_arguments, is_model
 from manus.tools.base import AgentTool, contained, exit_error
 from manus.tools.journal import Entry
-from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.result import Observation, ToolResult, as_observation
-from manus.tools.session import Session
+from manus.tools.session import EVERYTHING, Resource, Session
 from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
 
 if TYPE_CHECKING:

@@ -23,11 +23,10 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
 from manus.tools.chart.spec import TYPES, Chart, lacking
 from manus.tools.chart.worker import lacks_bundle
-from manus.tools.locks import WORKSPACE
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
-from manus.tools.workspace import Workspace
+from manus.tools.workspace import WORKSPACE, Workspace
 
 MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""

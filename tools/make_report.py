@@ -25,9 +25,8 @@ from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.files import image_type, read_file, replace_file
-from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
-from manus.tools.workspace import Workspace
+from manus.tools.workspace import WORKSPACE, Workspace
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -15,11 +15,10 @@ from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
-from manus.tools.locks import WORKSPACE
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import Finished, exit_state, program_text, run
-from manus.tools.workspace import PRIVATE, Workspace
+from manus.tools.workspace import PRIVATE, WORKSPACE, Workspace
 
 _LONGEST = 3600.0
 _FOLDER = f"{PRIVATE}/python"

@@ -17,8 +17,8 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
 from manus.tools.editor.files import as_text, read_file
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
+from manus.tools.session import Resource
 
 # Names of files that configure other programs: a person is asked before one is written.
 _ANYWHERE = frozenset(

@@ -20,9 +20,8 @@ from manus.prompts.sources import WEB
 from manus.state.browser_settings import SearchSettings
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
-from manus.tools.session import Session
+from manus.tools.session import Resource, Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
 

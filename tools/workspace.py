@@ -16,8 +16,9 @@ from pathlib import Path
 from manus.state.errors import ToolError, UsageError
 from manus.state.files import data_folder, state_folder
 from manus.tools.beneath import look_at, open_at, write_private
-from manus.tools.locks import WORKSPACE
 
+WORKSPACE = "workspace"
+"""The resource that it is to calls."""
 PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"
 _WHOSE = "workspace"

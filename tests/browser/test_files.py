@@ -9,7 +9,7 @@ import pytest
 from manus.state.browser_settings import BrowserSettings
 from manus.tools.browser import fields
 from manus.tools.browser.state import browser_state
-from manus.tools.locks import Resource
+from manus.tools.session import Resource
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site

@@ -12,9 +12,8 @@ from manus.state.agent import ToolTask
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.call import call_tool
 from manus.tools.catalog import Catalog
-from manus.tools.locks import Resource
 from manus.tools.result import Observation, ToolResult
-from manus.tools.session import Session
+from manus.tools.session import Resource, Session
 
 
 class ActArgs(Arguments):

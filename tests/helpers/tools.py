@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 
 from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.locks import Resource
 from manus.tools.result import Image, Observation
+from manus.tools.session import Resource
 
 RED_DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"

@@ -11,7 +11,7 @@ from manus.prompts.sources import AGENT, COMMAND, FILE, MCP, WEB
 from manus.state.messages import SOURCE
 from manus.state.outside import facts_of, has_read_outside, hosts_named, passed_on
 from manus.tools.browser.fields import types_text
-from manus.tools.reach import Reach
+from manus.tools.session import Reach
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from typing_extensions import override
 from manus.state.errors import StorageError
 from manus.tools.base import Arguments
 from manus.tools.bash import Bash
-from manus.tools.locks import Resource
 from manus.tools.result import Observation
-from manus.tools.session import Session
+from manus.tools.session import Resource, Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.acting import Act, execute_alone, raising, said_of
 

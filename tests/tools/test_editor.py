@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manus.tools.locks import Resource
-from manus.tools.session import Session
+from manus.tools.session import Resource, Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from manus.tools.workspace import Workspace
 from tests.helpers.child import FORKS

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manus.tools.locks import EVERYTHING, WORKSPACE, Resource, ResourceLocks
+from manus.tools.session import EVERYTHING, Resource, ResourceLocks
+from manus.tools.workspace import WORKSPACE
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from manus.state.errors import ToolError, UsageError
 from manus.state.files import data_folder, state_folder
-from manus.tools.locks import Resource
+from manus.tools.session import Resource
 from manus.tools.workspace import Workspace
 
 

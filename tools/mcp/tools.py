@@ -25,11 +25,10 @@ from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.beneath import write_private
 from manus.tools.catalog import Catalog
-from manus.tools.locks import EVERYTHING, Resource
 from manus.tools.mcp.server import Server
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.session import Session
+from manus.tools.session import EVERYTHING, Resource, Session
 from manus.tools.workspace import OBSERVATIONS, Workspace
 
 LONGEST = 64
