@@ -1,20 +1,93 @@
-"""The base of our tools: a LangChain tool that belongs to one session."""
+"""The base of our tools: a LangChain tool that belongs to one session, and its arguments."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import glob
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 from manus.state.errors import ToolError
-from manus.tools.arguments import Arguments as Arguments
+from manus.state.text import read_json
 from manus.tools.result import Observation
 from manus.tools.session import EVERYTHING, Resource, Session
+
+_SAME = (
+    ("command", "cmd"),
+    ("path", "file_path", "filepath", "file_name", "filename", "file"),
+    ("query", "q", "search_query"),
+    ("code", "python_code", "script"),
+    ("url", "link", "href"),
+    ("text", "content"),
+    ("file_text", "content", "text"),
+    ("old_str", "old_string", "old_text"),
+    ("new_str", "new_string", "new_text"),
+    ("answer", "summary", "message", "text", "output", "result"),
+)
+"""Names that models use for the same thing."""
+
+
+class Arguments(BaseModel):
+    """Base of argument schemas: an argument nobody knows is said to the model, not dropped."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def tidy(cls, given: Any) -> Any:
+        """Arguments under our names, where another name can mean only one of them.
+
+        A list or an object that comes as JSON in a string, as some models write it, is unpacked; a
+        null where none may be counts as not given.
+        """
+        if not isinstance(given, dict):
+            return given
+        fields = cls.model_fields
+        tidied = {}
+        for other, value in given.items():
+            name = other if other in fields else _meant(other, fields, given)
+            field = fields.get(name)
+            if field is not None and value is None and _cannot_be_null(field):
+                continue
+            if field is not None and isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+                value = _unpacked(field, value)
+            tidied[name] = value
+        return tidied
+
+    _ = model_validator(mode="before")(tidy)
+
+
+def _cannot_be_null(field: FieldInfo) -> bool:
+    """Whether a null for a field can only mean its default."""
+    may_be = field.annotation is Any or type(None) in get_args(field.annotation)
+    return not (may_be or field.is_required())
+
+
+def _meant(name: str, fields: Iterable[str], given: Mapping[str, Any]) -> str:
+    unknown = [other for other in given if other not in fields]
+    free = {field for field in fields if field not in given}
+    of = {group for group in _SAME if name in group}
+    found = {field for group in of for field in group if field in free}
+    rivals = [other for other in unknown if any(other in group for group in of)]
+    return found.pop() if len(found) == 1 and rivals == [name] else name
+
+
+def _unpacked(field: FieldInfo, value: str) -> Any:
+    wanted = field.annotation
+    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    taken = {get_origin(kind) or kind for kind in kinds}
+    if taken & {str, Any} or not taken & {list, dict}:
+        return value
+    try:
+        return read_json(value)
+    except ValueError:
+        return value  # the schema says what is wrong with it
 
 
 class AgentTool(BaseTool):

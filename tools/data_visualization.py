@@ -35,11 +35,15 @@ _CODE = Path(__file__).parents[2]  # not resolved: the way to this file through 
 INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
 
+class ChartArgs(Chart, Arguments):
+    """A chart, declared in a call."""
+
+
 class DataVisualizationArgs(Arguments):
     """Arguments of `data_visualization`."""
 
     data: str = Field(description="Path of the data file in the workspace")
-    chart: Chart = Field(description="The chart")
+    chart: ChartArgs = Field(description="The chart")
     output: str = Field(
         "", description="Path of the PNG; the page is put beside it (default charts/NAME-TYPE.png)"
     )

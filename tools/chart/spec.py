@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
-
-from manus.tools.arguments import Arguments
+from pydantic import BaseModel, ConfigDict, Field
 
 TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
 Span = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -32,8 +30,10 @@ CONFIG: dict[str, Any] = {
 }
 
 
-class Chart(Arguments):
+class Chart(BaseModel):
     """A chart, declared."""
+
+    model_config = ConfigDict(extra="forbid")
 
     # a text, so that a type that is not there is said in a sentence of its own
     type: str = Field(description="The type of chart", json_schema_extra={"enum": list(TYPES)})
