@@ -98,7 +98,6 @@ class ClientTools:
             session=self._session,
             catalog=self._catalog,
             key=call,
-            max_observe=self._profile.max_observe,
         )
         message = outcome.message
         return types.CallToolResult(

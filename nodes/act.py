@@ -18,7 +18,6 @@ from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
-from manus.state.messages import text_of
 from manus.state.usage import Spending
 from manus.tools.call import call_tool
 from manus.tools.delegate import agent_at_work
@@ -38,22 +37,24 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
     outcome, spent = await _called(task, key, running, config)
-    message, seconds = outcome.message, time.monotonic() - began
-    message.artifact = artifact_of(outcome, seconds)
+    message, seen, seconds = outcome.message, outcome.observation, time.monotonic() - began
     message.id = key  # the same when this task runs again, so that it replaces and never doubles
+    message.artifact = {"seconds": round(seconds, 1), "executed": seen.executed}
+    if seen.fingerprint is not None:
+        message.artifact["fingerprint"] = result_fingerprint(message, seen.fingerprint)
     tell(
         ObservationEvent(
             type="observation",
             id=task["id"],
             name=task["name"],
-            text=text_of(message),
+            text=message.text,
             is_error=message.status == "error",
             seconds=seconds,
         )
     )
     running.approved += outcome.approved
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
-    given = {name: value for name, value in outcome.update.items() if name != "approved"}
+    given = {name: value for name, value in seen.update.items() if name != "approved"}
     more = {name: value for name, value in (("spent", spent), ("approved", new)) if value}
     return {**given, **more, "messages": [message]}
 
@@ -66,12 +67,7 @@ async def _called(
         with metered() as lines:
             agent_at_work.set(partial(run_delegated, task["id"], lines))
             outcome = await call_tool(
-                task,
-                session=running.session,
-                catalog=running.catalog,
-                key=key,
-                max_observe=running.max_observe,
-                config=config,
+                task, session=running.session, catalog=running.catalog, key=key, config=config
             )
     except GraphBubbleUp:
         running.session.waiting = True
@@ -79,15 +75,6 @@ async def _called(
     for line in lines:
         line["step"] = task.get("step", 0)
     return outcome, lines
-
-
-def artifact_of(outcome: ToolResult, seconds: float) -> dict[str, Any]:
-    """What is kept of a call beside what the model sees: loops are found by it."""
-    kept: dict[str, Any] = {
-        "fingerprint": result_fingerprint(outcome.message, outcome.fingerprint),
-        "seconds": round(seconds, 1),
-    }
-    return kept if outcome.executed else {**kept, "executed": False}
 
 
 async def _load_tools_again(running: Running, task: ToolTask) -> None:

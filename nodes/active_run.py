@@ -110,11 +110,6 @@ class Running:
         """The step budget: the context's, else the settings', else the profile's."""
         return self.context.max_steps or self.settings.max_steps or self.profile.max_steps
 
-    @property
-    def max_observe(self) -> int:
-        """Characters of an observation that the model sees."""
-        return self.context.max_observe or self.profile.max_observe
-
     def model_settings(self, role: str) -> ModelSettings:
         """The endpoint of a role; what the context says counts for the main one."""
         if role not in self._chosen:
@@ -224,7 +219,7 @@ def _build(
         journal.open()
         archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
         session = Session(workspace, journal=journal, archive=archive)
-    session.profile, session.context, session.settings = profile, context, settings
+    session.serve(profile, context, settings)
     catalog = build_catalog(profile.tools, session)
     recorder = _recorder(context, workspace, parent or waited)
     budget = RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget

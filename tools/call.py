@@ -55,7 +55,6 @@ async def call_tool(
     session: Session,
     catalog: Catalog,
     key: str,
-    max_observe: int,
     config: RunnableConfig | None = None,
 ) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
@@ -70,7 +69,7 @@ async def call_tool(
     tool = catalog.find(task["name"])
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
-        return await _to_result(task, _refused(said), session, max_observe)
+        return await _to_result(task, _refused(said), session)
     free = config is None or session.approve_mode == "yolo"
     session.reach.begin(task, session.settings, free=free)
     schema, given, verdict = tool.args_schema, task["args"], None
@@ -81,33 +80,33 @@ async def call_tool(
         async with session.locks.hold(call.resources):
             entry = None if call.read_only else session.journal.look_up(key)
             if entry is not None:
-                return await _known(call, entry, max_observe)
+                return await _known(call, entry)
             verdict = verdict or await judge(call)
             if verdict.args is None:
-                return await _carried_out(call, verdict, max_observe)
+                return await _carried_out(call, verdict)
         # what the person has made of it may use other things
         given, verdict = verdict.args, replace(verdict, args=None)
 
 
-async def _known(call: Call, entry: Entry, max_observe: int) -> ToolResult:
+async def _known(call: Call, entry: Entry) -> ToolResult:
     """The result of a call that had begun before; of a tool of ours only what it declares.
 
     The tool may have been another one when the journal was written.
     """
     if entry.message is None:
         failed = _failed(UNKNOWN_EFFECT)
-        return await _to_result(call.task, failed, call.session, max_observe, call.key)
+        return await _to_result(call.task, failed, call.session, call.key)
     update = entry.update or {}
     if isinstance(call.tool, AgentTool):
         update = {name: update[name] for name in update if name in call.tool.channels}
-    return ToolResult(ToolMessage(**entry.message), update)
+    return ToolResult(ToolMessage(**entry.message), Observation("", update=update))
 
 
-async def _carried_out(call: Call, verdict: Verdict, max_observe: int) -> ToolResult:
+async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     """The result of a call, if it may be made."""
     task, session = call.task, call.session
     if verdict.refusal:
-        return await _to_result(task, _refused(verdict.refusal), session, max_observe)
+        return await _to_result(task, _refused(verdict.refusal), session)
     args = {**call.args, **task.get("injected", {})}
     if call.read_only:
         observation = await observe_call(call.tool, args, task["id"], call.config)
@@ -121,7 +120,7 @@ async def _carried_out(call: Call, verdict: Verdict, max_observe: int) -> ToolRe
             raise
     observation = replace(observation, text=verdict.note + observation.text)
     key = None if call.read_only else call.key
-    result = await _to_result(task, observation, session, max_observe, key)
+    result = await _to_result(task, observation, session, key)
     return replace(result, approved=verdict.rules)
 
 
@@ -138,7 +137,6 @@ async def _to_result(
     task: ToolTask,
     observation: Observation,
     session: Session,
-    max_observe: int,
     key: str | None = None,
 ) -> ToolResult:
     """The tool message of an observation, truncated where it is too long.
@@ -148,10 +146,10 @@ async def _to_result(
     text = sanitize(observation.text)
     if session.settings.secrets:
         text = mask(text, session.settings.secrets)
-    if len(text) > max_observe:
+    if len(text) > (limit := session.max_observe):
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(
-            truncate, text, max_observe, session.workspace, head=head, source=observation.source
+            truncate, text, limit, session.workspace, head=head, source=observation.source
         )
     if not (text or observation.images):
         text = NOTHING  # some providers refuse a message without content
@@ -166,7 +164,7 @@ async def _to_result(
         message.additional_kwargs[JOURNALLED] = True
         said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
         session.journal.finish(key, said, observation.update)
-    return ToolResult(message, observation.update, observation.fingerprint, observation.executed)
+    return ToolResult(message, observation)
 
 
 async def observe_call(

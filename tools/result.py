@@ -50,13 +50,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool message, and what the call changes in the state beside it."""
+    """A tool message, and the observation that it was made of."""
 
     message: ToolMessage
-    update: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: str | None = None
-    """What loops are found by in place of the message's text."""
-    executed: bool = True
+    observation: Observation
     approved: tuple[str, ...] = ()
     """Rules about calls that a person has approved for the rest of the run, with this one."""
 

@@ -23,7 +23,7 @@ from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.outside import addresses_in, as_seen
 from manus.state.profile import Profile
-from manus.state.safety_settings import ApproveMode, is_covered
+from manus.state.safety_settings import is_covered
 from manus.state.settings import Settings
 from manus.tools.archive import Archive
 from manus.tools.journal import Journal
@@ -192,9 +192,7 @@ class Session:
         archive: Archive | None = None,
     ) -> None:
         self.workspace = workspace
-        self.profile = profile
-        self.context = context or Context()
-        self.settings = settings or Settings()
+        self.serve(profile, context or Context(), settings or Settings())
         self.journal = journal or Journal(None)
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
@@ -210,10 +208,13 @@ class Session:
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
-    @property
-    def approve_mode(self) -> ApproveMode:
+    def serve(self, profile: Profile | None, context: Context, settings: Settings) -> None:
+        """Take over what holds for a run."""
+        self.profile, self.context, self.settings = profile, context, settings
+        self.approve_mode = context.approve or settings.approve.mode
         """Which calls a person is asked about."""
-        return self.context.approve or self.settings.approve.mode
+        self.max_observe = context.max_observe or (profile.max_observe if profile else 10_000)
+        """Characters of an observation that the model sees."""
 
     async def obtain(self, name: str, make: Callable[[], Awaitable[T]]) -> T:
         """The live thing of that name, made when it is first asked for."""

@@ -33,7 +33,6 @@ _FILES = (
     *(".profile", ".bashrc", ".bash_*", ".zshrc", ".zshenv", ".zprofile", ".zlog*", ".inputrc"),
 )
 _EXAMPLES = (".example", ".sample", ".template")
-_DEFAULT_ROOM = 10_000
 _TITLE = 600
 """Characters of an answer beside the lines it shows."""
 
@@ -151,9 +150,7 @@ class StrReplaceEditor(AgentTool):
 
     def _room(self) -> int:
         """Characters of lines in an answer, so that nothing has to be cut from it later."""
-        profile, context = self.session.profile, self.session.context
-        limit = context.max_observe or (profile.max_observe if profile else _DEFAULT_ROOM)
-        return max(limit - _TITLE, 200)
+        return max(self.session.max_observe - _TITLE, 200)
 
 
 def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:

@@ -63,9 +63,8 @@ async def execute_alone(
     task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
-    return await call_tool(
-        task, session=session, catalog=Catalog([held]), key=key, max_observe=limit
-    )
+    session.max_observe = limit
+    return await call_tool(task, session=session, catalog=Catalog([held]), key=key)
 
 
 async def said_of(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:

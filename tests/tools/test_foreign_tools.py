@@ -60,7 +60,7 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
         return Command(update={"messages": [said], "plan": ["a"]})
 
     outcome = await execute_alone(session, plan)
-    assert (outcome.message.text, outcome.update) == ("planned", {"plan": ["a"]})
+    assert (outcome.message.text, outcome.observation.update) == ("planned", {"plan": ["a"]})
 
 
 async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Session) -> None:
