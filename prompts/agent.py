@@ -103,32 +103,22 @@ def last_call(budget: str) -> str:
     )
 
 
-_SHOWN = 160
-
-
 def loop_of_calls(shown: Sequence[str], times: int, outcome: str) -> str:
     """What repeats, of calls that bring the same each time."""
     if len(shown) == 1:
-        return (
-            f"{shown[0]} was called {times} times and gave the same each time: “{_short(outcome)}”."
-        )
+        return f"{shown[0]} was called {times} times and gave the same each time: “{outcome}”."
     listed = ", ".join(shown)
     return f"the same {len(shown)} calls came {times} times over with the same results: {listed}."
 
 
 def loop_of_text(times: int, text: str) -> str:
     """What repeats, of replies without calls."""
-    return f"you have said the same {times} times: “{_short(text)}”."
+    return f"you have said the same {times} times: “{text}”."
 
 
 def loop_of_silence(times: int) -> str:
     """What repeats, of replies that say nothing and call nothing."""
     return f"your last {times} replies were empty."
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
 
 
 def loop_hint(what: str) -> str:

@@ -14,6 +14,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from manus.state.errors import SettingsError
+from manus.state.text import shortened
 from manus.tools.base import AgentTool
 from manus.tools.call import observe_call
 from manus.tools.own import from_function, is_own, load_own
@@ -59,7 +60,7 @@ class Catalog:
 
     def unknown(self, name: str) -> str:
         """What to say of a name that is not there."""
-        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+        shown = shortened(name, _SHOWN)
         near = difflib.get_close_matches(shown.lower(), list(self._tools), n=1)
         hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
         known = ", ".join(self.names()) or "none"

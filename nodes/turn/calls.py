@@ -13,6 +13,7 @@ from manus.nodes.turn.loop_detection import is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
 from manus.state.messages import calls_of, ended_at_limit, since, text_of
+from manus.state.text import shortened
 from manus.tools.terminate import TERMINATE, answer_of
 
 _SHOWN = 300
@@ -84,7 +85,7 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
         problem = "they are incomplete"
     except ValueError as error:
         problem = str(error)
-    shown = raw if len(raw) <= _SHOWN else f"{raw[:_SHOWN]}…"
+    shown = shortened(raw, _SHOWN)
     if cut_off:
         return (
             f"Not executed: the arguments of `{call['name']}` cannot be read: your message was cut "

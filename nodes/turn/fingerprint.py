@@ -10,6 +10,8 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
+from manus.state.text import one_line
+
 _WRITTEN = frozenset({"old_str", "new_str", "insert_text", "file_text", "code", "content"})
 """Arguments in which each blank and each letter's case counts."""
 _SHELL = frozenset({"command", "cmd"})
@@ -59,9 +61,7 @@ def text_fingerprint(text: str) -> str:
 
 def shown_call(name: str, args: Any) -> str:
     """A call in a few words."""
-    flat = " ".join(str(args).split())
-    shown = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
-    return f"`{name}` with {shown}"
+    return f"`{name}` with {one_line(str(args), _SHOWN)}"
 
 
 def _folded(value: Any, key: str = "") -> Any:

@@ -22,6 +22,7 @@ from manus.prompts import agent as prompts
 from manus.prompts.sources import plain
 from manus.state.agent import Loop, LoopKind, TrailEntry
 from manus.state.messages import calls_of, has_calls, last_assistant, text_of
+from manus.state.text import one_line
 
 REPEATS = 3
 """How often the same must have happened to count."""
@@ -31,6 +32,8 @@ POLLS = 20
 """How often a poll may bring the same before the run ends for it."""
 SLOW = 2.0
 """Seconds a round must take to be a poll rather than a loop."""
+_SAID = 160
+"""Characters of what came of it that the model is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +157,14 @@ def _finding(
     trail: Sequence[TrailEntry], places: Sequence[int], times: int, outcome: str
 ) -> Finding:
     """What to say of the entry at these places, and of the calls between the last two."""
-    newest = trail[places[-1]]
+    newest, said = trail[places[-1]], one_line(outcome, _SAID)
     if _is_silent(newest):
         return Finding("silence", prompts.loop_of_silence(times), (), times)
     if not newest["call"]:
-        return Finding("text", prompts.loop_of_text(times, outcome), (), times)
+        return Finding("text", prompts.loop_of_text(times, said), (), times)
     between = trail[places[-2] + 1 : places[-1] + 1]
     members = {entry["call"]: entry["shown"] for entry in between if entry["call"]}
-    what = prompts.loop_of_calls(list(members.values()), times, outcome)
+    what = prompts.loop_of_calls(list(members.values()), times, said)
     waited = sum(entry["seconds"] for entry in trail[places[0] + 1 :])
     if waited >= SLOW * (len(places) - 1):
         return Finding("polling", what, tuple(members), times)

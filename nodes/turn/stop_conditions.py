@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.state.agent import RunStatus, StopReason
 from manus.state.messages import has_calls, text_of
+from manus.state.text import shortened
 
 _LINE = 200
 
@@ -50,7 +51,7 @@ def step_line(step: Sequence[AnyMessage]) -> str:
     """An assistant message and what came of its calls, on one line."""
     answers = [f"{m.name} → {_first_line(text_of(m))}" for m in step if isinstance(m, ToolMessage)]
     said = "; ".join(answers) or _first_line(text_of(step[0])) or "(nothing said)"
-    return said if len(said) <= _LINE else said[: _LINE - 1] + "…"
+    return shortened(said, _LINE)
 
 
 def _first_line(text: str) -> str:
