@@ -9,7 +9,6 @@ from manus.nodes.planning.approval import read_decision
 from manus.state.errors import PlanError
 from tests.flow.helpers import (
     ScriptedFlow,
-    is_planner,
     is_step,
     makes,
     revises,
@@ -86,43 +85,6 @@ def test_edits(answer: Any, texts: list[str]) -> None:
 def test_answers_that_do_not_fit(answer: Any, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         read_decision(answer, PLAN)
-
-
-async def asked(flow: ScriptedFlow) -> Any:
-    """The open question."""
-    outcome = await flow.outcome()
-    assert outcome.stop_reason == "interrupted"
-    [question] = outcome.questions
-    return question.value
-
-
-async def test_the_plan_waits_for_approval(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run(approve_plan=True)
-    question = await asked(flow)
-    assert question["kind"] == "plan"
-    assert "0. [ ] alpha\n1. [ ] beta" in question["question"]
-    assert [s["text"] for s in question["plan"]["steps"]] == ["alpha", "beta"]
-    assert len(flow.server.requests) == 1
-    outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
-    assert outcome.stop_reason == "completed"
-    assert len(flow.asked(is_planner)) == 1
-
-
-async def test_a_rejected_plan_is_made_anew_with_the_reason(flow: ScriptedFlow) -> None:
-    flow.plans(makes("fly"), revises("take the train"))
-    flow.step("take the train", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run(approve_plan=True)
-    await flow.invoke(Command(resume="no, nothing by plane"), approve_plan=True)
-    assert "nothing by plane" in flow.asked(is_planner)[1].text
-    assert "take the train" in (await asked(flow))["question"]
-    outcome = await flow.invoke(Command(resume="yes"), approve_plan=True)
-    assert outcome.stop_reason == "completed"
-    assert flow.asked(is_step("fly")) == []
 
 
 async def test_rejections_do_not_count_as_replans(flow: ScriptedFlow) -> None:

@@ -78,37 +78,6 @@ async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
-async def test_statuses_and_plan_are_told_as_they_change(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    told = await flow.events()
-    changes = [
-        e["why"] if e["type"] == "plan" else (e["step"], e["status"])
-        for e in told
-        if e["type"] in ("plan", "plan_step")
-    ]
-    assert changes == [
-        "made",
-        (0, "in_progress"),
-        (0, "completed"),
-        (1, "in_progress"),
-        (1, "completed"),
-    ]
-    statuses = [e["status"] for e in told if e["type"] == "status"]
-    assert statuses == [
-        "running",
-        "thinking",
-        "executing",
-        "executing",
-        "thinking",
-        "finished",
-    ]
-    actions = {(e["step"], e["event"]["type"]) for e in told if e["type"] == "plan_action"}
-    assert {(0, "call"), (0, "observation"), (1, "thought")} <= actions
-
-
 async def test_a_second_request_makes_a_new_plan_and_the_first_stays_readable(
     flow: ScriptedFlow,
 ) -> None:

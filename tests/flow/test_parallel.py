@@ -6,7 +6,6 @@ from typing import Any
 from langgraph.types import Command, StateSnapshot
 
 from manus.graph.outcome import question_of
-from manus.state.plan import at_work
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import call, text
@@ -35,44 +34,6 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
     assert outcome.usage["seconds"] <= loop.time() - began, "no time is counted twice"
 
 
-async def test_no_more_at_once_than_allowed(flow: ScriptedFlow) -> None:
-    flow.plans(makes(*(free(f"part{i}") for i in range(5))))
-    for i in range(5):
-        flow.step(f"part{i}", succeeds())
-    flow.sums_up(text("All."))
-    together: list[list[int]] = []
-    stream = flow.graph.astream(
-        {"request": "Do it."},
-        thread_config("t"),
-        context=flow.context(max_parallel_steps=2),
-        stream_mode="values",
-    )
-    async for values in stream:
-        steps = at_work(values["plan"]) if values.get("plan") else []
-        if steps and (not together or together[-1] != steps):
-            together.append(steps)
-    assert together == [[0, 1], [2, 3], [4]]
-
-
-async def test_each_step_has_a_conversation_of_its_own(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta")))
-    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha done."))
-    flow.step("beta", succeeds("Beta done."))
-    flow.sums_up(text("All."))
-    await flow.run()
-    plan = await flow.plan()
-    histories = []
-    for step in plan["steps"]:
-        config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": step["space"]}}
-        histories.append((await flow.graph.aget_state(config)).values["messages"])
-    assert [len(history) for history in histories] == [5, 3]
-    assert "Your step is number 0: alpha" in histories[0][0].text
-    assert "Your step is number 1: beta" in histories[1][0].text
-    assert [m.type for m in await flow.messages()] == ["human", "ai"]
-    for request in flow.asked(is_step("beta")):
-        assert "Alpha done" not in request.text
-
-
 async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
     flow.step("alpha", call("ask_human", inquire="Red?"), succeeds("Alpha."))
@@ -96,15 +57,3 @@ async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
     [said] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
     assert "navy" not in said
     assert len(flow.asked(is_planner)) == 1
-
-
-async def test_files_are_told_to_the_step_that_made_them(flow: ScriptedFlow) -> None:
-    (flow.workspace / "old.txt").write_text("was there")
-    flow.plans(makes(free("alpha"), free("beta"), free("later", 0, 1)))
-    flow.step("alpha", call("append", path="a.txt", line="1"), succeeds())
-    flow.step("beta", call("append", path="sub_b.txt", line="1"), succeeds())
-    flow.step("later", call("append", path="a.txt", line="2"), succeeds())
-    flow.sums_up(text("All."))
-    await flow.run()
-    files = [step["result"]["files"] for step in (await flow.plan())["steps"] if step["result"]]
-    assert files == [["a.txt"], ["sub_b.txt"], ["a.txt"]]

@@ -9,7 +9,6 @@ from manus.state.plan import (
     executor_for,
     hindered_by,
     ready_steps,
-    tags_of,
 )
 from manus.state.plan_changes import create, mark
 
@@ -101,21 +100,6 @@ def test_only_what_depends_on_a_blocked_step_is_hindered(
 )
 def test_cycles(depends_on: list[list[int]], cycle: list[int] | None) -> None:
     assert cycle_in(depends_on) == cycle
-
-
-@pytest.mark.parametrize(
-    ("text", "tags"),
-    [
-        ("[browser] find the price", ["browser"]),
-        ("[Data_Analysis-2] plot it", ["data_analysis-2"]),
-        ("find the price [SWE]", ["swe"]),
-        ("read a[0] and a[i + 1]", ["0"]),
-        ("no tag", []),
-        ("[two words] x", []),
-    ],
-)
-def test_tags(text: str, tags: list[str]) -> None:
-    assert tags_of(text) == tags
 
 
 @pytest.mark.parametrize(
