@@ -57,7 +57,6 @@ STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
         (plan_of(*CHAIN, s0="completed"), [1]),
         (plan_of(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
         (plan_of(*CHAIN, s0="blocked"), []),
-        (plan_of(*CHAIN, s0="completed", s1="blocked"), []),
         (plan_of(*STAR), [0, 1]),
         (plan_of(*STAR, s0="completed"), [1]),
         (plan_of(*STAR, s0="completed", s1="completed"), [2]),
@@ -74,7 +73,6 @@ def test_ready_steps(plan: Plan, ready: list[int]) -> None:
     [
         (plan_of(*CHAIN), {}),
         (plan_of(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
-        (plan_of(*CHAIN, s1="blocked"), {2: 1}),
         (plan_of(*STAR, s0="blocked"), {2: 0}),
         (plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
     ],
@@ -94,8 +92,6 @@ def test_only_what_depends_on_a_blocked_step_is_hindered(
         ([[1], [0]], [0, 1, 0]),
         ([[], [2], [3], [1]], [1, 2, 3, 1]),
         ([[], [0], [0], [1, 2]], None),
-        ([[i - 1] if i else [] for i in range(5_000)], None),
-        ([[(i - 1) % 5_000] for i in range(5_000)], [0, *range(4_999, -1, -1)]),
     ],
 )
 def test_cycles(depends_on: list[list[int]], cycle: list[int] | None) -> None:

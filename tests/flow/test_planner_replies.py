@@ -31,8 +31,6 @@ UNUSABLE = {
     "malformed": (call("planning", raw='{"command": "create", "steps": ["al'), "not valid JSON"),
     "list": (LIST, "no plan was made by that call"),
     "no_steps": (makes(), "at least one step"),
-    "steps_missing": (call("planning", command="create", title="T"), "at least one step"),
-    "wrong_type": (call("planning", command="create", steps=5), "valid list"),
     "other_tool": (call("bash", command="ls"), "no tool `bash`"),
     "cycle": (CYCLE, "0 → 1 → 0"),
 }
