@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 
 from manus.graph.profiles import SWE
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -40,28 +39,6 @@ async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     rounds = [("act",), ("stuck_check",), ("think",)]
     assert came == [*rounds, *rounds, ("stuck_check",), ()]
     assert (await coder.observations())[1] == "5\n[exit code 0]"
-
-
-async def test_an_edited_call_is_carried_out_as_edited(coder: ScriptedAgent) -> None:
-    coder.server.script(call("bash", command="echo theirs"), text("Done."))
-    await step(coder, {"request": "Say it."})
-    asked = (await coder.messages())[-1]
-    assert isinstance(asked, AIMessage)
-    [made] = asked.tool_calls
-    edited = asked.model_copy(update={"tool_calls": [{**made, "args": {"command": "echo mine"}}]})
-    await coder.graph.aupdate_state(T, {"messages": [edited]}, as_node="think")
-    await coder.graph.ainvoke(None, T, context=coder.context())
-    assert await coder.observations() == ["mine\n[exit code 0]"]
-
-
-async def test_a_replay_from_a_checkpoint_asks_and_acts_again(coder: ScriptedAgent) -> None:
-    await coder.run(call("bash", command="echo line >> log"), text("Written."))
-    history = [s async for s in coder.graph.aget_state_history(T, limit=20)]
-    begun = next(s for s in history if s.next == ("think",))
-    coder.server.script(call("bash", command="echo again >> log"), text("Written again."))
-    await coder.graph.ainvoke(None, begun.config, context=coder.context())
-    assert coder.lines("log") == ["line", "again"]
-    assert (await coder.outcome()).output == "Written again."
 
 
 async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAgent) -> None:

@@ -1,18 +1,15 @@
 """Agent profiles: those that come with the project, and the user's own."""
 
-import importlib
-import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
-from manus.graph.run_graph import RunGraph
 from manus.prompts import render
 from manus.state.errors import SettingsError
-from manus.state.profile import Profile
 from manus.tools.catalog import BUILT_IN, build_catalog
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
@@ -42,25 +39,15 @@ def _refusal(name: str = "mine") -> str:
 
 _CONTRACT = {
     "manus": (
-        {
-            *("python_execute", "bash", "browser_use", "web_search"),
-            *(
-                "str_replace_editor",
-                "skill",
-                "delegate",
-                "remember",
-                "ask_human",
-                "terminate",
-                "mcp",
-            ),
-        },
+        "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
+        " ask_human terminate mcp",
         60,
         10_000,
     ),
-    "browser": ({"browser_use", "terminate"}, 40, 10_000),
-    "swe": ({"bash", "str_replace_editor", "skill", "terminate"}, 60, 10_000),
+    "browser": ("browser_use terminate", 40, 10_000),
+    "swe": ("bash str_replace_editor skill terminate", 60, 10_000),
     "data_analysis": (
-        {"python_execute", "data_visualization", "make_report", "skill", "terminate"},
+        "python_execute data_visualization make_report skill terminate",
         40,
         15_000,
     ),
@@ -71,7 +58,7 @@ _CONTRACT = {
 def test_a_profile_has_the_tools_and_limits_of_the_contract(name: str) -> None:
     profile = profile_named(name.upper())
     tools, *limits = _CONTRACT[name]
-    assert set(profile.tools) == tools
+    assert set(profile.tools) == set(tools.split())
     assert profile.name == name
     assert [profile.max_steps, profile.max_observe] == limits
 
@@ -97,18 +84,6 @@ def test_all_but_the_planner_carry_out_the_steps_of_a_plan() -> None:
     assert build_flow(all_executors("planner")).name == "flow"
 
 
-def test_langgraph_json_names_a_graph_for_each() -> None:
-    graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
-    assert set(graphs) == {"agent", "flow", *PROFILES} - {"manus"}
-    for name, served in graphs.items():
-        assert served["description"]
-        module, _, attribute = served["path"].partition(":")
-        graph = getattr(importlib.import_module(module), attribute)
-        assert isinstance(graph, RunGraph)
-        assert graph.profile.name == ("manus" if name == "agent" else name)
-        assert not graph.checkpointer
-
-
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
     known = "manus, browser, swe, data_analysis, planner"
     assert _refusal("poet") == f"There is no profile `poet`; known are: {known}."
@@ -129,37 +104,27 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
         role = "summary"
         system_prompt = "You work in $workspace for $$5."
 
-        [profiles.hasty]
-        based_on = "SWE"
-        next_step_prompt = "Hurry."
         """,
     )
-    swe, short, hasty = map(profile_named, ("swe", "Short", "hasty"))
-    assert short == Profile(
+    assert profile_named("Short") == replace(
+        profile_named("swe"),
         name="short",
         description="A hasty engineer.",
         tools=("Bash", "terminate"),
         system_prompt="You work in $workspace for $$5.",
-        next_step_prompt=swe.next_step_prompt,
         max_steps=3,
         max_observe=500,
         role="summary",
     )
-    assert (hasty.name, hasty.next_step_prompt, hasty.tools) == ("hasty", "Hurry.", swe.tools)
-    assert hasty.description == "As `swe`, with settings of the user's own."
-    assert list(all_profiles()) == [*PROFILES, "short", "hasty"]
+    assert list(all_profiles()) == [*PROFILES, "short"]
 
 
 _WRONG = {
     "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which does not fit",
-    '[profiles.mine]\ntools = "bash"': "`profiles.mine.tools` is 'bash', which does not fit",
     '[profiles.mine]\nbased_on = "swee"': "`mine` can be based on manus, browser, swe",
     '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
-    '[profiles.mine]\nnext_step_prompt = "$work"': "holds a `$` that stands for nothing",
     '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
     "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
-    "[profiles.mine]\n[profiles.Mine]": "There is a profile `mine` already",
-    '[profiles."my own"]': "cannot be named `my own`; use letters",
 }
 
 
@@ -169,26 +134,10 @@ def test_one_that_does_not_fit_is_said_in_a_sentence(toml: str, said: str, home:
     assert said in _refusal()
 
 
-_WRONG_TOOLS = {
-    "wrong_tools:lookup": "module 'wrong_tools' has no attribute 'lookup'",
-    "wrong_tools:silent": "`silent` cannot be a tool: ",
-    "nowhere_tools:x": "No module named 'nowhere_tools'",
-    "../evil:x": "`../evil:x` names nothing",
-    "failing_tools:x": "(ZeroDivisionError: division by zero)",
-}
-
-
-@pytest.mark.parametrize(("name", "said"), _WRONG_TOOLS.items())
-def test_a_tool_that_cannot_be_used_is_said_when_the_profile_is_built(
-    name: str, said: str, home: Path
-) -> None:
-    (home / "wrong_tools.py").write_text("def look_up(name): ...\ndef silent(number): ...\n")
+def test_a_tool_whose_module_fails_is_said_when_the_profile_is_built(home: Path) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
-    sys.modules.pop("wrong_tools", None)
-    _write(home, f'[profiles.mine]\ntools = ["{name}"]')
-    refusal = _refusal()
-    assert refusal.startswith("The profile `mine`: ")
-    assert said in refusal
+    _write(home, '[profiles.mine]\ntools = ["failing_tools:x"]')
+    assert "(ZeroDivisionError: division by zero)" in _refusal()
 
 
 def test_a_profile_made_in_python(home: Path) -> None:

@@ -38,12 +38,3 @@ async def test_it_goes_on_and_does_not_begin_again(
     assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
     assert agent.lines("a") == ["1"]
     assert_paired(await agent.messages())
-
-
-async def test_another_run_of_the_same_words_is_another_run(agent: ScriptedAgent) -> None:
-    agent.server.script(call("append", path="a", line="1"), hang())
-    await died(agent, attempt("r"))
-    agent.server.script(text("Again."))
-    await agent.graph.ainvoke(GIVEN, attempt("s"), context=agent.context())
-    kinds = [m.type for m in await agent.messages()]
-    assert kinds == ["human", "ai", "tool", "human", "ai"]

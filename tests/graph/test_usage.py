@@ -7,7 +7,7 @@ import pytest
 from langgraph.types import Command
 
 from manus.state.usage import Budget, Usage, summed
-from tests.helpers.agent import CONSULTER, ScriptedAgent, thread_config
+from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, calls, fail, text, tokens
 
 POLL = calls(call("poll"), usage=tokens(1_000, 10, cached=400))
@@ -20,13 +20,6 @@ input = 1.0
 cached = 0.25
 output = 2.0
 """
-
-
-@pytest.fixture
-def consulter(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent with a tool that asks a model; nothing holds it."""
-    (agent.workspace / "release").touch()
-    return ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
 
 
 def assert_sums(usage: Usage) -> None:

@@ -1,17 +1,14 @@
-"""Who listens to a run is told of every call in it; who does not gets the same run."""
+"""Who listens to a run is told of every call in it; what the agent asks itself is silent."""
 
 from typing import Any
 
-from langchain_core.callbacks import (
-    AsyncCallbackHandler,
-    AsyncCallbackManager,
-    get_usage_metadata_callback,
-)
-from langchain_core.messages import AnyMessage
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import AIMessage, AnyMessage
 
-from manus.state.context import is_watched
+from manus.prompts import compaction
 from tests.helpers.agent import ScriptedAgent, thread_config
-from tests.server import call, calls, text
+from tests.server import Scripted, call, calls, mentions, text
 
 
 class Listener(AsyncCallbackHandler):
@@ -63,15 +60,27 @@ async def test_a_listener_is_told_of_all_and_the_run_is_the_same_without_one(
     assert all(message.id for message in alone)
 
 
-async def test_a_context_manager_around_the_run_is_a_listener(agent: ScriptedAgent) -> None:
-    with get_usage_metadata_callback() as used:
-        await agent.run(text("Done."))
-    usage = (await agent.graph.aget_state(thread_config("t"))).values["usage"]
-    [counted] = used.usage_metadata.values()
-    assert counted["input_tokens"] == usage["input_tokens"] > 0
+async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
+    """The words that a watcher of the tokens sees; tool messages are none."""
+    parts = await agent.parts("messages", *replies)
+    return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
 
 
-def test_only_a_run_without_handlers_is_surely_not_watched() -> None:
-    heard = {"callbacks": AsyncCallbackManager([Listener()])}
-    assert all(map(is_watched, (None, {}, {"callbacks": []}, heard)))
-    assert not is_watched({"callbacks": AsyncCallbackManager([])})
+async def test_what_a_tool_asks_a_model_is_silent(consulter: ScriptedAgent) -> None:
+    ask = call("consult", path="said", line="Who?")
+    assert await seen(consulter, ask, text("Me."), text("Done.")) == "Done."
+    assert consulter.lines("said") == ["Me."]
+
+
+async def test_compaction_is_silent(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+    notes = agent.server.when(mentions(compaction.SUMMARIZER[:40]))
+    notes.always(text("- A long file was read. [#2]"))
+    reads = []
+    for place in range(5):
+        (agent.workspace / f"{place}.txt").write_text(f"line {place} of a long text\n" * 120)
+        reads.append(call("read", path=f"{place}.txt"))
+    assert await seen(agent, *reads, text("Done.")) == "Done."
+    asked = [r for r in agent.server.requests if compaction.SUMMARIZER[:40] in r.text]
+    assert asked, "the history was made shorter"
+    assert (await agent.outcome()).output == "Done."

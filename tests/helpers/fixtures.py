@@ -9,7 +9,7 @@ import pytest
 from manus.models import tokens
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
-from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent
 from tests.manus.postgres_server import PostgresServer, running
 from tests.server import ScriptedServer
 
@@ -41,6 +41,13 @@ async def agent(
     made = ScriptedAgent(server, workspace, saver)
     yield made
     await made.graph.close_waiting()
+
+
+@pytest.fixture
+def consulter(agent: ScriptedAgent) -> ScriptedAgent:
+    """An agent with a tool that asks a model; nothing holds it."""
+    (agent.workspace / "release").touch()
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
 
 
 @pytest.fixture

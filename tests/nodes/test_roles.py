@@ -1,31 +1,13 @@
 """Models by role: each with its own name, parameters and fallbacks."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
-from pydantic import BaseModel
 
-from manus.tools.base import AgentTool
-from manus.tools.result import Observation
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
-from tests.helpers.agent import TESTER, ScriptedAgent
-from tests.helpers.tools import NoArgs
+from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, call, calls, fail, text
-
-
-class Wonder(AgentTool):
-    """Asks the model of a role, as the browser does about a page."""
-
-    name: str = "wonder"
-    description: str = "Wonder."
-    args_schema: type[BaseModel] = NoArgs
-
-    async def observe(self, **_: Any) -> Observation:
-        assert self.session.complete is not None
-        return Observation(await self.session.complete("extract", [HumanMessage("What is it?")]))
 
 
 def of(model: str) -> Any:
@@ -37,27 +19,25 @@ def of(model: str) -> Any:
     return matches
 
 
-async def test_a_role_has_its_own_parameters_and_fallbacks(agent: ScriptedAgent) -> None:
+async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAgent) -> None:
     Path("manus.toml").write_text(
         f"""
         reasoning_effort = "high"
         fallback = ["never-asked"]
         [roles.extract]
         model = "small"
-        base_url = "{agent.server.base_url}"
+        base_url = "{consulter.server.base_url}"
         reasoning_effort = "low"
         temperature = 0.5
         fallback = ["smaller"]
         """
     )
-    agent.server.when(of("small"), fail(404))
-    agent.server.when(of("smaller"), text("A page."))
-    profile = replace(TESTER, tools=(Wonder, "terminate"))
-    wondering = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    outcome = await wondering.run(call("wonder"), text("Done."))
+    consulter.server.when(of("small"), fail(404))
+    consulter.server.when(of("smaller"), text("A page."))
+    outcome = await consulter.run(call("consult", path="said", line="What?"), text("Done."))
     assert outcome.output == "Done."
-    assert await wondering.observations() == ["A page."]
-    asked = agent.server.requests
+    assert consulter.lines("said") == ["A page."]
+    asked = consulter.server.requests
     assert [r.model for r in asked] == ["scripted", "small", "smaller", "scripted"]
     effort = [r.body.get("reasoning_effort") for r in asked]
     assert effort == ["high", "low", "low", "high"]
