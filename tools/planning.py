@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
@@ -21,8 +19,6 @@ from manus.tools.result import Observation
 
 NAME = "planning"
 _NO_PLANS = "There are no plans yet; make one with the command `create`."
-_NO_ID = re.compile(r"[^a-z0-9]+")
-_NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s+")
 
 Command = Literal["create", "update", "list", "get", "set_active", "mark_step", "delete"]
 
@@ -79,13 +75,10 @@ class PlanningArgs(Arguments):
     @field_validator("steps", mode="before")
     @classmethod
     def _as_list(cls, steps: Any) -> Any:
-        """Models send a list as a JSON string, or as numbered lines."""
+        """Models send a list as lines, too."""
         if not isinstance(steps, str):
             return steps
-        try:
-            return json.loads(steps)
-        except ValueError:
-            return [_NUMBER.sub("", line) for line in steps.splitlines() if line.strip()]
+        return [line for line in steps.splitlines() if line.strip()]
 
     def wanted(self) -> list[NewStep] | None:
         """The steps that the call asks for; None if it says nothing of steps."""
@@ -132,7 +125,7 @@ def _create(args: PlanningArgs, shelf: Shelf) -> Change:
     title = args.title or args.plan_id
     if not title:
         raise PlanError("`create` needs a `title`.")
-    plan_id = args.plan_id or _NO_ID.sub("_", title.lower()).strip("_")[:40] or "plan"
+    plan_id = args.plan_id or title
     if plan_id in shelf.plans:
         raise PlanError(
             f"There is a plan `{plan_id}` already; change it with `update`, or create one with "
