@@ -35,19 +35,18 @@ def read_memory() -> str:
         return ""
 
 
-def add_to_memory(fact: str) -> bool:
-    """Add a line; whether it was new. Blocking.
+def add_to_memory(fact: str) -> None:
+    """Add a line, unless it is there. Blocking.
 
     Raises:
         OSError: it cannot be written.
     """
     known, line = read_memory(), f"- {' '.join(fact.split())}"
     if line in known.splitlines():
-        return False
+        return
     file = memory_file()
     make_private_folder(file.parent)
     write_atomically(file, f"{known}\n{line}\n".lstrip().encode("utf-8", "replace"), 0o600)
-    return True
 
 
 class RememberArgs(Arguments):
@@ -73,7 +72,7 @@ class Remember(AgentTool):
     @override
     async def observe(self, fact: str, **_: Any) -> Observation:
         try:
-            is_new = await asyncio.to_thread(add_to_memory, fact)
+            await asyncio.to_thread(add_to_memory, fact)
         except OSError as error:
             raise ToolError(f"{memory_file()} cannot be written: {error.strerror}.") from None
-        return Observation("It is kept." if is_new else "It is kept already.")
+        return Observation("It is kept.")
