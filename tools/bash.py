@@ -14,7 +14,7 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.shell.process import exit_state, program_text
+from manus.tools.shell.process import exit_state
 from manus.tools.shell.shell import CommandResult, Shell
 from manus.tools.workspace import WORKSPACE, Workspace
 
@@ -94,7 +94,6 @@ class Bash(AgentTool):
             raise ToolError(
                 "`command` is missing; give the command to execute, or `restart`: true."
             )
-        text = program_text("command", wanted.command or "")
         shell = await self.session.obtain("shell", self._open)
         if wanted.restart:
             await shell.restart()
@@ -102,6 +101,7 @@ class Bash(AgentTool):
             return Observation(_RESTARTED)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
+        text = wanted.command.encode("utf-8", "surrogatepass")  # bash says what it cannot read
         outcome = await shell.run(text, wanted.timeout)
         said = _describe(outcome, self.session.workspace, wanted.timeout)
         said += sandbox.remarks(mark, outcome.output)

@@ -17,7 +17,7 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.shell.process import Finished, exit_state, program_text, run
+from manus.tools.shell.process import Finished, exit_state, run
 from manus.tools.workspace import PRIVATE, WORKSPACE, Workspace
 
 _LONGEST = 3600.0
@@ -61,7 +61,7 @@ class PythonExecute(AgentTool):
         if not wanted.code.strip():
             raise ToolError("`code` is empty; give the Python code to execute.")
         workspace = self.session.workspace
-        code = program_text("code", wanted.code)
+        code = wanted.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
         script = await asyncio.to_thread(_lay_down, code, workspace)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from manus.state.errors import ToolError, ToolUnavailableError
+from manus.state.errors import ToolUnavailableError
 from manus.tools.sandbox.sandbox import CERTIFICATES, Confined, Sandbox
 from manus.tools.shell.output import PipeReader
 from manus.tools.workspace import Workspace
@@ -239,22 +239,6 @@ async def _ended_within(process: asyncio.subprocess.Process, seconds: float) -> 
         return None
     finally:
         await end(process)
-
-
-def program_text(argument: str, text: str) -> bytes:
-    """What the model wants executed, as bytes.
-
-    Raises:
-        ToolError: no program can read it: it holds a NUL or half a character.
-    """
-    if "\0" in text:
-        raise ToolError(f"`{argument}` holds a NUL character; write it as an escape instead.")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise ToolError(
-            f"`{argument}` holds half of a surrogate pair; write the whole character instead."
-        ) from None
 
 
 def exit_state(returncode: int) -> str:
