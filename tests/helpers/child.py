@@ -19,7 +19,8 @@ from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["__main__", __name__, "langchain_openai", "openai.resources.chat"])
+PRELOADED = ("__main__", __name__, "langchain_openai", "openai.resources.chat")
+FORKS.set_forkserver_preload([*PRELOADED])
 REQUEST = {"request": "Do it."}
 _PATIENCE = 60.0
 

@@ -5,17 +5,8 @@ from pathlib import Path
 import pytest
 
 from manus.cli import execute
-from tests.manus.nursery import Nursery
 from tests.manus.program import Program, Result
 from tests.server.server import ScriptedServer
-
-
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    """The process that all calls of the program are forked from."""
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -29,18 +20,18 @@ def _interrupts_are_heard() -> None:
 
 
 @pytest.fixture
-def bare(tmp_path: Path, nursery: Nursery) -> Iterator[Program]:
+def bare(tmp_path: Path) -> Iterator[Program]:
     """The program with no model configured."""
-    program = Program(tmp_path, {}, nursery)
+    program = Program(tmp_path, {})
     yield program
     program.end_leftovers()
 
 
 @pytest.fixture
-def manus(tmp_path: Path, server: ScriptedServer, nursery: Nursery) -> Iterator[Program]:
+def manus(tmp_path: Path, server: ScriptedServer) -> Iterator[Program]:
     """The program with the scripted server as its model."""
     model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
-    program = Program(tmp_path, model, nursery)
+    program = Program(tmp_path, model)
     yield program
     program.end_leftovers()
 

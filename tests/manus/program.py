@@ -11,9 +11,8 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,9 @@ from typing import Any
 
 import psutil
 
+from tests.helpers.child import Process
 from tests.manus.emulator import shown
-from tests.manus.nursery import ROOT, Child, Nursery
+from tests.manus.nursery import ROOT, fork
 
 _LIMIT = 60.0
 """Seconds after which a process that should have ended or said something is given up."""
@@ -47,7 +47,7 @@ class Result:
 class Program:
     """Runs `manus` in a home and a folder of its own."""
 
-    def __init__(self, home: Path, environment: dict[str, str], nursery: Nursery) -> None:
+    def __init__(self, home: Path, environment: dict[str, str]) -> None:
         self.home = home
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -57,12 +57,6 @@ class Program:
             "MANUS_TRUST": "1",
             **environment,
         }
-        self._nursery = nursery
-
-    @property
-    def nursery_pid(self) -> int:
-        """The process that all calls are forked from."""
-        return self._nursery.pid
 
     @property
     def workspace(self) -> Path:
@@ -115,17 +109,13 @@ class Program:
             )
             given.write(stdin.encode())
             given.seek(0)
-            child = self._nursery.fork(
-                arguments,
-                self.home,
-                {**self.environment, **(environment or {})},
-                streams,
-            )
+            chosen = {**self.environment, **(environment or {})}
+            child = fork(arguments, self.home, chosen, streams)
             try:
                 yield Running(child, streams[1], streams[2])
             finally:
                 child.kill()
-                child.wait()
+                child.join()
 
     @contextmanager
     def terminal(self, *arguments: str, columns: int = 80) -> Iterator["Terminal"]:
@@ -133,14 +123,12 @@ class Program:
         environment = {"TERM": "xterm-256color", **self.environment}
         main, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        child = self._nursery.fork(
-            arguments, self.home, environment, (side, side, side), on_terminal=True
-        )
+        child = fork(arguments, self.home, environment, (side, side, side), on_terminal=True)
         try:
             yield Terminal(child, main, side)
         finally:
             child.kill()
-            child.wait()
+            child.join()
             os.close(side)
             os.close(main)
 
@@ -154,31 +142,30 @@ class Program:
 
 def _said(descriptor: int) -> str:
     """What has been written to a file so far; nothing for what is not a file."""
-    return (
-        os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
-        if _is_file(descriptor)
-        else ""
-    )
-
-
-def _is_file(descriptor: int) -> bool:
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    about = os.fstat(descriptor)
+    return os.pread(descriptor, about.st_size, 0).decode() if stat.S_ISREG(about.st_mode) else ""
 
 
 class Running:
     """The program at work."""
 
-    def __init__(self, child: Child, out: int, err: int) -> None:
+    def __init__(self, child: Process, out: int, err: int) -> None:
         self._child = child
         self._out, self._err = out, err
-        self.pid = child.pid
-        self.send_signal = child.send_signal
         self.kill = child.kill
+
+    @property
+    def pid(self) -> int:
+        assert self._child.pid is not None
+        return self._child.pid
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def end(self) -> Result:
         """Wait for its end."""
-        code = self._child.wait()
-        return Result(code, _said(self._out), _said(self._err))
+        self._child.join()
+        return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
 
     def line(self) -> str:
         """Wait for the first line on stdout."""
@@ -193,7 +180,7 @@ class Running:
 class Terminal:
     """The program at work on a terminal, which is its stdin, stdout and stderr."""
 
-    def __init__(self, child: Child, descriptor: int, side: int) -> None:
+    def __init__(self, child: Process, descriptor: int, side: int) -> None:
         self._child = child
         self._descriptor = descriptor
         self._side = side
@@ -205,40 +192,30 @@ class Terminal:
         return shown(self.raw)
 
     def expect(self, words: str) -> None:
-        """Wait until the words have been shown.
-
-        Raises:
-            AssertionError: they were not, before the process ended or time was up.
-        """
-        limit = time.monotonic() + _LIMIT
-        while words.rstrip() not in self.text:
-            assert self._read(limit), f"{words!r} is not in:\n{self.text}"
+        """Wait until the words have been shown."""
+        self._read_until(lambda: words.rstrip() in self.text, words)
 
     def expect_last(self, words: str) -> None:
         """Wait until the words are the last that is shown."""
+        self._read_until(lambda: self.text.rstrip().endswith(words.rstrip()), words)
+
+    def _read_until(self, are_shown: Callable[[], bool], words: str) -> None:
         limit = time.monotonic() + _LIMIT
-        while not self.text.rstrip().endswith(words.rstrip()):
-            assert self._read(limit), f"{words!r} is not the end of:\n{self.text}"
+        while not are_shown():
+            assert self._read(limit), f"{words!r} is not shown:\n{self.text}"
 
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
 
     def wait(self) -> int:
         """Read to the end; the exit code."""
-        ended = threading.Event()
-        codes: list[int] = []
-
-        def wait() -> None:
-            codes.append(self._child.wait())
-            ended.set()
-
-        threading.Thread(target=wait, daemon=True).start()
         limit = time.monotonic() + _LIMIT
-        while not ended.is_set() and time.monotonic() < limit:
-            self._read(time.monotonic() + 0.05)
+        while self._child.is_alive():
+            assert time.monotonic() < limit, f"It does not end:\n{self.text}"
+            self._read(time.monotonic() + 0.02)
         while self._read(0):
             pass
-        return codes[0]
+        return self._child.exitcode or 0
 
     def left_over(self) -> str:
         """What was typed and not read: what a shell would read next. After `wait`."""

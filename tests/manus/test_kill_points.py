@@ -18,6 +18,7 @@ from manus.checkpoint import open_store
 from manus.jobs import build
 from manus.state.settings import Settings
 from tests.helpers.agent import assert_paired, thread_config
+from tests.manus.nursery import server_pid
 from tests.manus.program import Program, Result
 from tests.server import Request, ScriptedServer, call, text
 
@@ -82,7 +83,7 @@ def start(manus: Program, place: str) -> Result:
 def watched(manus: Program, trace: Path, place: str, *options: str) -> Result:
     """The same, with its writes to the store noted."""
     writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
-    with monitored(manus.nursery_pid, trace, *writes, *options):
+    with monitored(server_pid(), trace, *writes, *options):
         return start(manus, place)
 
 

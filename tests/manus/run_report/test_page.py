@@ -17,7 +17,6 @@ from tests.flow.helpers import (
     succeeds,
 )
 from tests.helpers.tools import RED_DOT
-from tests.manus.nursery import Nursery
 from tests.manus.program import Program
 from tests.manus.run_report.viewer import Viewer
 from tests.server import Call, ScriptedServer, call, calls, text
@@ -41,11 +40,11 @@ open("fake.png", "w").write("<svg onload=alert(1)>")
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
-async def hostile(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     """The address of the page of a thread with two runs; all that can be said is hostile."""
     with ScriptedServer() as server:
         model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
-        manus = Program(tmp_path_factory.mktemp("hostile"), model, nursery)
+        manus = Program(tmp_path_factory.mktemp("hostile"), model)
         server.script(
             text("An earlier answer."),
             calls(
