@@ -60,8 +60,8 @@ class Reply:
 class ModelClient:
     """Asks the models of one run."""
 
-    endpoint_of: Callable[[str], ModelSettings]
-    """The endpoint of a role, with those that are asked after it."""
+    chain_of: Callable[[str], list[ModelSettings]]
+    """The endpoint of a role, and those that are asked after it."""
     price_of: Callable[[str], Price | None]
     workspace: Path
     budget: RunBudget
@@ -72,13 +72,9 @@ class ModelClient:
     given: BaseChatModel | None = None
     """A chat model that the caller has made."""
 
-    def endpoint(self, role: str) -> ModelSettings:
-        """The endpoint of a role that is asked first."""
-        return self.endpoint_of(role).with_fallbacks()[0]
-
     def window(self, role: str) -> int:
         """The context window of the endpoint of a role that is asked first."""
-        endpoint = self.endpoint(role)
+        endpoint = self.chain_of(role)[0]
         return window_of(endpoint, self.built.get(endpoint))
 
     async def complete(
@@ -106,7 +102,7 @@ class ModelClient:
             SettingsError: no model is configured, or its package is missing.
         """
         question = Question(role, request, tools, tool_choice, quiet)
-        chain = self.endpoint_of(role).with_fallbacks()
+        chain = self.chain_of(role)
         failures: list[ModelError] = []
         for endpoint, following in zip_longest(chain, chain[1:]):
             wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for

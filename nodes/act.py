@@ -79,6 +79,7 @@ async def _called(
 
 async def _load_tools_again(running: Running, task: ToolTask) -> None:
     """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
-    await load_mcp_tools(running.catalog, running.session)
+    if running.uses_mcp:
+        await load_mcp_tools(running.catalog, running.session)
     if "compaction" in task:
         await offer_recall(running, task["compaction"])

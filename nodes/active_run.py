@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from manus.state.settings import VISION, Settings, load_settings
 from manus.state.trust import known_rules
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.archive import Archive
-from manus.tools.catalog import Catalog, build_catalog
+from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.tools.journal import Journal
 from manus.tools.remember import REMEMBER
 from manus.tools.session import Session
@@ -64,20 +65,33 @@ class Running:
     """The graph of an agent that may be given a task; blocking."""
     model: str | BaseChatModel | None = None
     """The profile's, or that of the run around this one; the context may name another."""
+    max_steps: int = field(init=False)
+    """The step budget: the context's, else the settings', else the profile's."""
+    max_observe: int = field(init=False)
+    """Characters of an observation that the model sees."""
+    uses_mcp: bool = field(init=False)
+    """Whether its profile asks for the tools of MCP servers, and there are any."""
     slots: asyncio.Semaphore = field(init=False)
     """One for each agent that may be at work on a task of this one at a time."""
     client: ModelClient = field(init=False)
     """Asks its models."""
     shown: Shown = field(init=False)
     """Its history as the model was last asked with it."""
-    _chosen: dict[str, ModelSettings] = field(default_factory=dict)
     _clock: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Make the client of these settings."""
-        root = self.session.workspace.root
-        price_of = self.settings.price_of
-        self.client = ModelClient(self.model_settings, price_of, root, self.budget, self.recorder)
+        chosen, profile = self.context, self.profile
+        self.max_steps = chosen.max_steps or self.settings.max_steps or profile.max_steps
+        self.max_observe = chosen.max_observe or profile.max_observe
+        self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
+        self.client = ModelClient(
+            cache(lambda role: self.model_settings(role).with_fallbacks()),
+            cache(self.settings.price_of),
+            self.session.workspace.root,
+            self.budget,
+            self.recorder,
+        )
         if isinstance(self.model, BaseChatModel):
             self.client.given = self.model
         self.session.complete = self._complete
@@ -105,23 +119,15 @@ class Running:
         self.settings = self.settings.model_copy(update={"memory": False})
         self.catalog.remove(REMEMBER)
 
-    @property
-    def max_steps(self) -> int:
-        """The step budget: the context's, else the settings', else the profile's."""
-        return self.context.max_steps or self.settings.max_steps or self.profile.max_steps
-
     def model_settings(self, role: str) -> ModelSettings:
         """The endpoint of a role; what the context says counts for the main one."""
-        if role not in self._chosen:
-            chosen = self.settings.for_role(role)
-            if role not in self.settings.roles:
-                named = self.context.model or self.model
-                if named is None or isinstance(named, str):
-                    chosen = chosen.at(named, self.context.base_url)
-                else:
-                    chosen = endpoint_of(named, chosen)
-            self._chosen[role] = chosen
-        return self._chosen[role]
+        chosen = self.settings.for_role(role)
+        if role in self.settings.roles:
+            return chosen
+        named = self.context.model or self.model
+        if named is None or isinstance(named, str):
+            return chosen.at(named, self.context.base_url)
+        return endpoint_of(named, chosen)
 
     def role_for(self, *, pictures: bool) -> str:
         """The role that is asked: the profile's, or `vision` for pictures that it cannot see."""

@@ -36,7 +36,8 @@ Update = dict[str, Any]
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
     running, tell = running_of(config), runtime.stream_writer
-    await load_mcp_tools(running.catalog, running.session)
+    if running.uses_mcp:
+        await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     run, stored = begun["run"], state.get("messages", [])
     if run["step"] == 1 or not state.get("place"):
@@ -70,7 +71,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if past.compaction is not state.get("compaction"):
         update["compaction"] = past.compaction
-    return {**begun, **update, "messages": [*replacing(stored, mended), *past.writes]}
+    writes = past.writes if mended is stored else [*replacing(stored, mended), *past.writes]
+    return {**begun, **update, "messages": writes}
 
 
 def begin_step(state: AgentState, running: Running) -> AgentState:

@@ -69,11 +69,6 @@ its `answer`.\
 """
 
 
-def next_step_prompt(text: str, notes: Sequence[str]) -> str:
-    """The last message of a request: the profile's words, then what is true only now."""
-    return "\n\n".join([*(note for note in notes if note), text])
-
-
 FEW_STEPS = 3
 """When so few are left, the work has to end."""
 

@@ -11,7 +11,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from manus.state.text import flat, one_line, shortened
-from manus.state.usage import RoleUsage, nothing_used
+from manus.state.usage import NOTHING_USED, RoleUsage
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
 
@@ -213,4 +213,4 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
 def used_by(step: Step) -> RoleUsage:
     """What a step has used so far."""
     result = step["result"]
-    return nothing_used() if result is None else result.get("usage", nothing_used())
+    return NOTHING_USED if result is None else result.get("usage", NOTHING_USED)

@@ -53,9 +53,8 @@ class Usage(RoleUsage):
     """The same by role: `main`, `plan`, `summary`, `extract`, …"""
 
 
-def nothing_used() -> RoleUsage:
-    """The sum of no calls at all."""
-    return RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
+NOTHING_USED = RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
+"""The sum of no calls at all."""
 
 
 def no_usage() -> Usage:
@@ -72,7 +71,7 @@ def no_usage() -> Usage:
 
 def summed(*uses: RoleUsage) -> RoleUsage:
     """The sum; it has a cost as soon as one of them has."""
-    total: dict[str, Any] = {**nothing_used()}
+    total: dict[str, Any] = {**NOTHING_USED}
     for used in uses:
         for name in (*_COUNTED, "cost"):
             if name in used:
@@ -87,7 +86,7 @@ def add_usage(total: Usage, more: Usage) -> Usage:
         if name == "roles":
             roles = {**added.get("roles", {})}
             for role, used in cast(Any, value).items():
-                roles[role] = summed(roles.get(role, nothing_used()), used)
+                roles[role] = summed(roles.get(role, NOTHING_USED), used)
             added["roles"] = roles
         elif name == "estimated":
             added[name] = bool(value) or bool(added.get(name))

@@ -96,9 +96,9 @@ async def fit_history(
     if not evicted:
         return shown
     lines = await _noted(past, running, evicted, notes)
-    _compact(past, running, window, sizes, evicted, lines)
+    past.compaction = made = _compact(past, running, window, sizes, evicted, lines)
     if past.can_recall:
-        await offer_recall(running, past.compaction)
+        await offer_recall(running, made)
     return await running.shown.of(past.history, window)
 
 
@@ -175,8 +175,8 @@ def _compact(
     sizes: Sequence[float],
     evicted: Sequence[AnyMessage],
     lines: list[str],
-) -> None:
-    """Put notes in place of what is taken out."""
+) -> Compaction:
+    """Put notes in place of what is taken out; what has been taken out by then."""
     history, before = past.history, past.compaction or Compaction(count=0, evicted=0, at="", size=0)
     count = before["evicted"] + len(evicted)
     text = prompts.summary(lines, count, can_recall=past.can_recall)
@@ -195,8 +195,8 @@ def _compact(
         made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
-    past.compaction = made
     _tell_of(made, len(evicted), round(around + sum(sizes)), window)
+    return made
 
 
 def notes_in(history: Sequence[AnyMessage]) -> list[str]:
@@ -231,12 +231,12 @@ def _tell_of(made: Compaction, evicted: int, before: int, window: ContextWindow)
     )
 
 
-async def offer_recall(running: Running, compaction: Compaction | None) -> None:
-    """Give the agent the tool that looks into the archive, once something has been taken out.
+async def offer_recall(running: Running, compaction: Compaction) -> None:
+    """Give the agent the tool that looks into the archive.
 
     A thread that was forked under a new id takes over what had been taken out before.
     """
-    if compaction is None or running.catalog.find(NAME) is not None:
+    if running.catalog.find(NAME) is not None:
         return
     running.catalog.add(Recall(session=running.session))
     if "archive" in compaction:

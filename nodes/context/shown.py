@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from manus.models.providers import DEFAULT_MODEL
-from manus.models.tokens import estimate_message, estimate_request, estimate_text, estimate_tools
+from manus.models.tokens import (
+    estimate_message,
+    estimate_request,
+    estimate_text,
+    estimate_tools,
+    window_of,
+)
 from manus.nodes.context.turns import is_summary, turns_of
 from manus.prompts.sources import framed
 from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
@@ -68,13 +74,15 @@ class ContextWindow:
 
 def context_window(running: Running, role: str, system: str) -> ContextWindow:
     """The window of the model of a role as things are now, with this system prompt."""
-    endpoint, size = running.client.endpoint(role), running.client.window(role)
+    client = running.client
+    endpoint = client.chain_of(role)[0]
+    size = window_of(endpoint, client.built.get(endpoint))
     around = estimate_text(system) + estimate_tools(running.catalog.schemas())
     return ContextWindow(
         size=size,
         around=around,
         room=max(size - around, _LEAST_ROOM * size),
-        factor=running.client.calibration.get(endpoint.model or DEFAULT_MODEL, 1.0),
+        factor=client.calibration.get(endpoint.model or DEFAULT_MODEL, 1.0),
         full=size - min(endpoint.max_tokens or 0, size / 2),
         vision=endpoint.vision,
     )
@@ -96,15 +104,11 @@ class Shown:
         self._shown: list[AnyMessage] = []
         self._form = (0.0, True)
 
-    def known(self, history: Sequence[AnyMessage]) -> int:
-        """How many messages it begins with that the last request was made of, if it still does."""
-        count = len(self._history)
-        return count if history[:count] == self._history else 0
-
     async def of(self, history: list[AnyMessage], window: ContextWindow) -> list[AnyMessage]:
         """The messages as a model with this window can have them."""
-        count, form = self.known(history), (window.room, window.vision)
-        if form != self._form or any(isinstance(m, HumanMessage) for m in history[count:]):
+        count, form = len(self._history), (window.room, window.vision)
+        is_same = form == self._form and history[:count] == self._history
+        if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # with a new message of the user's, the older ones have less room
         fitted = await fit(history[count:], window.room, self._workspace)
         new = [as_shown(message, vision=window.vision) for message in fitted]

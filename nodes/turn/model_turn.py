@@ -42,7 +42,8 @@ async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> 
         ModelError: there is none to go on with.
     """
     role = running.role_for(pictures=bool(notes.images) or _is_pictured(past.history))
-    await offer_recall(running, past.compaction)
+    if past.compaction is not None:
+        await offer_recall(running, past.compaction)
     request: list[BaseMessage] = []
     refused: ContextOverflowError | None = None
     for tight in (False, True):
@@ -105,7 +106,7 @@ def to_request(
     So each request of a run begins with the one before it, up to its last message, and a
     provider's prompt cache keeps that prefix.
     """
-    text = prompts.next_step_prompt(profile.next_step_prompt, notes.texts)
+    text = "\n\n".join([*filter(None, notes.texts), profile.next_step_prompt])
     last = ephemeral(text, [image.as_block() for image in notes.images])
     return [SystemMessage(system), *shown, last]
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from manus.tools.catalog import Catalog, asks_for_mcp
+from manus.tools.catalog import Catalog
 from manus.tools.session import Session
 
 log = logging.getLogger("manus")
@@ -26,13 +26,10 @@ NOT_INSTALLED = (
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
-    """Add, or bring up to date, the tools of the MCP servers, for a profile that asks for them.
+    """Add, or bring up to date, the tools of the MCP servers.
 
     The servers are connected the first time. One that cannot be reached costs a line in the log.
     """
-    profile = session.profile
-    if profile is None or not session.settings.mcp or not any(map(asks_for_mcp, profile.tools)):
-        return
     # in a thread: the SDK takes a while to be read
     tools = await asyncio.to_thread(_tools)
     if tools is not None:
