@@ -15,12 +15,13 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.config import get_stream_writer
 
 from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
 from manus.models.recording import Recorder
-from manus.models.retry import Tell, with_retries
+from manus.models.retry import with_retries
 from manus.models.tokens import (
     TOKENS,
     cache_tokens,
@@ -84,7 +85,6 @@ class ModelClient:
         *,
         tools: list[dict[str, Any]] | None = None,
         tool_choice: str = "auto",
-        tell: Tell | None = None,
         quiet: bool = False,
     ) -> Reply:
         """Ask the model of a role.
@@ -107,26 +107,24 @@ class ModelClient:
         for endpoint, following in zip_longest(chain, chain[1:]):
             wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for
             try:
-                reply = await self._reply_of(endpoint, question, wait, tell)
+                reply = await self._reply_of(endpoint, question, wait)
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
                 if following:
-                    _tell_fallback(following, error, tell)
+                    _tell_fallback(following, error)
                 continue
             if self.recorder is not None:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
         raise _together(failures)
 
-    async def _reply_of(
-        self, endpoint: ModelSettings, question: Question, wait: float, tell: Tell | None
-    ) -> Reply:
+    async def _reply_of(self, endpoint: ModelSettings, question: Question, wait: float) -> Reply:
         """One endpoint's; what is empty, or breaks off, is asked for once more."""
         ask = partial(self._ask, endpoint, question)
-        reply = await with_retries(ask, endpoint, wait, tell)
+        reply = await with_retries(ask, endpoint, wait)
         if _is_to_be_asked_again(reply.message, question):
             log.info("the model's reply was empty, or broke off; it is asked once more")
-            reply = await with_retries(ask, endpoint, wait, tell)
+            reply = await with_retries(ask, endpoint, wait)
             if is_empty(reply.message):
                 raise ModelReplyError(_empty(reply.message, endpoint))
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
@@ -192,11 +190,10 @@ def _is_to_be_asked_again(message: AIMessage, question: Question) -> bool:
     return bool(message.additional_kwargs.get(CUT_OFF))
 
 
-def _tell_fallback(following: ModelSettings, error: ModelError, tell: Tell | None) -> None:
+def _tell_fallback(following: ModelSettings, error: ModelError) -> None:
     reason = f"{error} Asking `{following.model}` instead."
     log.warning("%s", reason)
-    if tell is not None:
-        tell(RetryEvent(type="retry", attempt=1, wait=0.0, reason=reason))
+    get_stream_writer()(RetryEvent(type="retry", attempt=1, wait=0.0, reason=reason))
 
 
 def _together(failures: Sequence[ModelError]) -> ModelError:

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from langgraph.config import get_stream_writer
+
 from manus.models.errors import Facts, explain
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import RetryEvent
@@ -24,16 +26,15 @@ LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
 
 T = TypeVar("T")
-Tell = Callable[[RetryEvent], None]
 
 
 async def with_retries(
-    ask: Callable[[], Awaitable[T]], endpoint: ModelSettings, retry_for: float, tell: Tell | None
+    ask: Callable[[], Awaitable[T]], endpoint: ModelSettings, retry_for: float
 ) -> T:
     """The reply, asked for again for so many seconds after the first failure that may pass.
 
     The waits grow, or are those that the server asks for. One that asks for a longer wait than
-    there is time is not waited for.
+    there is time is not waited for. Whoever watches the run is told of each.
 
     Raises:
         ModelError: it failed for good, or for all that time.
@@ -56,9 +57,8 @@ async def with_retries(
         tries += 1
         left = ends - now
         log.info("model call tried again in %.1f s, for %.0f s more: %s", wait, left, failure)
-        if tell is not None:
-            said = str(failure)
-            tell(RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=said))
+        said = RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=str(failure))
+        get_stream_writer()(said)
         await asyncio.sleep(wait)
 
 

@@ -63,7 +63,7 @@ async def _summary(state: FlowState, running: Running) -> str:
     )
     try:
         async with asyncio.timeout(running.budget.seconds_left):
-            reply = await running.client.complete(ROLE, messages, tell=get_stream_writer())
+            reply = await running.client.complete(ROLE, messages)
     except (BudgetError, TimeoutError):
         return without_model(plan)
     except ManusError as error:

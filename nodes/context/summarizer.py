@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-from langgraph.config import get_stream_writer
 
 from manus.models.tokens import estimate_request, estimate_text, learn_window
 from manus.nodes.active_run import Running
@@ -134,8 +133,7 @@ async def _written(
     texts = {n: whole_text(m) for n, m in part.items()}
     for _ in range(_TRIES):
         try:
-            tell = get_stream_writer()
-            reply = await running.client.complete(ROLE, asked, tell=tell, quiet=True)
+            reply = await running.client.complete(ROLE, asked, quiet=True)
         except ContextOverflowError as error:
             learn_window(error, estimate_request(asked))
             raise

@@ -14,7 +14,6 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
 from manus.nodes.active_run import Running
@@ -69,9 +68,7 @@ async def ask_planner(
         if attempt == TRIES:
             make = partial(_make_in_order, make)
         try:
-            reply = await running.client.complete(
-                ROLE, asked, tools=tools, tool_choice=choice, tell=get_stream_writer()
-            )
+            reply = await running.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
         message = _identified(reply.message, attempt)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
-from langgraph.config import get_stream_writer
 
 from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
@@ -78,9 +77,7 @@ async def _asked(
     tools = None if choice == "none" else running.catalog.schemas()
     shorter = required = 0
     while True:
-        reply = await running.client.complete(
-            role, request, tools=tools, tool_choice=choice, tell=get_stream_writer()
-        )
+        reply = await running.client.complete(role, request, tools=tools, tool_choice=choice)
         if (why := no_answer(reply.message)) is not None:
             shorter += 1
             if shorter == SHORTER_TRIES:
