@@ -22,9 +22,10 @@ from manus.graph.run_graph import RunGraph
 from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
 from manus.nodes.summarize import summarize
+from manus.state.agent import AgentStart
 from manus.state.context import Context
 from manus.state.errors import UsageError
-from manus.state.flow import FlowInput, FlowOutput, FlowState
+from manus.state.flow import FlowOutput, FlowState
 from manus.state.profile import Profile
 
 _AFTER_PLAN: dict[Hashable, str] = {
@@ -135,7 +136,7 @@ def _builder(
 ) -> StateGraph[Any, Any, Any, Any]:
     """The nodes, and the edges that say what comes next."""
     builder = StateGraph(
-        FlowState, context_schema=Context, input_schema=FlowInput, output_schema=FlowOutput
+        FlowState, context_schema=Context, input_schema=AgentStart, output_schema=FlowOutput
     )
     # of executors that work in the browser one is at work at a time
     exclusive = frozenset(name for name in profiles if name.lower() == _BROWSER)

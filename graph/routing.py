@@ -10,7 +10,7 @@ from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
-from manus.nodes.planning.scheduling import tasks_of
+from manus.nodes.planning.scheduling import task_of
 from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
@@ -112,7 +112,7 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
     run, plan = state["run"], state["plan"]
     working = at_work(plan)
     if working and working == taken_last(plan):
-        return [Send("execute_step", task) for task in tasks_of(state)]
+        return [Send("execute_step", task_of(state, index)) for index in working]
     if working:
         return "ended"
     if "over" in run:

@@ -1,4 +1,4 @@
-"""The typed state of the flow graph: its input, its channels and its output."""
+"""The typed state of the flow graph: its channels and its output."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from langchain_core.messages import AnyMessage
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import AgentOutput, AgentStart, Compaction, RunStatus, StopReason, growing
+from manus.state.agent import AgentOutput, Compaction, RunStatus, StopReason, growing
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
 from manus.state.usage import RoleUsage, Usage, add_usage
-
-Approval = Literal["not_needed", "wanted", "given", "rejected"]
-
-FlowInput = AgentStart
 
 
 class FlowRun(TypedDict):
@@ -34,7 +30,7 @@ class FlowRun(TypedDict):
     """Revisions that may still follow blocked steps."""
     revised: list[str]
     """Texts of the blocked steps for which the plan has been revised."""
-    approval: Approval
+    approval: Literal["not_needed", "wanted", "given", "rejected"]
     reason: str
     """Why the person rejected the plan."""
     over: NotRequired[str]

@@ -24,7 +24,7 @@ from manus.nodes.turn.place import place_of
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
-from manus.state.messages import ephemeral, last_request
+from manus.state.messages import calls_of, ephemeral, last_request
 from manus.state.plan import Plan
 from manus.state.plan_changes import NewStep
 from manus.state.profile import Profile
@@ -32,8 +32,6 @@ from manus.tools.arguments import explain_arguments
 from manus.tools.planning import NAME, PlanningArgs
 
 ROLE = "plan"
-TRIES = 2
-"""How often a planner is asked; after that there is a plan without one."""
 
 Executors = Mapping[str, Profile]
 """Who can carry out a step, by name; the first is the default."""
@@ -64,18 +62,15 @@ async def ask_planner(
     system = SystemMessage(await asyncio.to_thread(_system, running, executors))
     asked = await fit_question(running, ROLE, system, *seen, question)
     tools = running.catalog.schemas()
-    for attempt in range(1, TRIES + 1):
-        if attempt == TRIES:
-            make = partial(_make_in_order, make)
+    for take in (make, partial(_make_in_order, make)):
         try:
             reply = await running.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
-        message = _identified(reply.message, attempt)
-        plan, answers, problem = _read(message, running, make)
+        plan, answers, problem = _read(reply.message, running, take)
         if plan is not None:
             return plan
-        asked = [*asked, message, *answers, ephemeral(prompts.ask_again(problem))]
+        asked = [*asked, reply.message, *answers, ephemeral(prompts.ask_again(problem))]
     return None
 
 
@@ -101,13 +96,6 @@ def _system(running: Running, executors: Executors) -> str:
     return prompts.planner(described, place_of(running.session.workspace, running.settings))
 
 
-def _identified(message: AIMessage, attempt: int) -> AIMessage:
-    """The reply with an id for each call; some servers leave them out."""
-    for index, call in enumerate((*message.tool_calls, *message.invalid_tool_calls)):
-        call["id"] = call["id"] or f"plan-{attempt}-{index}"
-    return message
-
-
 def _read(
     message: AIMessage, running: Running, make: MakePlan
 ) -> tuple[Plan | None, list[BaseMessage], str]:
@@ -115,7 +103,8 @@ def _read(
     plan: Plan | None = None
     problem = prompts.NO_CALL
     answers: list[BaseMessage] = []
-    for call in (*message.tool_calls, *message.invalid_tool_calls):
+    for index, call in enumerate(calls_of(message)):
+        call["id"] = call["id"] or f"plan-{index}"  # some servers leave it out
         if call.get("type") == "invalid_tool_call":
             problem = explain_malformed(call)  # type: ignore[arg-type]
         else:

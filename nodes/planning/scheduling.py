@@ -61,12 +61,7 @@ def _files_named(text: str) -> list[str]:
     return [file.removeprefix("./") for file in found if file.lower() not in _NO_FILES]
 
 
-def tasks_of(state: FlowState) -> list[StepTask]:
-    """One task for each step that is in progress."""
-    return [_task(state, index) for index in at_work(state["plan"])]
-
-
-def _task(state: FlowState, index: int) -> StepTask:
+def task_of(state: FlowState, index: int) -> StepTask:
     """All that the executor of a step may know, and nothing else."""
     plan = state["plan"]
     step = plan["steps"][index]
