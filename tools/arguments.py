@@ -36,7 +36,9 @@ def _problem(details: ErrorDetails, taken: type[BaseModel]) -> str:
         said += f" (got {reprlib.repr(given)})"
     if details["type"] == "literal_error":
         known = re.findall(r"\w+", details["ctx"]["expected"])
-    near = difflib.get_close_matches(str(given)[:60].lower(), known, n=1)
+    word = str(given)[:60].lower()
+    near = [name for name in known if name.startswith(f"{word}_")]
+    near += difflib.get_close_matches(word, known, n=1, cutoff=0.75)
     return f"{said}; did you mean `{near[0]}`?" if near else said
 
 
