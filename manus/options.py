@@ -139,8 +139,6 @@ workspace_option = click.option(
     metavar="DIR",
     help="Directory to work in (default: this folder inside a project, else ./workspace).",
 )
-json_array = click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
-json_object = click.option("--json", is_flag=True, help="Print one JSON object on stdout.")
 
 _OF_RUN = (
     workspace_option,

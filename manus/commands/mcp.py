@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from manus.options import PORT, json_array, workspace_option
+from manus.options import PORT, workspace_option
 
 if TYPE_CHECKING:
     from manus.state.settings import Settings
@@ -21,33 +21,23 @@ def mcp() -> None:
 
 
 @mcp.command("list")
-@json_array
-def list_(json: bool) -> int:
+def list_() -> int:
     """Connect the configured servers and list their tools."""
     import asyncio
 
     settings = _settings()
-    from manus.formatting import flat
-    from manus.report import print_json
     from manus.state.settings import FILE
 
-    found = asyncio.run(connected_servers(settings))
-    if json:
-        print_json(found)
-    elif not found:
+    if not settings.mcp:
         sys.stderr.write(f"No MCP server is configured; `[mcp.NAME]` in {FILE} names one.\n")
-    for server in () if json else found:
-        state = "not available" if server["problem"] else "ready" if server["enabled"] else "off"
-        sys.stdout.write(f"{server['name']}  {server['place']}  {state}\n")
-        for tool in server["tools"]:
-            sys.stdout.write(f"  {tool['name']}  {flat(tool['description'])[:100]}\n")
-    return 1 if any(server["problem"] for server in found) else 0
+    return 0 if asyncio.run(list_servers(settings)) else 1
 
 
-async def connected_servers(settings: Settings) -> list[dict[str, Any]]:
-    """The servers and what they offer; of one that cannot be used, why."""
+async def list_servers(settings: Settings) -> bool:
+    """Print the servers and what they offer; whether all that are not off can be used."""
     import tempfile
 
+    from manus.formatting import flat
     from manus.state.profile import Profile
     from manus.tools.catalog import MCP, Catalog
     from manus.tools.mcp.tools import tools_of, update
@@ -61,21 +51,14 @@ async def connected_servers(settings: Settings) -> list[dict[str, Any]]:
             connected = {server.name: server for server in await update(catalog, session)}
         finally:
             await session.close()
-    found = []
     for name, chosen in settings.mcp.items():
         server = connected.get(name)
-        tools = tools_of(server, catalog) if server else []
-        found.append(
-            {
-                "name": name,
-                "transport": chosen.kind,
-                "place": chosen.place,
-                "enabled": chosen.enabled,
-                "problem": server.problem if server else None,
-                "tools": [{"name": t.name, "description": t.told.description or ""} for t in tools],
-            }
-        )
-    return found
+        problem = server.problem if server else None
+        state = f"not available: {flat(problem)}" if problem else "ready" if server else "off"
+        sys.stdout.write(f"{name}  {chosen.place}  {state}\n")
+        for tool in tools_of(server, catalog) if server else ():
+            sys.stdout.write(f"  {tool.name}  {flat(tool.told.description or '')[:100]}\n")
+    return not any(server.problem for server in connected.values())
 
 
 @mcp.command("serve")

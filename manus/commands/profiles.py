@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
 
 import click
 
-from manus.options import json_array
-
 
 @click.command()
-@json_array
-def profiles(json: bool) -> int:
+def profiles() -> int:
     """List the agent profiles."""
     from manus.configuration import read_settings
     from manus.formatting import count, flat
     from manus.graph.profiles import PROFILES, all_profiles
-    from manus.report import print_json, print_output
+    from manus.report import print_output
     from manus.tools.catalog import entry_name
 
     read_settings()  # before the profiles: what the file says wrong elsewhere is told first
-    found: list[dict[str, Any]] = [
-        {
-            "name": profile.name,
-            "description": profile.description,
-            "tools": [entry_name(tool) for tool in profile.tools],
-            "max_steps": profile.max_steps,
-            "max_observe": profile.max_observe,
-            "role": profile.role,
-            "own": name not in PROFILES,
-        }
-        for name, profile in all_profiles().items()
-    ]
-    if json:
-        print_json(found)
-    for profile in [] if json else found:
-        origin = ", from manus.toml" if profile["own"] else ""
-        texts = flat(profile["description"]), f"tools: {', '.join(profile['tools'])}"
+    for name, profile in all_profiles().items():
+        origin = "" if name in PROFILES else ", from manus.toml"
+        tools = ", ".join(map(entry_name, profile.tools))
+        texts = flat(profile.description), f"tools: {tools}"
         lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
-        head = f"{profile['name']} ({count(profile['max_steps'], 'step')}{origin})"
+        head = f"{profile.name} ({count(profile.max_steps, 'step')}{origin})"
         print_output("\n".join([head, *lines]))
     return 0
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from manus.options import json_array
-
 
 @click.command()
 def setup() -> int:
@@ -32,19 +30,12 @@ def setup() -> int:
 
 
 @click.command()
-@json_array
-def doctor(json: bool) -> int:
+def doctor() -> int:
     """Check what is there and what is missing."""
-    from dataclasses import asdict
-
     from manus.doctor import examine, print_findings
-    from manus.report import print_json
 
     findings = examine()
-    if json:
-        print_json([asdict(finding) for finding in findings])
-    else:
-        print_findings(findings)
+    print_findings(findings)
     return 1 if any(finding.state == "missing" for finding in findings) else 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manus.options import COUNT, json_array, json_object, thread_argument, thread_id
+from manus.options import COUNT, thread_argument, thread_id
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Delete this thread with its journal and archive; what it did to files stays.",
 )
-@json_array
+@click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
 def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
     """List threads, the newest first, or delete some."""
     import asyncio
@@ -110,7 +110,7 @@ async def _delete(settings: Settings, ids: Sequence[str]) -> int:
 @click.command()
 @thread_argument
 @click.option("--full", is_flag=True, help="Observations in full.")
-@json_object
+@click.option("--json", is_flag=True, help="Print one JSON object on stdout.")
 def show(thread: str, full: bool, json: bool) -> int:
     """Show the history of a thread."""
     import asyncio

@@ -70,8 +70,7 @@ def test_everything_wrong_at_once(bare: Program) -> None:
     assert "not a SQLite database" in result.out
     assert "file/below cannot" in result.out
     assert result.out.endswith("\nNot ready: model, threads, workspace.\n")
-    findings = {f["name"]: f for f in bare("doctor", "--json").json}
-    assert findings["python"]["state"] == "ok"
+    assert _lines(result.out)["python"].startswith("ok ")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
-from manus.commands.mcp import connected_servers
+from manus.commands.mcp import list_servers
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from manus.state.mcp_settings import McpServer
@@ -191,12 +192,13 @@ async def test_no_open_door_without_a_token(
         await serve_http(server, "203.0.113.1", 80)
 
 
-async def test_the_list_of_servers() -> None:
+async def test_the_list_of_servers(capsys: pytest.CaptureFixture[str]) -> None:
     down = McpServer(url="http://127.0.0.1:9/mcp")
     settings = Settings(mcp={"odd": odd(sandbox=False), "down": down})
-    found = {server["name"]: server for server in await connected_servers(settings)}
-    assert "mcp_odd_add" in [tool["name"] for tool in found["odd"]["tools"]]
-    assert "cannot be reached" in found["down"]["problem"]
+    assert not await list_servers(settings)
+    out = capsys.readouterr().out
+    assert "\n  mcp_odd_add  " in out
+    assert re.search(r"^down  .*  not available: .*cannot be reached", out, re.MULTILINE)
     off = down.model_copy(update={"enabled": False})
-    [only] = await connected_servers(Settings(mcp={"down": off}))
-    assert (only["problem"], only["tools"]) == (None, [])
+    assert await list_servers(Settings(mcp={"down": off}))
+    assert capsys.readouterr().out.endswith("  off\n")
