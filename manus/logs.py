@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
@@ -22,6 +21,8 @@ from manus.state.files import make_private_file, make_private_folder
 _LARGEST = 2_000_000
 """Bytes of a log file before a new one is begun; one old one is kept."""
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+_LONGEST_SENDING = 2.0
+"""Seconds that traces may take when all else is done."""
 _SWITCHES = (
     *("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2"),
     *("LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"),
@@ -95,9 +96,4 @@ def sending_traces() -> Iterator[None]:
         yield
     finally:
         if (tracer := sys.modules.get("langchain_core.tracers.langchain")) is not None:
-            longest, began = float(os.environ.get("MANUS_TRACING_WAIT") or 2), time.monotonic()
-            tracer.get_client().flush(timeout=longest)
-            if time.monotonic() - began >= longest:
-                logging.getLogger("manus").warning(
-                    "Not all traces could be sent to LangSmith; the log says more."
-                )
+            tracer.get_client().flush(timeout=_LONGEST_SENDING)

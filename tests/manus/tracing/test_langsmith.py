@@ -10,8 +10,6 @@ import pytest
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, text
 
-UNSENT = "manus: warning: Not all traces could be sent to LangSmith"
-
 
 class _Handler(BaseHTTPRequestHandler):
     server: "LangSmith"
@@ -65,18 +63,16 @@ def test_its_runs_are_those_of_the_graph(
 ) -> None:
     """In a new interpreter, where packages are loaded as a user has them."""
     server.script(call("bash", command="echo one"), text("Done."))
-    settings = {**switched_on(langsmith.url), "MANUS_TRACING_WAIT": "60"}
-    manus.environment |= settings
+    manus.environment |= switched_on(langsmith.url)
     result = manus.cold("run", "--thread", "a thread", "Do it.")
     assert (result.code, result.out) == (0, "Done.\n")
-    assert UNSENT not in result.err
     assert {key for _, key, _ in langsmith.posts} == {"secret"}
     sent = b"".join(body for _, _, body in langsmith.posts)
     for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
         assert f'"{name}"'.encode() in sent
 
 
-def test_a_server_that_is_silent_costs_one_line(manus: Program, server: ScriptedServer) -> None:
+def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo hi"), text("Done."))
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -84,4 +80,3 @@ def test_a_server_that_is_silent_costs_one_line(manus: Program, server: Scripted
         silent = f"http://127.0.0.1:{bound.getsockname()[1]}"
         result = manus("run", "Do it.", **switched_on(silent))
     assert (result.code, result.out) == (0, "Done.\n")
-    assert result.err.count("\nmanus: ") == result.err.count(UNSENT) == 1
