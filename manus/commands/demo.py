@@ -24,8 +24,6 @@ class Demo:
     title: str
     request: str
     kind: str = "agent"
-    needs: str = ""
-    """A module of the extra `data`, which not every installation has."""
 
 
 DEMOS = {
@@ -34,14 +32,13 @@ DEMOS = {
         "create a simple Python calculator with add, subtract, multiply, divide, and test it",
     ),
     "rentals": Demo(
-        "a plan is made for some figures: checked, drawn and summed up",
+        "a plan is made for some figures: checked, drawn and summed up (with the extra `data`)",
         "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
         "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
         "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
         "6,188,41,117\n7,176,36,140\n8,169,35,151\n9,158,39,96\n10,119,33,52\n11,70,24,11\n"
         "12,52,29,2",
         kind="flow",
-        needs="altair",
     ),
     "tips": Demo(
         "a page is made, tried in the browser and mended",
@@ -52,25 +49,14 @@ DEMOS = {
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=click.Choice(list(DEMOS)))
 def demo(name: str | None) -> int:
     """Play a recorded run, which needs no model: without a name they are listed."""
-    from manus.configuration import is_installed
-    from manus.questions import ask_text, someone_is_there
-
-    lacking = [key for key, one in DEMOS.items() if one.needs and not is_installed(one.needs)]
-    if name is None:
-        for key, one in DEMOS.items():
-            lacks = " (needs the extra `data`)" if key in lacking else ""
-            sys.stdout.write(f"  {key:<11} {one.title}{lacks}\n")
-        if not someone_is_there():
-            return 0
-        name = ask_text("Which one? [calculator] ", choices=[*DEMOS]) or "calculator"
-    if name not in DEMOS:
-        raise click.UsageError(f"There is no demo {name!r}; there are {', '.join(DEMOS)}")
-    if name in lacking:
-        raise click.UsageError(f"The demo {name} draws a chart: install the extra `data` first")
-    return play(name)
+    if name is not None:
+        return play(name)
+    for key, one in DEMOS.items():
+        sys.stdout.write(f"  {key:<11} {one.title}\n")
+    return 0
 
 
 def play(name: str) -> int:

@@ -25,8 +25,4 @@ def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
 
 def test_they_are_listed(bare: Program) -> None:
     assert re.findall(r"^  (\w+)", bare("demo").out, re.MULTILINE) == list(DEMOS)
-    with bare.terminal("demo") as terminal:
-        terminal.expect("[calculator] ")
-        terminal.type("\r")
-        assert terminal.wait() == 0
     assert bare("demo", "nothing").code == 2
