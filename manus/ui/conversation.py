@@ -46,8 +46,8 @@ _CHOICES = {
 class Stand:
     """Where a thread stands, which decides what can be done with it."""
 
-    state: Literal["new", "running", "elsewhere", "waiting", "early", "ended"]
-    """`elsewhere`: another process works on it; `early`: it could go on."""
+    state: Literal["new", "running", "waiting", "early", "ended"]
+    """`running`: in this process; `early`: it could go on."""
     questions: tuple[Interrupt, ...] = ()
     problem: str = ""
 
@@ -60,24 +60,20 @@ class Conversation:
         self._settings = settings
         self._args = replace(args, interactive=True)
         self.sessions = Sessions(store)
-        self._elsewhere: set[str] = set()
-        """Threads that another process was at work on when they were looked at last."""
 
     async def version(self, thread: str) -> str:
         """What differs where the page does."""
         mark = await fingerprint(self._store.saver, thread)
         runs = self.sessions
-        live = runs.is_at_work(thread), runs.waits(thread), runs.problems.get(thread)
-        recent = await self._store.recent(_LISTED)
-        if thread in self._elsewhere:  # its end, if it is killed, leaves nothing in the store
-            await self._stand(thread)
-        known = mark, live, recent, thread in self._elsewhere
+        # the end of a process that is killed leaves nothing in the store
+        live = await self._is_running(thread), runs.waits(thread), runs.problems.get(thread)
+        known = mark, live, await self._store.recent(_LISTED)
         return hashlib.sha256(repr(known).encode()).hexdigest()[:24]
 
     async def page(self, thread: str) -> tuple[str, str]:
         """The page of a thread, and its content security policy."""
         stand = await self._stand(thread)
-        is_running = stand.state in ("running", "elsewhere")
+        is_running = await self._is_running(thread)
         runs = await read_trace(self._store.saver, thread, is_running=is_running)
         listed = [await read_thread(self._store, one) for one in await self._store.recent(_LISTED)]
         threads = [one for one in listed if one is not None]
@@ -98,7 +94,7 @@ class Conversation:
 
     async def report(self, thread: str) -> tuple[str, str]:
         """The thread as `manus report` writes it, following it; and its policy."""
-        is_running = (await self._stand(thread)).state in ("running", "elsewhere")
+        is_running = await self._is_running(thread)
         runs = await read_trace(self._store.saver, thread, is_running=is_running)
         return await asyncio.to_thread(page_of, "page", thread, runs, self._store.place)
 
@@ -194,6 +190,12 @@ class Conversation:
         place = Path(workspace_of(self._settings, self._args.workspace)).expanduser()
         return f"{place.resolve()} ({wall_in_words(self._settings.sandbox)})"
 
+    async def _is_running(self, thread: str) -> bool:
+        """Whether a run is under way, here or in another process."""
+        if self.sessions.waits(thread):
+            return False
+        return self.sessions.is_at_work(thread) or await is_being_worked_on(self._store, thread)
+
     async def _stand(self, thread: str) -> Stand:
         """Whether the thread is at work, waits, or could go on."""
         if self.sessions.is_at_work(thread):
@@ -201,11 +203,6 @@ class Conversation:
         known = await read_thread(self._store, thread)
         if known is None:
             return Stand("new", problem=self.sessions.problems.get(thread, ""))
-        waits_here = self.sessions.waits(thread)
-        if not waits_here and await is_being_worked_on(self._store, thread):
-            self._elsewhere.add(thread)
-            return Stand("elsewhere")
-        self._elsewhere.discard(thread)
         outcome = await read_outcome(self._store, known)
         asked = tuple(q for q in outcome.questions if not is_of_model(q))
         may_go_on = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)

@@ -23,7 +23,7 @@
     byId("stop").hidden = !["running", "waiting"].includes(state);
     byId("resume").hidden = state !== "early";
     byId("plans").hidden = state !== "new";
-    byId("send").disabled = ["running", "elsewhere"].includes(state);
+    byId("send").disabled = state === "running";
     for (const step of document.querySelectorAll("article.step[data-checkpoint]")) {
       if (step.querySelector(".fork")) continue;
       const fork = document.createElement("button");
