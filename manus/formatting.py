@@ -166,11 +166,3 @@ def gist(observation: str) -> str:
     if _TRACEBACK in observation:
         lines = [line for line in lines if line[0] not in " ["][-1:]
     return first_line("\n".join(lines))
-
-
-def last_lines(observation: str) -> str:
-    """The last three lines of what a failed command printed; empty for any other observation."""
-    if not _ENDED.search(observation):
-        return ""
-    lines = [line for line in clean(observation).splitlines() if line.strip()]
-    return "\n".join(lines[-4:-1])

@@ -24,7 +24,6 @@ from manus.formatting import (
     ending_of,
     first_line,
     gist,
-    last_lines,
     main_argument,
     moment,
     span,
@@ -133,7 +132,7 @@ def environment() -> Environment:
     made.filters.update(
         cut=cut, prose=prose, span=span, moment=moment, size=decimal, counted=count,
         first_line=first_line, main_argument=main_argument, gist=gist,
-        last_lines=last_lines, json=_as_json, tokens=_tokens, edit=edit_of,
+        json=_as_json, tokens=_tokens, edit=edit_of,
     )  # fmt: skip
     made.globals.update(state=state, reason=reason, named=named, box=box)
     return made
