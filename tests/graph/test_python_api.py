@@ -1,7 +1,6 @@
 """The graphs as LangGraph's users write them: sync and async, as nodes, left and gone on with."""
 
 import asyncio
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,6 @@ from manus import build_agent, build_flow
 from manus.graph.run_graph import RunGraph
 from manus.graph.state_update import reopen
 from manus.sqlite import SqliteStore
-from manus.state.agent import AgentOutput, AgentState
-from manus.state.context import Context
 from manus.state.errors import ThreadBusyError
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
@@ -89,18 +86,6 @@ class TestSync:
         flow = build_flow((TESTER,), checkpointer=store)
         assert calls_of_everybody(flow, context) == ["All."] * 4
 
-    def test_a_stream_that_is_left(
-        self, server: ScriptedServer, context: Any, store: SqliteStore
-    ) -> None:
-        server.script(call("poll"), text("Gone on."))
-        graph = build_agent(TESTER, checkpointer=store)
-        for part in graph.stream(REQUEST, T, context=context, stream_mode="updates"):
-            if "act" in part:
-                break
-        del part
-        gc.collect()
-        assert graph.invoke(None, T, context=context)["output"] == "Gone on."
-
 
 @dataclass
 class ParentContext:
@@ -114,35 +99,25 @@ class ParentContext:
 
 
 class TestAsANode:
-    async def test_in_a_graph_of_messages(self, server: ScriptedServer, context: Any) -> None:
-        """Its context is taken over; the request is the human message, what it says comes out."""
+    async def test_in_a_graph_of_messages(
+        self, server: ScriptedServer, context: Any, saver: SqliteStore
+    ) -> None:
+        """Its context and checkpointer are taken over; the request is the human message."""
         builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
         builder.add_node("agent", build_agent(TESTER))
         builder.add_edge(START, "agent")
         builder.add_edge("agent", END)
-        given = {k: v for k, v in context.items() if v}
-        server.script(call("append", path="a", line="1"))
-        found = await builder.compile().ainvoke(
-            {"messages": [("user", "Do it.")]}, context=ParentContext(**given)
-        )
-        kinds = [m.type for m in found["messages"]]
-        assert kinds == ["human", "ai", "tool"], "one step: the parent's max_steps"
-        assert Path(context["workspace"], "a").read_text() == "1\n"
-
-    async def test_with_the_parents_checkpointer(
-        self, server: ScriptedServer, context: Any, saver: SqliteStore
-    ) -> None:
-        builder: Any = StateGraph(MessagesState, context_schema=Context)
-        builder.add_node("agent", build_agent(TESTER))
-        builder.add_edge(START, "agent")
         graph = builder.compile(checkpointer=saver)
-        server.script(call("ask_human", inquire="On?"))
-        chosen = Context(**{name: value for name, value in context.items() if value})
-        asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=chosen)
+        given = {k: v for k, v in context.items() if v}
+        theirs = ParentContext(**given, max_steps=2)
+        server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
+        asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
         assert "On?" in str(asked["__interrupt__"])
-        server.script(text("Done."))
-        found = await graph.ainvoke(Command(resume="yes"), T, context=chosen)
-        assert found["messages"][-1].text == "Done."
+        found = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
+        kinds = [m.type for m in found["messages"]]
+        assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
+        assert found["messages"][-1].text == "yes"
+        assert Path(context["workspace"], "a").read_text() == "1\n"
 
 
 def weather(city: str) -> str:
@@ -192,16 +167,6 @@ class TestAsCreateAgent:
         assert asked.headers["authorization"] == "Bearer theirs"
         assert asked.body["messages"][0]["content"] == "You know the weather."
         assert "terminate" not in asked.text  # it is not among the tools
-
-    def test_a_chat_model_serves_many_calls(
-        self, server: ScriptedServer, model: ChatOpenAI
-    ) -> None:
-        """Each call without `await` has a loop of its own."""
-        server.always(text("Hi."))
-        agent = build_agent(model, tools=[])
-        said = [agent.invoke({"messages": "Hi."})["output"] for _ in range(3)]
-        parts: list[Any] = list(agent.stream({"messages": "Hi."}, stream_mode="messages"))
-        assert [*said, "".join(m.text for m, _ in parts)] == ["Hi."] * 4
 
     def test_a_name_may_come_first(self, server: ScriptedServer, context: Any) -> None:
         server.always(text("Hi."))
@@ -286,14 +251,6 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     with pytest.raises(asyncio.CancelledError):
         await first
     assert (await other.run(text("Now."))).output == "Now."
-
-
-def test_the_schemas_hold_the_threads_state_and_nothing_else() -> None:
-    graph = build_agent(TESTER)
-    shown = set(graph.stream_channels_list)
-    assert shown == {*AgentState.__annotations__, "request"}
-    assert set(graph.get_input_jsonschema()["properties"]) == {"request", "messages"}
-    assert set(graph.get_output_jsonschema()["properties"]) == set(AgentOutput.__annotations__)
 
 
 async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from manus.models.openai_chat import FastChatOpenAI
-from manus.models.providers import address_of, build_model, is_configured
+from manus.models.providers import address_of, build_model
 from manus.state.errors import SettingsError
 from manus.state.model_settings import ModelSettings, split_spec
 from tests.helpers.agent import ScriptedAgent
@@ -27,47 +26,15 @@ async def build(**settings: Any) -> Any:
     [
         ("gpt-5", ("openai", "gpt-5")),
         ("openai:gpt-5", ("openai", "gpt-5")),
-        ("OpenAI:gpt-5", ("openai", "gpt-5")),
         ("llama3:8b", ("openai", "llama3:8b")),
-        ("openai:llama3:8b", ("openai", "llama3:8b")),
         ("ft:gpt-4o:acme::abc", ("openai", "ft:gpt-4o:acme::abc")),
         ("anthropic:claude-sonnet", ("anthropic", "claude-sonnet")),
-        ("azure:my-deployment", ("azure", "my-deployment")),
-        ("qwen/qwen3-32b", ("openai", "qwen/qwen3-32b")),
         ("anthropic:", ("openai", "anthropic:")),
-        (":x", ("openai", ":x")),
         ("google_genai:gemini-2.5-pro", ("google", "gemini-2.5-pro")),
     ],
 )
 def test_the_name_of_a_model(spec: str, parts: tuple[str, str]) -> None:
     assert split_spec(spec) == parts
-
-
-@pytest.mark.parametrize(
-    ("settings", "configured"),
-    [
-        ({}, False),
-        ({"base_url": HERE}, False),
-        ({"model": "m"}, True),
-        ({"api_key": KEY}, True),
-        ({"model": "replay:x"}, True),
-    ],
-)
-def test_what_is_enough(settings: dict[str, Any], configured: bool) -> None:
-    assert is_configured(ModelSettings(**settings)) is configured
-
-
-async def test_an_openai_compatible_server() -> None:
-    model = await build(
-        model="llama3:8b", base_url=HERE, temperature=0.5, max_tokens=100, timeout=600
-    )
-    assert isinstance(model, FastChatOpenAI)
-    assert model.stream_chunk_timeout == 600
-    assert (model.model_name, model.openai_api_base) == ("llama3:8b", HERE)
-    assert (model.temperature, model.max_tokens) == (0.5, 100)
-    assert model.max_retries == 0, "retries are in one place"
-    assert model.stream_usage is True
-    assert model.use_responses_api is False
 
 
 async def test_nothing_is_sent_that_was_not_chosen(agent: ScriptedAgent) -> None:
@@ -82,12 +49,10 @@ async def test_what_was_chosen_is_sent(
 ) -> None:
     monkeypatch.setenv("MANUS_API_KEY", "secret")
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
-    monkeypatch.setenv("MANUS_MAX_TOKENS", "100")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
     await agent.run(text("Hello."))
     [request] = agent.server.requests
     assert request.body["temperature"] == 0.5
-    assert 100 in (request.body.get("max_tokens"), request.body.get("max_completion_tokens"))
     assert request.headers["authorization"] == "Bearer secret"
 
 
@@ -116,19 +81,12 @@ async def test_reasoning_models_of_openai_get_no_temperature(
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     if effort is not None:
         monkeypatch.setenv("MANUS_REASONING_EFFORT", effort)
-    for model in ("o3-mini", "openai/gpt-5", "gpt-5-chat-latest", "qwen3"):
+    for model in ("openai/gpt-5", "gpt-5-chat-latest", "qwen3"):
         await agent.run(text("Hello."), model=model, thread=model)
         body = agent.server.requests[-1].body
         takes_one = effort == "none" or model in ("gpt-5-chat-latest", "qwen3")
         assert body.get("temperature") == (0.5 if takes_one else None)
         assert body.get("reasoning_effort") == effort
-
-
-async def test_runs_of_one_event_loop_share_a_client() -> None:
-    first = await build(model="m", base_url=HERE)
-    assert await build(model="m", base_url=HERE) is first
-    assert await build(model="m", base_url=HERE, api_key=KEY) is not first
-    assert await build(model="n", base_url=HERE) is not first
 
 
 async def test_azure_without_its_endpoint() -> None:
@@ -152,20 +110,11 @@ async def test_a_provider_whose_package_is_missing(
         await build(model=f"{provider}:x", api_key=KEY)
 
 
-async def test_a_recording_of_a_name_that_has_a_provider_in_it(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="recording openai:x"):
-        await build(model="replay:openai:x")
-
-
 @pytest.mark.parametrize(
     ("settings", "address"),
     [
-        ({"model": "m", "base_url": HERE}, HERE),
-        ({"model": "m"}, "openai's own address"),
         ({"model": "anthropic:x"}, "anthropic's own address"),
-        ({}, "openai's own address"),
         ({"base_url": "https://me:secret@host:8000/v1?key=s/t"}, "https://host:8000/v1"),
-        ({"base_url": "http://host"}, "http://host"),
         ({"base_url": "no address@all"}, "no address@all"),
     ],
 )
