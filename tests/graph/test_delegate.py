@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from manus.run_report.page import page
-from manus.sqlite import SqliteStore
-from manus.trace.as_text import as_messages, as_text
-from manus.trace.reading import read_trace
 from tests.helpers.agent import DELEGATOR, ScriptedAgent, assert_paired
 from tests.helpers.child import REQUEST, killed_when, started
-from tests.server import Queue, Request, ScriptedServer, call, calls, text
+from tests.server import Queue, Request, call, calls, text
 
 HELPER = """\
 [profiles.helper]
@@ -37,13 +33,9 @@ def asked_for(request: Request) -> str:
 
 
 @pytest.fixture
-async def lead(
-    server: ScriptedServer, saver: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Delegator]:
-    (tmp_path / "manus.toml").write_text(HELPER)
-    (tmp_path / "workspace").mkdir()
-    monkeypatch.chdir(tmp_path)
-    made = Delegator(server, tmp_path / "workspace", saver, DELEGATOR)
+async def lead(agent: ScriptedAgent) -> AsyncIterator[Delegator]:
+    Path("manus.toml").write_text(HELPER)
+    made = Delegator(agent.server, agent.workspace, agent.saver, DELEGATOR)
     yield made
     await made.graph.close_waiting()
 
@@ -85,13 +77,6 @@ async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
     assert len(lead.lines("a")) == 4
 
 
-@pytest.mark.parametrize("name", ["nobody", "os:system"])
-async def test_a_profile_that_is_not_there(lead: Delegator, name: str) -> None:
-    await lead.run(call("delegate", task="Go.", profile=name), text("Well."))
-    [said] = await lead.observations()
-    assert f"`{name}`" in said
-
-
 async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
@@ -124,22 +109,3 @@ async def test_what_was_approved_in_it_holds_for_the_run(lead: Delegator) -> Non
     again = call("append", path="a", line="2")
     outcome = await lead.invoke(Command(resume="run"), again, text("Done."), approve="ask")
     assert (outcome.output, lead.lines("a")) == ("Done.", ["1", "2"])
-
-
-async def test_its_steps_are_seen(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven birds."))
-    lead.given("Name the fish.", text("A carp."))
-    events = await lead.events(calls(COUNT, NAME), text("Done."))
-    inner = [e for e in events if e["type"] == "delegate_action" and e["event"]["type"] == "call"]
-    assert [(e["profile"], e["event"]["name"]) for e in inner] == [("helper", "append")]
-    runs = await read_trace(lead.saver, "t")
-    first, second = runs[0].steps[0].calls
-    assert first.run is not None
-    assert second.run is not None
-    assert [len(one.run.steps) for one in (first, second) if one.run] == [2, 1]
-    usage = (await lead.outcome()).usage
-    assert runs[0].tokens.total == usage["input_tokens"] + usage["output_tokens"]
-    assert "append: a" in as_text(runs)
-    assert "Appended to a." in page("t", runs)
-    tool = as_messages(runs)[2]
-    assert tool["messages"][-1]["text"] == "Seven birds."

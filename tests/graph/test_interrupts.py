@@ -5,23 +5,11 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from manus.tools.journal import Journal
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.tools import Shelf
 from tests.server import call, calls, text
 
 ASK = call("ask_human", inquire="Which colour?")
-
-
-async def test_the_run_waits_for_the_answer(agent: ScriptedAgent) -> None:
-    waiting = await agent.run(ASK)
-    assert waiting.stop_reason == "interrupted"
-    assert (waiting.output, waiting.success) == ("Which colour?", False)
-    outcome = await agent.invoke(Command(resume="Blue."), text("Blue it is."))
-    assert (outcome.stop_reason, outcome.output) == ("answered", "Blue it is.")
-    assert await agent.observations() == ["Blue."]
-    assert_paired(await agent.messages())
 
 
 async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAgent) -> None:
@@ -54,16 +42,6 @@ async def test_live_things_stay_open_while_it_waits(agent: ScriptedAgent) -> Non
     assert Shelf.open == 0
 
 
-async def test_they_stay_open_while_a_stuck_run_waits_too(agent: ScriptedAgent) -> None:
-    read = call("read", path="missing")
-    await agent.run(call("keep", path="", line="one"), *[read] * 6, interactive=True)
-    assert Shelf.open == 1
-    again = call("keep", path="", line="two"), text("Done.")
-    await agent.invoke(Command(resume="Go on."), *again, interactive=True)
-    assert (await agent.observations())[-1] == "one two"
-    assert Shelf.open == 0
-
-
 @pytest.mark.parametrize("elsewhere", [False, True])
 async def test_they_are_closed_when_the_process_or_the_workspace_is_left(
     agent: ScriptedAgent, tmp_path: Path, elsewhere: bool
@@ -90,16 +68,3 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
     assert [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"][
         :-1
     ] == ["Do it.", "Never mind."]
-
-
-async def test_what_another_process_did_meanwhile_counts(agent: ScriptedAgent) -> None:
-    """A thread that waited here, was gone on with elsewhere, and comes back."""
-    await agent.run(call("keep", path="", line="one"), ASK)
-    [file] = (Workspace(agent.workspace).records / "journal").glob("*.jsonl")
-    elsewhere = Journal(file)
-    elsewhere.open()
-    elsewhere.begin("a call of the other process", "append")
-    elsewhere.close()
-    await agent.invoke(Command(resume="Blue."), call("keep", path="", line="two"), text("Done."))
-    assert (await agent.observations())[-1] == "two", "what was kept open here is out of date"
-    assert Shelf.open == 0
