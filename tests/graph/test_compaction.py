@@ -8,7 +8,6 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from manus.nodes.context.turns import is_summary
 from manus.state.messages import text_of
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
     LOOKER,
@@ -116,14 +115,6 @@ async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
     assert isinstance(notes, SystemMessage)
 
 
-async def test_a_reply_without_notes_is_asked_for_once_more(agent: ScriptedAgent) -> None:
-    looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
-    agent.server.when(mentions(SUMMARIZER), text("Sure!"), text("## Next\n- Look at place 9"))
-    await looker.run(*LOOKS, OVERFLOW, text("done"))
-    [notes] = [m for m in await looker.messages() if is_summary(m)]
-    assert "## Next\n- Look at place 9" in text_of(notes)
-
-
 async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: ScriptedAgent) -> None:
     first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     second = await looker.run(call("recall", query="locker K8"), text("ok"), request="Go on.")
@@ -134,35 +125,6 @@ async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: Scripted
     assert [m.content for m in history if isinstance(m, HumanMessage)] == [REQUEST, "Go on."]
     assert sum(map(is_summary, history)) == 1
     assert isinstance(history[-1], AIMessage)
-
-
-async def test_a_thread_forked_under_a_new_id_recalls_what_was_before(
-    looker: ScriptedAgent,
-) -> None:
-    await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
-    fork = thread_config("fork")
-    await looker.graph.aupdate_state(fork, await looker.values(), as_node="stuck_check")
-    await looker.run(text("ok"), request="Look around.", thread="fork")
-    for path in (Workspace(looker.workspace).records / "archive").glob("t_-*"):
-        path.unlink()
-    again = call("recall", query="#2"), call("recall", query="window wall", limit=9)
-    outcome = await looker.run(calls(*again), text("ok"), request="Go on.", thread="fork")
-    assert outcome.stop_reason == "answered"
-    observations = await looker.observations("fork")
-    assert observations[-2].startswith("[#2] look:\nPlace 1.")
-    assert "Place 5. A wall" in observations[-1]
-
-
-async def test_a_call_of_recall_that_another_process_carries_out(looker: ScriptedAgent) -> None:
-    await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
-    looker.server.script(call("Recall", query="#2"))
-    stop = {"interrupt_before": ["act"]}
-    given = {"request": "Look around."}
-    await looker.graph.ainvoke(given, thread_config("t"), context=looker.context(), **stop)
-    await looker.graph.close_waiting()
-    outcome = await looker.invoke(None, text("ok"))
-    assert outcome.stop_reason == "answered"
-    assert (await looker.observations())[-1].startswith("[#2] look:\nPlace 1.")
 
 
 async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) -> None:
