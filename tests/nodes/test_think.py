@@ -1,21 +1,17 @@
 """The parts of think: where a run begins, how a history is mended, how a reply is made ready."""
 
-from typing import Any
-
 import pytest
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     HumanMessage,
-    RemoveMessage,
     ToolMessage,
 )
 
 from manus.nodes.context.turns import mend, replacing
 from manus.prompts import agent as prompts
 from manus.state.messages import append_messages
-from tests.helpers.agent import ScriptedAgent, assert_paired
-from tests.server import text
+from tests.helpers.agent import assert_paired
 
 
 def asks(*ids: str, id: str = "a1", bad: tuple[str, ...] = ()) -> AIMessage:  # noqa: A002
@@ -53,7 +49,7 @@ class TestMending:
             [USER, asks("1", "2"), answer("1"), AGAIN],
             [USER, asks("1", "2"), answer("2"), AGAIN],
             [USER, asks("1", bad=("2",)), AGAIN],
-            [USER, asks("1"), AGAIN, asks("2", id="a2"), answer("2"), asks("3", id="a3"), USER],
+            [USER, asks("1"), AGAIN, asks("2", id="a2"), answer("2"), asks("3", id="a3")],
             [USER, asks("1")],
             [USER, asks("1", "2"), answer("2")],
             [asks("1"), asks("2", id="a2"), AGAIN],
@@ -61,6 +57,7 @@ class TestMending:
     )
     def test_each_call_gets_its_message(self, history: list[AnyMessage]) -> None:
         mended = mend(history, nothing_known)
+        assert append_messages(history, [replacing(history, mended)]) == mended
         assert_paired(mended)
         assert [m for m in mended if m in history] == history
         lost = [m for m in mended if m not in history]
@@ -70,7 +67,9 @@ class TestMending:
     def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out(self) -> None:
         call = asks("1")
         history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
-        assert mend(history, nothing_known) == [USER, call, answer("1"), AGAIN]
+        mended = mend(history, nothing_known)
+        assert mended == [USER, call, answer("1"), AGAIN]
+        assert append_messages(history, [replacing(history, mended)]) == mended
 
     def test_what_the_journal_knows_is_the_answer(self) -> None:
         known = {"2": answer("2")}
@@ -80,34 +79,3 @@ class TestMending:
             "answer to 2",
             prompts.OUTCOME_LOST,
         ]
-
-    @pytest.mark.parametrize(
-        "history",
-        [
-            [USER, asks("1"), AGAIN],
-            [USER, asks("1")],
-            [USER, asks("1"), AGAIN, asks("2", id="a2")],
-            [USER, asks("1"), answer("1"), answer("0")],
-        ],
-    )
-    def test_the_writes_turn_one_history_into_the_other(self, history: list[AnyMessage]) -> None:
-        mended = mend(history, nothing_known)
-        writes = replacing(history, mended)
-        assert append_messages(history, [writes]) == mended
-
-    def test_only_the_tail_is_written_anew(self) -> None:
-        history: list[AnyMessage] = [USER, asks("1"), AGAIN]
-        writes = replacing(history, mend(history, nothing_known))
-        assert [type(w) for w in writes] == [RemoveMessage, ToolMessage, HumanMessage]
-        assert replacing(history, history) == []
-
-    async def test_a_thread_with_a_call_that_never_began_goes_on(
-        self, agent: ScriptedAgent
-    ) -> None:
-        """A state in which a person has put a call that nobody carried out."""
-        await agent.run(text("Hello."))
-        config: Any = {"configurable": {"thread_id": "t"}}
-        await agent.graph.aupdate_state(config, {"messages": [asks("lost")]}, as_node="stuck_check")
-        outcome = await agent.run(text("All right."), request="And now?")
-        assert outcome.output == "All right."
-        assert_paired(await agent.messages())
