@@ -13,13 +13,12 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755])
-def test_a_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(b"old")
-    path.chmod(mode)
+    path.chmod(0o751)
     write_atomically(path, b"new")
-    assert (path.read_bytes(), _mode(path)) == (b"new", mode)
+    assert (path.read_bytes(), _mode(path)) == (b"new", 0o751)
     assert [p.name for p in tmp_path.iterdir()] == ["secret"]
 
 

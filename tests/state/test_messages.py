@@ -4,7 +4,6 @@ import copy
 import itertools
 from typing import Annotated, Any, TypedDict
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import (
@@ -22,8 +21,6 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from manus.state.messages import (
     append_messages,
-    call_ids,
-    has_calls,
     since,
     text_of,
 )
@@ -144,51 +141,6 @@ def test_a_place_used_again_does_not_swallow_a_message() -> None:
     history = append_messages([], [HumanMessage("same"), HumanMessage("same")])
     history = append_messages(history, [RemoveMessage(id=str(history[0].id)), HumanMessage("same")])
     assert len(history) == 2
-
-
-def test_a_dumped_message_comes_back_whole() -> None:
-    message = AIMessage(
-        "x",
-        id="1",
-        tool_calls=[{"name": "bash", "args": {"command": "ls"}, "id": "c", "type": "tool_call"}],
-        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
-    )
-    assert append_messages([], [[message.model_dump()]]) == [message]
-
-
-def test_wire_form_tool_calls_are_understood() -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
-    history = append_messages([], [{"role": "assistant", "content": None, "tool_calls": [call]}])
-    assert isinstance(history[0], AIMessage)
-    assert history[0].tool_calls[0]["args"] == {"a": 1}
-
-
-def test_a_pair_is_a_message_and_a_tuple_of_messages_is_several() -> None:
-    assert [m.type for m in append_messages([], [("system", "s")])] == ["system"]
-    assert len(append_messages([], [(HumanMessage("a"), AIMessage("b"))])) == 2
-
-
-def test_what_is_no_message_is_refused() -> None:
-    with pytest.raises(NotImplementedError):
-        append_messages([], [42])
-
-
-def _asks(*ids: str, bad: tuple[str, ...] = ()) -> AIMessage:
-    return AIMessage(
-        "",
-        tool_calls=[{"name": "f", "args": {}, "id": i, "type": "tool_call"} for i in ids],
-        invalid_tool_calls=[
-            {"name": "f", "args": "{", "id": i, "error": "cut", "type": "invalid_tool_call"}
-            for i in bad
-        ],
-    )
-
-
-def test_calls_are_those_well_formed_and_then_those_malformed() -> None:
-    assert call_ids(_asks("1", "2", bad=("0",))) == ["1", "2", "0"]
-    assert has_calls(_asks(bad=("0",)))
-    assert not has_calls(AIMessage("done"))
-    assert not has_calls(HumanMessage("done"))
 
 
 def test_since_an_id() -> None:

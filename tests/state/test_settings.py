@@ -37,23 +37,14 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
 
 _GIVEN = [
     ("model", "m", "m"),
-    ("base_url", "http://localhost:1/v1", "http://localhost:1/v1"),
     ("api_key", "k", SecretStr("k")),
     ("temperature", "0.5", 0.5),
-    ("max_tokens", "100", 100),
-    ("timeout", "1", 1.0),
-    ("retry_for", "0", 0.0),
     ("vision", "false", False),
-    ("context_window", "8000", 8000),
-    ("api_version", "v", "v"),
-    ("workspace", "w", "w"),
-    ("checkpoint", "c.sqlite", "c.sqlite"),
-    ("profile", "swe", "swe"),
     ("max_steps", "7", 7),
 ]
 
 
-def test_every_setting_can_come_from_the_environment(file: Path) -> None:
+def test_every_kind_of_setting_can_come_from_the_environment(file: Path) -> None:
     settings = load_settings({f"MANUS_{name.upper()}": given for name, given, _ in _GIVEN}, file)
     assert {name: getattr(settings, name) for name, _, _ in _GIVEN} == {
         name: value for name, _, value in _GIVEN
