@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.types import Command
@@ -28,6 +29,8 @@ def told(agent: ScriptedAgent) -> str:
 
 
 async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) -> None:
+    await rememberer.run(KEEP, thread="refused")
+    await rememberer.invoke(Command(resume="no"), text("Not noted."), thread="refused")
     waiting = await rememberer.run(KEEP)
     assert waiting.stop_reason == "interrupted"
     assert "I use tabs." in waiting.output
@@ -41,31 +44,19 @@ async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) ->
     assert memory_file().read_text().splitlines() == [SAID]
 
 
-async def test_it_is_not_kept_against_the_user(rememberer: ScriptedAgent) -> None:
-    await rememberer.run(KEEP)
-    await rememberer.invoke(Command(resume="no"), text("Not noted."))
-    assert not memory_file().exists()
-
-
-async def test_a_setting_turns_it_off(
-    rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["turned off", "on a server"])
+async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
+    rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     await rememberer.run(KEEP, text("Noted."), approve="yolo")
-    monkeypatch.setenv("MANUS_MEMORY", "0")
-    await rememberer.run(text("Hello."), thread="other")
-    assert SAID not in told(rememberer)
-    assert rememberer.server.requests[-1].tool_names == []
-
-
-async def test_a_server_keeps_nothing_of_its_users(rememberer: ScriptedAgent) -> None:
-    await rememberer.run(KEEP, text("Noted."), approve="yolo")
     rememberer.server.script(text("Hello."))
-    config = {"configurable": {"thread_id": "other", "assistant_id": "manus"}}
-    await rememberer.graph.ainvoke(
-        {"request": "Hello."},
-        config,  # type: ignore[arg-type]
-        context=rememberer.context(workspace="workspace"),
-    )
+    config: Any = {"configurable": {"thread_id": "other"}}
+    if how == "turned off":
+        monkeypatch.setenv("MANUS_MEMORY", "0")
+    else:
+        config["configurable"]["assistant_id"] = "manus"
+    context = rememberer.context(workspace="workspace")
+    await rememberer.graph.ainvoke({"request": "Hello."}, config, context=context)
     assert SAID not in told(rememberer)
     assert rememberer.server.requests[-1].tool_names == []
 

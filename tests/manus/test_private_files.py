@@ -69,21 +69,6 @@ def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
         open_own(path)
 
 
-def test_the_log_and_its_successor_are_private(tmp_path: Path) -> None:
-    code = """
-import logging
-from manus.logs import set_up_logging
-set_up_logging()
-for _ in range(2500):
-    logging.getLogger("manus").info("x" * 1000)
-"""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-    logs = list(tmp_path.rglob("manus.log*"))
-    assert len(logs) == 2
-    assert open_to_others(logs[0].parent) == []
-
-
 _PR_GET_DUMPABLE = 3
 
 

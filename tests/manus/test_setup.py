@@ -13,15 +13,14 @@ def kept(program: Program) -> dict[str, Any]:
     return tomllib.loads(file.read_text())
 
 
-def choose(program: Program, *answers: str) -> tuple[int, str]:
+def choose(program: Program, answers: dict[str, str]) -> str:
+    """Answer each question; what is shown in the end."""
     with program.terminal("setup") as terminal:
-        for asked, answer in zip(ASKED, answers, strict=False):
+        for asked, answer in answers.items():
             terminal.expect_last(asked)
             terminal.type(f"{answer}\r")
-        return terminal.wait(), terminal.text
-
-
-ASKED = ["Number [1]:", "Model [tiny]:", "workspace]:", "[auto]:"]
+        assert terminal.wait() == 0, terminal.text
+        return terminal.text
 
 
 def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: ScriptedServer) -> None:
@@ -29,8 +28,13 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     server.models = ["tiny", "large"]
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     bare.environment["OPENAI_API_KEY"] = "sk-not-for-this-machine"
-    code, shown = choose(bare, "1", "large", "~/work", "ask")
-    assert code == 0, shown
+    answers = {
+        "Number [1]:": "1",
+        "Model [tiny]:": "large",
+        "workspace]:": "~/work",
+        "[auto]:": "ask",
+    }
+    shown = choose(bare, answers)
     assert "Ollama on this machine: tiny, large" in shown
     assert kept(bare) == {
         "model": "large",
@@ -48,14 +52,9 @@ def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: Scripte
     file = bare.home / ".config/manus/manus.toml"
     file.parent.mkdir(parents=True)
     file.write_text('# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
-    questions = ["Number [1]:", "address:", "set):", "Model:", "workspace]:", "[auto]:"]
-    with bare.terminal("setup") as terminal:
-        answers = ("4", server.base_url, "sk-secret", "scripted", "", "")
-        for asked, answer in zip(questions, answers, strict=True):
-            terminal.expect_last(asked)
-            terminal.type(f"{answer}\r")
-        assert terminal.wait() == 0
-    assert "sk-secret" not in terminal.text
+    answers = {"Number [1]:": "4", "address:": server.base_url, "set):": "sk-secret"}
+    answers |= {"Model:": "scripted", "workspace]:": "", "[auto]:": ""}
+    assert "sk-secret" not in choose(bare, answers)
     assert kept(bare) == {
         "max_steps": 7,
         "model": "scripted",

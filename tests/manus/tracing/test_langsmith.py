@@ -12,46 +12,33 @@ from tests.server import ScriptedServer, call, text
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: "LangSmith"
+    """Takes what its client sends; it says nothing of compression, so that it comes as it is."""
 
     def do_GET(self) -> None:
-        self._answer(b"{}")
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posts.append((self.path, self.headers["x-api-key"], body))
-        self._answer(b"")
-
-    def _answer(self, body: bytes) -> None:
+        POSTS.append(self.rfile.read(int(self.headers["Content-Length"])))
+        KEYS.add(self.headers["x-api-key"])
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass
 
 
-class LangSmith(ThreadingHTTPServer):
-    """Takes what its client sends; it says nothing of compression, so that it comes as it is."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.posts: list[tuple[str, str, bytes]] = []
-        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+POSTS: list[bytes] = []
+KEYS: set[str] = set()
 
 
 @pytest.fixture
-def langsmith() -> Iterator[LangSmith]:
-    with LangSmith() as made:
-        yield made
-        made.shutdown()
+def langsmith() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def switched_on(url: str) -> dict[str, str]:
@@ -59,15 +46,14 @@ def switched_on(url: str) -> dict[str, str]:
 
 
 def test_its_runs_are_those_of_the_graph(
-    manus: Program, server: ScriptedServer, langsmith: LangSmith
+    manus: Program, server: ScriptedServer, langsmith: str
 ) -> None:
     """In a new interpreter, where packages are loaded as a user has them."""
     server.script(call("bash", command="echo one"), text("Done."))
-    manus.environment |= switched_on(langsmith.url)
-    result = manus.cold("run", "--thread", "a thread", "Do it.")
+    result = manus.cold("run", "--thread", "a thread", "Do it.", **switched_on(langsmith))
     assert (result.code, result.out) == (0, "Done.\n")
-    assert {key for _, key, _ in langsmith.posts} == {"secret"}
-    sent = b"".join(body for _, _, body in langsmith.posts)
+    assert {"secret"} == KEYS
+    sent = b"".join(POSTS)
     for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
         assert f'"{name}"'.encode() in sent
 
