@@ -95,19 +95,13 @@ def look_at(agent: ScriptedAgent, places: int) -> None:
     agent.server.always(next_look)
 
 
-def is_of_agent(request: Request) -> bool:
-    return str(request.messages[0]["content"]).startswith("You work in")
-
-
 def sent_by(agent: ScriptedAgent) -> list[Request]:
     """The agent's own requests, without those for its notes."""
-    return [request for request in agent.server.requests if is_of_agent(request)]
-
-
-async def archive_of(agent: ScriptedAgent) -> Archive:
-    """The archive of the one thread there is."""
-    [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
-    return Archive(path)
+    return [
+        request
+        for request in agent.server.requests
+        if str(request.messages[0]["content"]).startswith("You work in")
+    ]
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,8 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
     values = await agent.values()
     compaction, history = values["compaction"], values["messages"]
     [notes] = [text_of(m) for m in history if is_summary(m)]
-    archive = await archive_of(agent)
+    [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
+    archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
     in_notes = {place for place, code in facts.items() if code in notes}
     there = {p for p, code in facts.items() if any(code in text_of(m) for m in history)}
@@ -168,8 +163,8 @@ def prefix_share(agent: ScriptedAgent) -> float:
 
 def common(one: bytes, other: bytes) -> int:
     """Bytes with which both begin."""
-    size = min(len(one), len(other))
-    return next((i for i in range(size) if one[i] != other[i]), size)
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 async def written_by(agent: ScriptedAgent) -> list[int]:
