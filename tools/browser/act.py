@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
-from manus.tools.browser.browser import Browser, obtain_browser
+from manus.tools.browser.browser import CRASHED, Browser, obtain_browser
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, new_texts, page_fingerprint, source_of
 from manus.tools.browser.tab import PageStuckError, Tab
@@ -166,7 +166,7 @@ _ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
 def _trouble(browser: Browser) -> str:
     if browser.dead:
         return "The browser ended by itself during this; the next action starts a new one."
-    return "The page crashed; the next action gets an empty tab."
+    return CRASHED
 
 
 async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:

@@ -24,6 +24,7 @@ from manus.tools.workspace import Workspace
 
 NAME = "browser"
 """Its name in the session."""
+CRASHED = "The page crashed, so its tab was closed."
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
 _DISMISSED = "dismissed; the same action with accept=true says yes"
 _CLOSE_SECONDS = 5.0
@@ -81,6 +82,7 @@ class Browser:
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
+        page.on("crash", lambda _: self._on_crash(tab))
         # attached now: a page that hangs later could not be any more
         self._spawn(self.downloads.watch(tab))
         return tab
@@ -111,6 +113,12 @@ class Browser:
             self.last_url = tab.page.url
             self.active = next(reversed(self.tabs.values()), None)
 
+    def _on_crash(self, tab: Tab) -> None:
+        tab.trouble.set()
+        self.last_error = CRASHED
+        self._on_close(tab)
+        self._spawn(self.close_tab(tab))
+
     def _on_death(self, _: object) -> None:
         self.dead = True
         for tab in self.tabs.values():
@@ -127,12 +135,8 @@ class Browser:
         return self.settings.action_timeout * 0.6
 
     async def tab(self) -> Tab:
-        """The tab in front; a new one if there is none, or if it has crashed."""
-        tab = self.active
-        if tab is not None and tab.crashed:
-            self.log.add(("event", "The page had crashed; its tab was replaced by an empty one."))
-            tab = await self.replace(tab)
-        return tab or await self.open_tab()
+        """The tab in front; a new one if there is none."""
+        return self.active or await self.open_tab()
 
     async def open_tab(self) -> Tab:
         """A new empty tab in front."""
@@ -152,12 +156,10 @@ class Browser:
             await with_timeout(_CLOSE_SECONDS, tab.page.close())
         self._on_close(tab)
 
-    async def replace(self, tab: Tab) -> Tab:
+    async def replace(self, tab: Tab) -> None:
         """An empty tab instead of one that is beyond help."""
-        fresh = await self.open_tab()
+        await self.open_tab()
         await self.close_tab(tab)
-        self.active = fresh
-        return fresh
 
     async def leave_own(self, tab: Tab) -> None:
         """Before a page of the web is opened: one that a program made must not send it along."""

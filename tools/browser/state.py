@@ -91,7 +91,7 @@ async def view(session: Session) -> bytes:
     """
     browser: Browser | None = session.peek(NAME)
     tab = None if browser is None or browser.dead else browser.active
-    if tab is None or tab.crashed or tab.page.url == "about:blank":
+    if tab is None or tab.page.url == "about:blank":
         return b""
     return await tab.picture("jpeg", 60)
 
@@ -106,11 +106,11 @@ def source_of(tab: Tab) -> str:
 
 async def describe(browser: Browser) -> str:
     """The page in front, as text: the model may act on it from now on. A failure is told once."""
-    tab = browser.active
-    if tab is None:
-        return "No page is open."
     error = f"Last action failed: {browser.last_error}\n" if browser.last_error else ""
     browser.last_error = ""
+    tab = browser.active
+    if tab is None:
+        return f"{error}No page is open."
     head = error + await _tabs(browser, tab)
     limit = browser.settings.page_characters
     head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
@@ -132,8 +132,6 @@ async def _page(browser: Browser, tab: Tab, room: int) -> str:
     """The page; what of it is shown counts as known from now on."""
     before, browser.seen = browser.seen, (tab.id, "")
     address = f"URL: {tab.page.url[:300]}\n"
-    if tab.crashed:
-        return f"{address}The page has crashed; go to an address to go on."
     if tab.is_pdf:
         return address + await _pdf(browser, tab, room - len(address))
     view = await _look(browser, tab)
@@ -161,7 +159,7 @@ async def new_texts(browser: Browser) -> str:
     Only a few texts: nothing if the page shows another document, another part or much else.
     """
     tab = browser.active
-    view = await _look(browser, tab) if tab and not (tab.crashed or tab.is_pdf) else None
+    view = await _look(browser, tab) if tab and not tab.is_pdf else None
     if tab is None or view is None or view.seen["token"] != tab.numbering.token:
         return ""
     before, now = tab.numbering.texts, texts_of(page_lines(view, tab.numbering, None))

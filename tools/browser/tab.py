@@ -117,7 +117,6 @@ class Tab:
         """Set when the action under way cannot come to its end: the page or the browser is gone."""
         self.target = ""
         """The element that the action under way is meant for, as it is called."""
-        self.crashed = False
         self.status: int | None = None
         self.content_type = ""
         self.arrivals = 0
@@ -137,7 +136,6 @@ class Tab:
         page.on("framenavigated", self._on_navigated)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: log.add(("console", _first_line(str(error)))))
-        page.on("crash", self._on_crash)
 
     def _is_main(self, request: Request) -> bool:
         try:
@@ -179,10 +177,6 @@ class Tab:
         icon = str(message.location.get("url", "")).endswith("/favicon.ico")
         if message.type == "error" and not icon:
             self._log.add(("console", _first_line(message.text)))
-
-    def _on_crash(self, _page: Page) -> None:
-        self.crashed = True
-        self.trouble.set()
 
     def is_loading_since(self, moment: float) -> bool:
         """Whether something that was asked for after a moment has not arrived yet."""
