@@ -47,7 +47,7 @@ _KEYS = (
     "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
 )
 _NAMES = {name.lower(): name for name in _KEYS.split()} | _ALIASES
-_OPTIONS = """element => Array.from((element.list || element).options || []).map(o => ({
+_OPTIONS = """element => Array.from(element.options || []).map(o => ({
   text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
   disabled: o.disabled || !!o.parentElement.disabled }))"""
 _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === 'file' && e.control)
@@ -173,10 +173,7 @@ async def select_dropdown_option(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     options = await _options(target)
     wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
     places = [_place(target.label, options, one) for one in wanted]
-    if target.tag == "SELECT":
-        await target.element.select_option(index=places, timeout=ACTION_MS)
-    else:
-        await target.element.fill(options[places[0]]["value"], timeout=ACTION_MS)
+    await target.element.select_option(index=places, timeout=ACTION_MS)
     names = ", ".join(f'"{options[place]["text"]}"' for place in places)
     return f"Chose {names} in {target.label}."
 
