@@ -98,16 +98,9 @@
       const text = squash(Array.from(el.labels).map((label) => textOf(label, 100)).join(" "));
       if (text) return cut(text, 120);
     }
-    if (["INPUT", "TEXTAREA", "SELECT"].includes(tag)) return cut(squash(el.placeholder || el.title || besideOf(el) || el.name || el.id), 100);
+    if (["INPUT", "TEXTAREA", "SELECT"].includes(tag)) return cut(squash(el.placeholder || el.title || el.name || el.id), 100);
     if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
     return textOf(el, 120) || squash(el.title) || squash(el.getAttribute("alt"));
-  };
-
-  // A check box or a radio button without a label is meant by the text that follows it.
-  const besideOf = (el) => {
-    if (!["checkbox", "radio"].includes(el.type)) return "";
-    const after = el.nextSibling;
-    return after && after.nodeType === Node.TEXT_NODE ? squash(after.data) : "";
   };
 
   const roleOf = (el) => {
@@ -143,7 +136,7 @@
     const pointed = style.cursor === "pointer" && (!el.parentElement || getComputedStyle(el.parentElement).cursor !== "pointer");
     // An area that scrolls is focusable for the keyboard's sake; it is listed as such.
     const focusable = el.hasAttribute("tabindex") && el.tabIndex >= 0 && !/(auto|scroll)/.test(style.overflowY);
-    if (!(listens || pointed || focusable || el.draggable === true && el.tagName !== "IMG" && el.tagName !== "A")) return false;
+    if (!(listens || pointed || focusable)) return false;
     // It listens for what happens to the things inside it.
     if (!focusable && el.querySelectorAll("a[href], button, input, select, textarea, [role]").length > 1) return false;
     const rect = el.getBoundingClientRect();
@@ -187,8 +180,6 @@
 
   const extrasOf = (el) => {
     const type = (el.type || "").toLowerCase();
-    const forms = { date: "YYYY-MM-DD", time: "HH:MM", "datetime-local": "YYYY-MM-DDTHH:MM", month: "YYYY-MM", week: "YYYY-Www", color: "#rrggbb" };
-    if (el.tagName === "INPUT" && forms[type]) return `as ${forms[type]}`;
     if (el.tagName === "INPUT" && ["range", "number"].includes(type) && (el.min || el.max)) return `${el.min || "…"} to ${el.max || "…"}`;
     if (el.tagName === "SELECT") {
       const all = Array.from(el.options).map((o) => squash(o.label));
