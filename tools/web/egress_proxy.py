@@ -106,18 +106,6 @@ class EgressProxy:
         """The same as an address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def raise_if_ours(self, body: bytes) -> None:
-        """Tell an answer of this proxy from one of the server.
-
-        Raises:
-            EgressRefusedError: the body is the sentence with which it refused.
-            UnreachableError: the same for what it did not reach.
-        """
-        text = body.decode("utf-8", "replace")
-        for incident in self.incidents.kept:
-            if incident.reason == text:
-                raise EgressRefusedError(text) if incident.refused else UnreachableError(text)
-
     async def close(self) -> None:
         """Stop listening and drop all connections."""
         for server in self._servers:

@@ -74,13 +74,13 @@ async def fetch(
             for _ in range(redirects + 1):
                 async with client.stream(method, url, **request) as response:
                     if not redirects or response.next_request is None:
-                        return await _read(response, proxy)
+                        return await _read(response)
                     url = str(response.next_request.url)
             raise ToolError("it redirects without end")
     except TimeoutError:
         raise ToolError(f"no full answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        # other pages may be fetched at the same time
+        # what the proxy did not reach it answers itself; other pages may be fetched meanwhile
         incidents = [one for one in proxy.incidents.since(mark) if one.host in url.lower()]
         why = incidents[-1].reason if incidents else str(error) or type(error).__name__
         raise ToolError(why) from None
@@ -96,12 +96,16 @@ async def _client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
     return await asyncio.to_thread(make)
 
 
-async def _read(response: httpx.Response, proxy: EgressProxy) -> Answer:
+async def _read(response: httpx.Response) -> Answer:
     """The body of a streamed answer, of a text that is too large the beginning.
 
     The bytes are counted as they are decompressed: a few kilobytes can hold gigabytes. What is
     read at once is at most 64 kB, from which gzip makes at most a thousand times as much.
     """
+    if response.is_error:
+        status = f"{response.status_code} {response.reason_phrase}".rstrip()
+        said = f"the server answered {status}"
+        raise httpx.HTTPStatusError(said, request=response.request, response=response)
     coding = response.headers.get("content-encoding", "").strip().lower()
     if coding not in {"", "identity", "gzip", "deflate"}:  # these may hold any amount
         raise ToolError(f"its encoding `{coding}` was not asked for")
@@ -117,10 +121,6 @@ async def _read(response: httpx.Response, proxy: EgressProxy) -> Answer:
                     "out of it with a program"
                 )
             break
-    if response.is_error:
-        proxy.raise_if_ours(bytes(data))
-        status = f"{response.status_code} {response.reason_phrase}".rstrip()
-        raise ToolError(f"the server answered {status}")
     body = bytes(data[: megabytes * _MEGABYTE])
     return Answer(str(response.url), kind, response.charset_encoding, body)
 
