@@ -52,8 +52,6 @@ class Browser:
         """What the action under way says to a question of the page; None: no."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
-        self.last_url = ""
-        """What the tab in front showed when it was closed last."""
         self.downloads = Downloads(
             session.workspace, self.settings.max_download_megabytes, self.log
         )
@@ -110,7 +108,6 @@ class Browser:
     def _on_close(self, tab: Tab) -> None:
         self.tabs.pop(tab.id, None)
         if self.active is tab:
-            self.last_url = tab.page.url
             self.active = next(reversed(self.tabs.values()), None)
 
     def _on_crash(self, tab: Tab) -> None:
@@ -215,8 +212,7 @@ async def obtain_browser(session: Session) -> tuple[Browser, str]:
     said = ""
     known: Browser | None = session.peek(NAME)
     if known is not None and known.dead:
-        at = f" It showed {known.last_url}." if known.last_url else ""
-        said = f"The browser had ended by itself, so a new one was started, with no page open.{at}"
+        said = "The browser had ended by itself, so a new one was started, with no page open."
         await session.discard(NAME)
 
     async def make() -> Browser:

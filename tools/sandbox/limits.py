@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import psutil
 
@@ -14,7 +13,6 @@ from manus.state.safety_settings import SandboxSettings
 
 _SECONDS = 0.25
 """Between two looks."""
-_PAGE = 4096
 
 
 class Limits:
@@ -67,8 +65,7 @@ class Limits:
 
 def _own_memory(process: psutil.Process) -> int:
     """Bytes of memory that a process shares with no other."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{process.pid}/statm").read_text().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
+    with contextlib.suppress(psutil.Error):
+        found = process.memory_info()
+        return int(found.rss - getattr(found, "shared", 0))
+    return 0
