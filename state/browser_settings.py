@@ -39,20 +39,14 @@ class BrowserSettings(BaseModel):
     """Of the page's visible part."""
     height: int = Field(800, ge=240, le=4320)
     """Of the page's visible part."""
-    user_agent: str | None = None
-    """What the browser says it is, if it shall not say the truth."""
     locale: str = "en-US"
     """Language and country that pages are asked for."""
     page_characters: int = Field(8_000, ge=1_000)
     """Upper limit of the page's text in the next-step prompt."""
     action_timeout: float = Field(30.0, ge=2.0)
     """Whatever a page does, an action answers within about this time."""
-    start_timeout: float = Field(60.0, ge=5.0)
-    """For the start of the browser."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
     """What becomes of `confirm` and `prompt` where an action does not say yes to them."""
-    max_download_megabytes: int = Field(200, ge=1)
-    """A download that is larger is given up."""
 
 
 class SearchSettings(BaseModel):
@@ -75,12 +69,8 @@ class SearchSettings(BaseModel):
     """For one engine, in seconds."""
     tavily_api_key: SecretStr | None = None
     """Environment: `TAVILY_API_KEY`."""
-    tavily_url: str = "https://api.tavily.com/search"
-    """Where Tavily is asked."""
     brave_api_key: SecretStr | None = None
     """Environment: `BRAVE_API_KEY`."""
-    brave_url: str = "https://api.search.brave.com/res/v1/web/search"
-    """Where Brave is asked."""
     searxng_url: str | None = None
     """Address of a SearXNG instance that answers in JSON. Environment: `MANUS_SEARXNG_URL`."""
 

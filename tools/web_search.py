@@ -25,6 +25,8 @@ from manus.tools.session import Resource, Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
 
+_TAVILY = "https://api.tavily.com/search"
+_BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_RESULTS = 20
 _SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
@@ -134,8 +136,7 @@ def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
 async def _tavily(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
     headers = {"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"}
     asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
-    url, seconds = settings.tavily_url, settings.timeout
-    found = await _json(proxy, "POST", url, seconds, headers=headers, json=asked)
+    found = await _json(proxy, "POST", _TAVILY, settings.timeout, headers=headers, json=asked)
     return _results(found.get("results") or [], "url", "content")
 
 
@@ -143,8 +144,7 @@ async def _brave(settings: SearchSettings, proxy: EgressProxy, query: WebSearchA
     headers = {"X-Subscription-Token": _secret(settings.brave_api_key)}
     place = {"country": query.country.upper(), "search_lang": query.lang}
     asked = {"q": query.query, "count": query.num_results, **place}
-    url, seconds = settings.brave_url, settings.timeout
-    found = await _json(proxy, "GET", url, seconds, headers=headers, params=asked)
+    found = await _json(proxy, "GET", _BRAVE, settings.timeout, headers=headers, params=asked)
     return _results((found.get("web") or {}).get("results") or [], "url", "description")
 
 

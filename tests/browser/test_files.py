@@ -7,10 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from manus.state.browser_settings import BrowserSettings
-from manus.tools.browser import fields
+from manus.tools.browser import downloads, fields
 from manus.tools.browser.state import browser_state
 from manus.tools.session import Resource
-from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
 
@@ -72,16 +71,17 @@ async def test_a_download_does_not_follow_a_link_out(
 
 
 async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
-    new_driver: NewDriver, site: Site
+    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = await new_driver(BrowserSettings(max_download_megabytes=1, action_timeout=60))
+    monkeypatch.setattr(downloads, "_MAX_MEGABYTES", 1)
+    driver.browser.settings = BrowserSettings(action_timeout=60)
     headers = {"Content-Disposition": "attachment; filename=x.bin"}
     # it never ends: only giving it up ends the action
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
     site.pages["/"] = "<a href=/f>Get</a>"
     await driver.open(site.base)
     for _ in range(2):  # the second one, too, though its address is known
-        assert "max_download_megabytes" in await driver.click('link "Get"')
+        assert "fetch it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
 
 

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from manus.prompts.sources import WEB
 from manus.state.browser_settings import EgressSettings, SearchSettings
 from manus.state.settings import Settings
+from manus.tools import web_search
 from manus.tools.call import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
@@ -23,13 +24,13 @@ Search = Callable[..., Session]
 
 
 @pytest.fixture
-def search(tmp_path: Path, site: Site) -> Search:
+def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Search:
     """Makes sessions that search with engines on loopback."""
+    monkeypatch.setattr(web_search, "_TAVILY", f"{site.base}/tavily")
+    monkeypatch.setattr(web_search, "_BRAVE", f"{site.base}/brave")
     places = {
         "tavily_api_key": SecretStr("k-tavily"),
-        "tavily_url": f"{site.base}/tavily",
         "brave_api_key": SecretStr("k-brave"),
-        "brave_url": f"{site.base}/brave",
         "searxng_url": f"{site.base}/searx",
     }
 

@@ -52,9 +52,7 @@ class Browser:
         """What the action under way says to a question of the page; None: no."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
-        self.downloads = Downloads(
-            session.workspace, self.settings.max_download_megabytes, self.log
-        )
+        self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0
         self._tasks: set[asyncio.Task[Any]] = set()

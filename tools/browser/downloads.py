@@ -19,17 +19,15 @@ from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
 _FOLDER = "downloads"
+_MAX_MEGABYTES = 200
+_TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; fetch it with a program, such as `curl`."
 
 
 class Downloads:
     """The downloads of one browser, each given up as soon as it is too large."""
 
-    def __init__(self, workspace: Workspace, limit_megabytes: int, log: Log) -> None:
+    def __init__(self, workspace: Workspace, log: Log) -> None:
         self._workspace = workspace
-        self._limit = limit_megabytes * 2**20
-        self._refusal = (
-            f"it is larger than the {limit_megabytes} MB of `browser.max_download_megabytes`."
-        )
         self._log = log
         self._under_way: dict[Download, asyncio.Timeout] = {}
         self._too_large: set[str] = set()
@@ -48,7 +46,7 @@ class Downloads:
         urls: dict[str, str] = {}
 
         def progress(event: dict[str, Any]) -> None:
-            if max(event["receivedBytes"], event["totalBytes"]) > self._limit:
+            if max(event["receivedBytes"], event["totalBytes"]) > _MAX_MEGABYTES * 2**20:
                 self._give_up(urls.pop(event["guid"], ""))
 
         cdp.on("Page.downloadWillBegin", lambda event: urls.update({event["guid"]: event["url"]}))
@@ -75,7 +73,7 @@ class Downloads:
             if not problem:
                 said = await asyncio.to_thread(self._move, Path(await download.path()), name)
         except (ToolError, OSError) as error:
-            why = self._refusal if isinstance(error, TimeoutError) else error
+            why = _TOO_LARGE if isinstance(error, TimeoutError) else error
             said = f"The download of {name} could not be kept: {why}"
         except PlaywrightError:
             said = f"The download of {name} was cut off."
@@ -89,8 +87,8 @@ class Downloads:
 
     def _move(self, source: Path, name: Path) -> str:
         size = source.stat().st_size
-        if size > self._limit:
-            raise ToolError(self._refusal)
+        if size > _MAX_MEGABYTES * 2**20:
+            raise ToolError(_TOO_LARGE)
         for count in itertools.count(1):
             number = f" ({count})" if count > 1 else ""
             target = self._workspace.writable(f"{_FOLDER}/{name.stem}{number}{name.suffix}")

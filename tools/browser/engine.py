@@ -26,6 +26,7 @@ log = logging.getLogger("manus")
 
 T = TypeVar("T")
 
+_START_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
 _FIRST_JOIN = 5_000.0
 """Milliseconds for the first try to join a running browser."""
@@ -77,7 +78,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     """
     playwright = await async_playwright().start()
     try:
-        async with asyncio.timeout(settings.start_timeout):
+        async with asyncio.timeout(_START_SECONDS):
             if settings.profile_dir and not settings.cdp_url:
                 context = await _open_profile(playwright, settings, proxy_url)
                 return Engine(context, (playwright.stop,))
@@ -92,7 +93,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()
         if isinstance(error, PlaywrightError | TimeoutError):
-            why = str(error).strip().split("\n")[0] or f"not up in {settings.start_timeout:g} s"
+            why = str(error).strip().split("\n")[0] or f"not up in {_START_SECONDS:g} s"
             raise ToolUnavailableError(f"The browser could not be started: {why}") from None
         raise
 
@@ -153,7 +154,7 @@ async def _started(
         executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
         headless=settings.headless,
         args=list(_FLAGS),
-        timeout=settings.start_timeout * 1000,
+        timeout=_START_SECONDS * 1000,
         **options,
     )
     try:
@@ -196,6 +197,5 @@ def _context_options(settings: BrowserSettings, proxy_url: str) -> dict[str, Any
     return {
         "proxy": {"server": proxy_url, "bypass": "<-loopback>"},
         "viewport": {"width": settings.width, "height": settings.height},
-        "user_agent": settings.user_agent,
         "locale": settings.locale,
     }
