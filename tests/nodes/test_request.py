@@ -55,15 +55,3 @@ async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:
         prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
         assert prompts_sent == [request.last]
         assert [m["role"] for m in request.messages].count("system") == 1
-
-
-async def test_where_images_are_left_out_a_line_says_so(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_VISION", "false")
-    await agent.run(call("picture"), text("I cannot see it."))
-    sent = agent.server.requests[1]
-    assert "image_url" not in json.dumps(sent.body)
-    assert "image was left out" in sent.text
-    [seen] = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-    assert isinstance(seen.content, list), "the history still has it, for a model that can see"
