@@ -4,7 +4,7 @@ import itertools
 import json
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from manus.nodes.turn.notes import step_notes
 from manus.prompts import agent as prompts
