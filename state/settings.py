@@ -15,10 +15,10 @@ import difflib
 import logging
 import reprlib
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -234,8 +234,8 @@ def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Pa
     path = [str(part) for part in error["loc"]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
-        known = _fields_at(Settings, path[:-1])
-        return f"{file} sets `{name}`, which is not a setting{_hint(path[-1], known)}"
+        hint = _hint(path[-1], _known_at(path[:-1]))
+        return f"{file} sets `{name}`, which is not a setting{hint}"
     variable = _PREFIX + "_".join(path).upper()
     source = variable if environment.get(variable) else str(file)
     secret = _SECRET in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
@@ -245,20 +245,18 @@ def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Pa
     return f"{source}: `{name}`{value} does not fit: {problem}."
 
 
-def _fields_at(schema: type[BaseModel], path: Sequence[str]) -> Iterable[str]:
-    """Names of what may be set at a place: the whole, a table of it, a role or a profile."""
-    if not path:
-        return schema.model_fields
-    field = schema.model_fields.get(path[0])
-    if path[0] == "profiles" and len(path) == 2:
-        return ProfileSettings.model_fields
-    inner = field.annotation if field is not None else None
-    if isinstance(inner, type) and issubclass(inner, BaseModel):
-        return _fields_at(inner, path[1:])
-    return McpServer.model_fields if path[0] == "mcp" else ModelSettings.model_fields
+def _known_at(path: Sequence[str]) -> Sequence[str]:
+    """The names of what may be set at a place: at the top, in a table, in one of several."""
+    place: Any = Settings
+    for part in path:
+        if fields := getattr(place, "model_fields", None):
+            place = fields[part].annotation
+        else:
+            place = next(kind for kind in get_args(place) if hasattr(kind, "model_fields"))
+    return sorted(place.model_fields)
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name.lower(), list(known), n=1)
+def _hint(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), known, n=1)
     meant = f"; did you mean `{near[0]}`?" if near else "."
-    return f"{meant} Known are: {', '.join(sorted(known))}."
+    return f"{meant} Known are: {', '.join(known)}."
