@@ -151,9 +151,7 @@ def _status(link: BaseException) -> int | None:
 def _told(link: BaseException) -> dict[str, Any]:
     for name in ("body", "details", "response", "args"):
         found = getattr(link, name, None)
-        if isinstance(found, list | tuple) and found and (name == "args" or len(found) == 1):
-            found = found[0]
-        if isinstance(found, list) and len(found) == 1:
+        while isinstance(found, list | tuple) and found:
             found = found[0]
         if isinstance(found, dict):
             inner = found.get("error") or found.get("Error")
