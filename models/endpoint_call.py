@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
@@ -152,13 +152,11 @@ def with_cache_marks(
     request is made anew at each step and stays outside.
     """
     made = [*request]
-    if extra.mark is None or not made or not extra.marked.search(model):
+    if extra.mark is None or not extra.marked.search(model):
         return made
-    behind = (i for i in range(len(made) - 1, 0, -1) if not is_ephemeral(made[i]))
-    last = next((i for i in behind if _takes_mark(made[i])), 0)
-    for place in {0, last}:
-        if (place or isinstance(made[0], SystemMessage)) and _takes_mark(made[place]):
-            made[place] = _marked(made[place], extra.mark)
+    fit = [i for i, m in enumerate(made) if _takes_mark(m) and not is_ephemeral(m)]
+    for place in {*fit[:1], *fit[-1:]}:
+        made[place] = _marked(made[place], extra.mark)
     return made
 
 
