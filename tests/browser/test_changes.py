@@ -173,10 +173,8 @@ async def test_unfit_arguments_are_named_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
     said = await driver.fail("click", index=1)
-    assert "`action`" in said
-    assert '"click_element"' in said
-    assert "\n" not in said
-    assert len(said) < 150
+    assert "did you mean `click_element`?" in said
+    assert "The page now" not in said
 
 
 async def test_addresses_without_a_scheme() -> None:
