@@ -3,9 +3,11 @@
 import asyncio
 from typing import Any
 
+import pytest
 from langgraph.types import Command, StateSnapshot
 
 from manus.graph.outcome import question_of
+from manus.state.errors import UsageError
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.server import call, text
@@ -49,6 +51,8 @@ async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
     assert isinstance(inside, StateSnapshot), "a step at work can be looked into"
     assert "Your step is number 0: alpha" in inside.values["messages"][0].text
     assert inside.next == ("act",)
+    with pytest.raises(UsageError, match="have the run go on first"):  # or gamma's result is lost
+        await flow.graph.aupdate_state(thread_config("t"), {"plan": {"step": 2, "notes": "n"}})
     outcome = await flow.invoke(Command(resume={by_question["Blue?"]: "navy"}))
     assert [question_of(q) for q in outcome.questions] == ["Red?"]
     outcome = await flow.invoke(Command(resume={outcome.questions[0].id: "crimson"}))
