@@ -1,16 +1,17 @@
-"""Stepping through a run: breakpoints, edits between them, what stays open meanwhile."""
+"""Stepping through a run: what stays open meanwhile, forks, a run that another worker takes up."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from manus.graph.profiles import SWE
+from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.processes import working_in
-from tests.server import call, text
+from tests.server import call, hang, text
 
 T = thread_config("t")
-RUN = {"id": "r1", "request_id": "r", "step": 1, "max_steps": 20, "profile": "swe"}
 EVERY = ["think", "act", "stuck_check"]
 
 
@@ -20,9 +21,9 @@ def coder(agent: ScriptedAgent) -> ScriptedAgent:
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, SWE)
 
 
-async def step(coder: ScriptedAgent, given: Any = None, config: Any = T) -> tuple[str, ...]:
+async def step(coder: ScriptedAgent, given: Any = None) -> tuple[str, ...]:
     """One node further; what would come next."""
-    await coder.graph.ainvoke(given, config, context=coder.context(), interrupt_after=EVERY)
+    await coder.graph.ainvoke(given, T, context=coder.context(), interrupt_after=EVERY)
     found: tuple[str, ...] = (await coder.graph.aget_state(T)).next
     return found
 
@@ -62,3 +63,34 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAge
     assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
     left = await agent.graph.aget_state(ended.config)
     assert left.values == ended.values
+
+
+GIVEN = {"request": "Do it."}
+
+
+def attempt(run: str) -> Any:
+    """The configuration of a run as a server makes it, the same at each attempt."""
+    return {"configurable": {"thread_id": "t"}, "metadata": {"run_id": run}}
+
+
+async def died(agent: ScriptedAgent, config: Any) -> None:
+    """The worker has gone, while the model was asked for the second time."""
+    work = asyncio.create_task(agent.graph.ainvoke(GIVEN, config, context=agent.context()))
+    await agent.server.arrived(2, timeout=60)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+async def test_it_goes_on_and_does_not_begin_again(
+    agent: ScriptedAgent, saver: SqliteStore
+) -> None:
+    agent.server.script(call("append", path="a", line="1"), hang())
+    await died(agent, attempt("r"))
+    again = ScriptedAgent(agent.server, agent.workspace, saver)
+    agent.server.script(text("Done."))
+    found = await again.graph.ainvoke(GIVEN, attempt("r"), context=again.context())
+    assert (found["stop_reason"], found["output"]) == ("answered", "Done.")
+    assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
+    assert agent.lines("a") == ["1"]
+    assert_paired(await agent.messages())

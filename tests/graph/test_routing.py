@@ -48,16 +48,6 @@ def test_after_think(state: AgentState, label: str) -> None:
     assert route_after_think(state) == label
 
 
-def test_each_call_is_a_task_of_its_own_in_call_order() -> None:
-    tasks = after(asks("bash", "read", "bash"))
-    assert [(t["index"], t["id"], t["name"], t["args"]) for t in tasks] == [
-        (0, "c0", "bash", {"n": 0}),
-        (1, "c1", "read", {"n": 1}),
-        (2, "c2", "bash", {"n": 2}),
-    ]
-    assert not any("refusal" in task for task in tasks)
-
-
 def test_calls_that_have_been_answered_are_not_made_again() -> None:
     asked = asks("bash", "read")
     state: AgentState = {"messages": [USER, asked, ToolMessage("x", tool_call_id="c0")]}
@@ -68,10 +58,14 @@ def test_calls_that_have_been_answered_are_not_made_again() -> None:
     assert route_after_think(state) == "no_call"
 
 
-def test_a_malformed_call_is_refused_at_its_place() -> None:
+def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:
     tasks = after(asks("bash", "read", bad=("edit",), at=(1,)))
-    assert [task["name"] for task in tasks] == ["bash", "edit", "read"]
-    assert [task["index"] for task in tasks] == [0, 1, 2]
+    assert [(t["index"], t["id"], t["name"]) for t in tasks] == [
+        (0, "c0", "bash"),
+        (1, "bedit", "edit"),
+        (2, "c1", "read"),
+    ]
+    assert tasks[2]["args"] == {"n": 1}
     assert [("refusal" in task) for task in tasks] == [False, True, False]
     assert "JSON" in tasks[1]["refusal"]
 

@@ -1,4 +1,4 @@
-"""What a request holds of a history: truncation, compaction, notes that are checked."""
+"""What a request holds of a history: estimates, truncation, compaction, notes that are checked."""
 
 import re
 from dataclasses import replace
@@ -15,15 +15,25 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.models.tokens import estimate_message
+from manus.models.providers import build_model
+from manus.models.tokens import (
+    calibrated,
+    estimate_message,
+    estimate_text,
+    learn_window,
+    window_of,
+)
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
 from manus.nodes.context.shown import ContextWindow, Shown, fit
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
 from manus.nodes.context.turns import SUMMARY
 from manus.prompts.compaction import FOUND
+from manus.state.errors import ContextOverflowError
 from manus.state.messages import append_messages
+from manus.state.model_settings import ModelSettings
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import assert_paired
+from tests.helpers.tools import RED_DOT
 
 ROOM = 4_000.0
 FOX = "The quick brown fox jumps over the lazy dog.\n"
@@ -212,3 +222,48 @@ def test_what_is_wanted_and_next_stays_the_longest() -> None:
     assert kept[1:4] == ["## Wanted", "- All codes", "## Found"]
     assert kept[-3:] == [old[-1], "## Next", "- Ask on"]
     assert len(kept) < 20
+
+
+def test_an_image_is_counted_as_a_picture_not_as_its_letters() -> None:
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT * 900}"}}
+    assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
+
+
+@pytest.mark.parametrize("word", ["狐", "лис"])
+def test_other_scripts_have_more_tokens_than_as_many_english_letters(word: str) -> None:
+    written, letters = word * 900, "f" * 900 * len(word)
+    assert estimate_text(written) > 1.5 * estimate_text(letters)
+    for text in (written, letters):
+        said = HumanMessage([{"type": "text", "text": text}])
+        call = {"id": "1", "name": "bash", "args": {"command": text}}
+        for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
+            assert estimate_message(message) == pytest.approx(estimate_text(text), rel=0.1, abs=40)
+
+
+GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
+
+
+async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
+    model = await build_model(GPT, Path())
+    assert window_of(GPT, model) == 272_000
+    assert window_of(GPT) == 272_000, "before there is a client, too"
+    learn_window(ContextOverflowError("maximum context length is 9000", (None, "gpt-5")), 10_000)
+    assert window_of(GPT.model_copy(), model) == 9_000, "whichever run asks"
+    assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
+    assert window_of(ModelSettings(model="someone/unknown")) == 128_000
+    assert window_of(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
+
+
+@pytest.mark.parametrize(
+    ("said", "window"),
+    [("maximum context length is 90000", 8_000), ("It is too long.", 5_000), ("limit 2048", 2_048)],
+)
+def test_a_window_is_less_than_what_was_refused(said: str, window: int) -> None:
+    endpoint = ModelSettings(model="m", base_url="http://learned/v1")
+    learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
+    assert window_of(endpoint) == window
+
+
+def test_estimates_follow_a_server_that_counts_the_same() -> None:
+    assert calibrated(1.0, 1_000, 1_500) == 1.5
+    assert calibrated(1.5, 1_000, 10) == 1.5, "it counts something else"
