@@ -66,8 +66,11 @@ async def ask_endpoint(
         options["config"] = {"tags": [TAG_NOSTREAM]}
     choice = "required" if question.tool_choice == "required" and offered else ""
     if extra is None:
-        options |= {SEND_REASONING: back_to(endpoint), **({"tools": offered} if offered else {})}
-        options |= {"tool_choice": choice} if choice else {}
+        options[SEND_REASONING] = back_to(endpoint)
+        if offered:
+            options["tools"] = offered
+        if choice:
+            options["tool_choice"] = choice
     else:
         send = endpoint.send_reasoning is not False
         own = own_thoughts(request, origin_of(endpoint), send=send)
@@ -84,10 +87,11 @@ async def ask_endpoint(
         reply = await asked.ainvoke(list(request), **options)
     if extra is not None:
         _from_extra(reply)
+    reply = without_thought(reply)
     if tools and is_prompted:
         reply = with_prompted_calls(reply)
     else:
-        reply = with_cut_off_calls(without_thought(reply), as_it_came=extra is None)
+        reply = with_cut_off_calls(reply, as_it_came=extra is None)
     return _storable(with_origin(with_repairs(reply), endpoint))
 
 

@@ -127,7 +127,6 @@ class FastChat(BaseChatOpenAI):
     def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
         """The body of a request: the messages first, so that it begins as the one before it."""
         payload.pop("messages")
-        extra = payload.pop("extra_body", None) or {}
         name = (self.model_name or "").rpartition("/")[2].lower()
         reasons = name.startswith(_OPENAI_REASONERS)
         if self.openai_api_base and not reasons and "max_completion_tokens" in payload:
@@ -136,7 +135,7 @@ class FastChat(BaseChatOpenAI):
         if reasons and "chat" not in name and payload.get("reasoning_effort") != "none":
             payload.pop("temperature", None)  # they refuse one
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
-        return b'{"messages":[' + b",".join(wire) + b"]," + encode({**payload, **extra})[1:]
+        return b'{"messages":[' + b",".join(wire) + b"]," + encode(payload)[1:]
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):

@@ -19,7 +19,6 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.models.reasoning import REASONING, thought_apart
 from manus.models.tool_calls import arguments_of, read_arguments, with_calls
 from manus.prompts import tools as prompts
 from manus.state.messages import calls_of, has_calls, text_of
@@ -98,11 +97,7 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
 
     Calls are left where they come from a server that has tools after all.
     """
-    thought, text = thought_apart(text_of(message))
-    if thought.strip():
-        message.additional_kwargs.setdefault(REASONING, thought.strip())
-        message.content = text
-    found = _CALL.findall(text)
+    found = _CALL.findall(text := text_of(message))
     if not found or has_calls(message):
         return message
     message.content = _EMPTY_FENCE.sub("", _CALL.sub("", text)).strip()
@@ -112,7 +107,7 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
 def _read(body: str) -> dict[str, Any]:
     """The call that a body means."""
     try:
-        said = _object(body)
+        said = read_arguments(body) or arguments_of(body)
         if isinstance(inner := said.get("function"), dict):  # as OpenAI's protocol has it
             said = inner
         name, rest = said["name"], {key: said[key] for key in said if key != "name"}
@@ -123,9 +118,3 @@ def _read(body: str) -> dict[str, Any]:
         return {"id": None, "name": found[1] if found else "unknown", "args": f"…{body}"}
     text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
     return {"id": None, "name": str(name), "args": text}
-
-
-def _object(body: str) -> dict[str, Any]:
-    if (found := read_arguments(body)) is None:
-        return arguments_of(body)
-    return found

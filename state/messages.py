@@ -73,7 +73,8 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
 
 
 def _as_messages(write: Any) -> list[BaseMessage]:
-    several = isinstance(write, list) or (isinstance(write, tuple) and not _is_pair(write))
+    is_pair = isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
+    several = isinstance(write, list | tuple) and not is_pair
     return [_as_message(item) for item in (write if several else [write])]
 
 
@@ -84,10 +85,6 @@ def _as_message(item: Any) -> BaseMessage:
             return _DUMPED[item["type"]].model_validate(item)
     [message] = convert_to_messages([item])
     return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
-
-
-def _is_pair(write: tuple[Any, ...]) -> bool:
-    return len(write) == 2 and isinstance(write[0], str)
 
 
 def _fold(merged: list[AnyMessage], known: set[str | None], message: BaseMessage) -> None:
