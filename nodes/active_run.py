@@ -157,9 +157,10 @@ def running_of(config: RunnableConfig) -> Running:
     return alive.run
 
 
-def used_in(lines: list[Spending], running: Running) -> Usage:
-    """What a flow's task has used: its calls, and the time since the last one."""
-    return {**with_spending(no_usage(), lines), "seconds": running.lap()}
+def used_in(lines: list[Spending], running: Running, before: Usage | None = None) -> Usage:
+    """What was used before, with these model calls and the time since the last look at it."""
+    used = with_spending(before or no_usage(), lines)
+    return {**used, "seconds": used["seconds"] + running.lap()}
 
 
 def waits_for_model(

@@ -44,7 +44,11 @@ class InnerRun:
     """Its state, as far as it came."""
     problem: str = ""
     """Why it broke off, if it did."""
-    usage: Usage = field(default_factory=no_usage)
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used."""
+        return cast(Usage, self.values.get("usage") or no_usage())
 
     @property
     def succeeded(self) -> bool:
@@ -109,7 +113,6 @@ async def run_inside(
         # an agent that breaks must not take the run with it; the log keeps the traceback
         log.info("the agent %s broke off", graph.profile.name, exc_info=error)
         inner.problem = _said(error)
-    inner.usage = cast(Usage, inner.values.get("usage") or no_usage())
     return inner
 
 

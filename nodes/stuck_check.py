@@ -12,7 +12,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
-from manus.nodes.active_run import Running, running_of
+from manus.nodes.active_run import Running, running_of, used_in
 from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.turn.stop_conditions import (
     ending_of,
@@ -26,7 +26,7 @@ from manus.state.agent import AgentState, Loop, Run, StopReason
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
-from manus.state.usage import Usage, budget_used_up, no_usage, with_spending
+from manus.state.usage import Usage, budget_used_up, no_usage
 from manus.tools.terminate import answer_of
 
 Update = dict[str, Any]
@@ -93,12 +93,8 @@ def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running)
     kept = (m.artifact for m in answers)
     done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
     running.budget.add({**no_usage(), "tool_calls": done})
-    usage = {
-        **usage,
-        "tool_calls": usage["tool_calls"] + done,
-        "seconds": usage["seconds"] + running.lap(),
-    }
-    return with_spending(usage, [one for one in state.get("spent", []) if one["step"] == step])
+    lines = [one for one in state.get("spent", []) if one["step"] == step]
+    return used_in(lines, running, {**usage, "tool_calls": usage["tool_calls"] + done})
 
 
 def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:

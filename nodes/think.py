@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.models.budget import metered
 from manus.models.client import Reply
-from manus.nodes.active_run import Running, running_of, waits_for_model
+from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.context.compaction import Past
 from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ask_model, prepared
@@ -26,7 +26,7 @@ from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, since, text_of
-from manus.state.usage import Spending, Usage, no_usage, summed, with_spending
+from manus.state.usage import Usage, no_usage, summed
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.skill import SKILL
 
@@ -40,13 +40,9 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     run, stored = begun["run"], state.get("messages", [])
-    if run["step"] == 1 or not state.get("place"):
-        workspace = running.session.workspace
-        skilled = running.catalog.find(SKILL) is not None
-        begun["place"] = await asyncio.to_thread(
-            place_of, workspace, running.settings, state.get("place", ""), skills=skilled
-        )
-    place = begun.get("place") or state.get("place", "")
+    place = state.get("place", "")
+    if run["step"] == 1 or not place:
+        begun["place"] = place = await _place(place, running)
     system = render(running.profile.system_prompt, workspace=run["workspace"], place=place)
     with metered() as lines:
         running.sync(begun["usage"])
@@ -59,13 +55,15 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         except ModelUnavailableError as error:
             raise waits_for_model(error, running, config) from error
         except ManusError as error:
-            update = _ended(error, state, run) | {"usage": used_so_far(begun, lines, running)}
+            used = used_in(lines, running, begun["usage"])
+            update = _ended(error, state, run) | {"usage": used}
         else:
             message = prepared(reply.message, running.shown.ids, run, notes.choice)
             past.writes.append(message)
-            update = {**notes.update, "usage": used_so_far(begun, lines, running)}
-            update["status"] = "executing" if has_calls(message) else "thinking"
-            tell(_thought(run, message, reply, update["usage"]))
+            used = used_in(lines, running, begun["usage"])
+            status = "executing" if has_calls(message) else "thinking"
+            update = {**notes.update, "usage": used, "status": status}
+            tell(_thought(run, message, reply, used))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
         tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
@@ -75,25 +73,27 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     return {**begun, **update, "messages": writes}
 
 
+async def _place(before: str, running: Running) -> str:
+    workspace, skilled = running.session.workspace, running.catalog.find(SKILL) is not None
+    return await asyncio.to_thread(place_of, workspace, running.settings, before, skills=skilled)
+
+
 def begin_step(state: AgentState, running: Running) -> AgentState:
     """The channels of the step that begins: of a new run if there is a new request."""
     request = last_request(state.get("messages", []))
     before = state.get("run")
-    run = Run(
-        id=uuid.uuid4().hex[:12],
-        request_id=str(request.id),
-        step=1,
-        max_steps=running.max_steps,
-        workspace=str(running.session.workspace.root),
-        profile=running.profile.name,
-    )
+    # what a caller may choose anew whenever a run goes on: the model is told what holds now
+    chosen: Any = {
+        "max_steps": running.max_steps,
+        "workspace": str(running.session.workspace.root),
+        "profile": running.profile.name,
+    }
     own = (before["request_id"], before.get("guidance_id")) if before is not None else ()
     is_over = state.get("stop_reason") is not None
     if before is not None and request.id in own and not is_over:
-        # what a caller may choose anew whenever a run goes on: the model is told what holds now
-        chosen: Any = {name: run[name] for name in ("max_steps", "workspace", "profile")}
         going_on: Run = {**before, **chosen, "step": before["step"] + 1}
         return {"run": going_on, "usage": state["usage"].copy()}
+    run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **chosen}
     begun: AgentState = {
         "run": run,
         "usage": no_usage(),
@@ -108,12 +108,6 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     if running.approved or state.get("approved"):
         begun["approved"] = Overwrite(list(running.approved))  # type: ignore[typeddict-item]
     return begun
-
-
-def used_so_far(begun: AgentState, lines: list[Spending], running: Running) -> Usage:
-    """What the run has used, this step included."""
-    used = with_spending(begun["usage"], lines)
-    return {**used, "seconds": used["seconds"] + running.lap()}
 
 
 def _ended(error: ManusError, state: AgentState, run: Run) -> Update:

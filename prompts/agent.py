@@ -156,6 +156,11 @@ ANSWER_WANTED = (
     "Not executed: the user has read nothing yet. Call `terminate` again with `status` and "
     "`answer`: results, figures, files, and what is missing."
 )
+JSON_WANTED = 'They must be one JSON object such as {"name": "value"}, complete and escaped.'
+CALL_CUT_OFF = (
+    "your message was cut off at its length limit. Call again with less at once, in several calls "
+    "if need be."
+)
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."
 NOT_ANSWERED = "The question was not answered; the user went on with something else."

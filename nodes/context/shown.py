@@ -44,6 +44,7 @@ _TURN = 0.4
 """Part of it that all of these may take in one turn."""
 _LEAST = 250
 """Tokens below which a message of the user's is never shortened."""
+_NOT_IN_CALL = "left out here, not in the call"
 _FEWEST = 80
 """The same for a part of a turn: the file's name must find room."""
 _LEAST_ROOM = 0.1
@@ -238,28 +239,15 @@ def _arguments(args: Any, limit: float, workspace: Workspace) -> Any:
     if args is None or estimate_text(_as_text(args)) <= limit:
         return args
     if isinstance(args, str):
-        return _cut_argument(args, limit, workspace)
+        return _cut(args, limit, workspace, _NOT_IN_CALL)
     share = max(limit / len(args), _FEWEST)
-    return {
-        name: _cut_argument(_as_text(value), share, workspace)
-        if estimate_text(_as_text(value)) > share
-        else value
-        for name, value in args.items()
-    }
+    cut = {n: _cut(_as_text(value), share, workspace, _NOT_IN_CALL) for n, value in args.items()}
+    return {n: cut[n] if cut[n] != _as_text(value) else value for n, value in args.items()}
 
 
-def _cut(text: str, tokens: float, workspace: Workspace) -> str:
-    if estimate_text(text) <= tokens:
+def _cut(text: str, tokens: float, workspace: Workspace, what: str = "left out") -> str:
+    size = estimate_text(text)
+    if size <= tokens:
         return text
     text = sanitize(text)
-    return truncate(text, _characters(text, tokens), workspace)
-
-
-def _cut_argument(text: str, tokens: float, workspace: Workspace) -> str:
-    text = sanitize(text)
-    limit = _characters(text, tokens)
-    return truncate(text, limit, workspace, what="left out here, not in the call")
-
-
-def _characters(text: str, tokens: float) -> int:
-    return int(tokens * len(text) / max(estimate_text(text), 1.0))
+    return truncate(text, int(tokens * len(text) / size), workspace, what=what)

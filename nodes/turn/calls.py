@@ -85,14 +85,6 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
         problem = "they are incomplete"
     except ValueError as error:
         problem = str(error)
-    shown = shortened(raw, _SHOWN)
-    if cut_off:
-        return (
-            f"Not executed: the arguments of `{call['name']}` cannot be read: your message was cut "
-            "off at its length limit. Call again with less at once, in several calls if need be. "
-            f"Received: {shown}"
-        )
-    return (
-        f"Not executed: the arguments of `{call['name']}` cannot be read: {problem}. They must be "
-        f'one JSON object such as {{"name": "value"}}, complete and escaped. Received: {shown}'
-    )
+    wanted = prompts.CALL_CUT_OFF if cut_off else f"{problem}. {prompts.JSON_WANTED}"
+    said = f"Not executed: the arguments of `{call['name']}` cannot be read: {wanted}"
+    return f"{said} Received: {shortened(raw, _SHOWN)}"
