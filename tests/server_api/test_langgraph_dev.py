@@ -41,15 +41,18 @@ async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
     assert set(schemas["state_schema"]["properties"]) == {*state.__annotations__, "request"}
 
 
-async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
+async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
+    studio: Studio,
+) -> None:
     studio.server.script(
         calls(call("bash", command="echo hi > made.txt; echo $$ > pid"), text="I write a file."),
         calls(END, text="Written."),
     )
+    thread = await studio.thread()
     parts = [
         part
         async for part in studio.client.runs.stream(
-            await studio.thread(),
+            thread,
             "agent",
             input={"request": "Write a file."},
             context=studio.context(),
@@ -77,6 +80,10 @@ async def test_a_run_is_streamed_as_it_happens(studio: Studio) -> None:
     assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
     assert working_in(studio.workspace) == []
+
+    forks = await studio.fork_everywhere(thread)
+    other = await studio.run(thread, text("Once more."), input=None, checkpoint_id=forks[-2])
+    assert [words for _, words in said(other)][-2:] == ["And now?", "Once more."]
 
 
 def next_call(pieces: list[Any]) -> int:
