@@ -147,11 +147,9 @@ def _figures(given: Any) -> dict[str, int]:
 
 def window_of(settings: ModelSettings, model: Any = None) -> int:
     """The context window of an endpoint; `model` is its chat model, if there is one yet."""
-    learned = _learned.get((settings.base_url, settings.model))
-    if settings.context_window is not None:
-        return min(settings.context_window, learned or settings.context_window)
-    if learned is not None:
-        return learned
+    known = (settings.context_window, _learned.get((settings.base_url, settings.model)))
+    if any(known):
+        return min(filter(None, known))
     profile = getattr(model, "profile", None) or {}
     if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
         return size

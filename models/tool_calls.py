@@ -14,7 +14,7 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
@@ -147,17 +147,14 @@ def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
 
 def with_repairs(message: AIMessage) -> AIMessage:
     """The reply with its calls repaired; of a reply that was cut off none is."""
-    calls = calls_of(message)
-    if not calls or is_cut_off(message):
+    if not message.invalid_tool_calls or is_cut_off(message):
         return message
-    made = []
+    calls = [as_sent(call) for call in calls_of(message)]
     for call in calls:
-        args: Any = call["args"]
-        if not isinstance(args, dict) and (read := read_arguments(args or "")) is not None:
+        if parsed(call["args"]) is None and (read := read_arguments(call["args"])) is not None:
             log.info("the arguments of a call of %s were repaired", call["name"])
-            call = cast(ToolCall, {**call, "args": read})
-        made.append(call)
-    return message if made == calls else with_calls(message, [*map(as_sent, made)])
+            call["args"] = json.dumps(read)
+    return with_calls(message, calls)
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:

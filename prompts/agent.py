@@ -80,9 +80,8 @@ def steps_left(left: int) -> str:
             "This is the last step. Finish now: say what was reached and what was not, and call "
             "`terminate` if you have it."
         )
-    if left > FEW_STEPS:
-        return f"{left} steps are left, this one included."
-    return f"{left} steps are left, this one included. Wrap up."
+    wrap_up = " Wrap up." if left <= FEW_STEPS else ""
+    return f"{left} steps are left, this one included.{wrap_up}"
 
 
 def budget_nearly_used_up(budgets: Sequence[str]) -> str:
