@@ -18,19 +18,15 @@ from manus.models.prompted import blocks_of, in_words, prompted, with_prompted_c
 from manus.models.providers import EXTRAS, OTHER, Extra
 from manus.models.reasoning import (
     has_thoughts,
-    origin_of,
     own_thoughts,
     with_origin,
     without_thought,
 )
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, back_to
-from manus.state.messages import calls_of, has_calls, is_ephemeral, reason_of, text_of
+from manus.state.messages import calls_of, has_calls, is_ephemeral, is_image, reason_of, text_of
 from manus.state.model_settings import ModelSettings
 from manus.state.text import sanitize_all
-
-_MARKED = ("text", "image", "image_url")
-"""Blocks that may bear a cache mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,7 @@ async def ask_endpoint(
         if choice:
             options["tool_choice"] = choice
     else:
-        send = endpoint.send_reasoning is not False
-        own = own_thoughts(request, origin_of(endpoint), send=send)
+        own = own_thoughts(request, back_to(endpoint).origin)
         request = to_extra(own, extra, with_tools=bool(offered), model=model)
         if offered:
             # a copy: packages take schemas apart in place, and these are every later request's
@@ -167,7 +162,7 @@ def with_cache_marks(
 def _takes_mark(message: BaseMessage) -> bool:
     """Whether a message has words, and ends in them or an image: what else is may not be marked."""
     last = blocks_of(message.content)[-1] if text_of(message).strip() else None
-    return isinstance(last, dict) and last.get("type") in _MARKED
+    return is_image(last) or (isinstance(last, dict) and last.get("type") == "text")
 
 
 def _marked(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:

@@ -78,7 +78,7 @@ class FastChat(BaseChatOpenAI):
         if is_chat:
             source = self._chat(reader, self._body(payload, wire_messages(messages, back)))
         else:
-            own = own_thoughts(messages, back.origin, send=back.sealed)
+            own = own_thoughts(messages, back.origin)
             source = cast(Parts, super()._astream(own, stop, **kwargs))
         async with aclosing(source) as stream:
             async for part in stream:

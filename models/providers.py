@@ -198,9 +198,8 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
         "max_retries": 0,
         # usage has to be asked for where the address is not OpenAI's
         "stream_usage": True,
-        # whose sockets have their options: with its own it would warn that these hide a proxy
         "http_async_client": client,
-        "http_socket_options": (),
+        "http_socket_options": (),  # with its own it would warn that these hide a proxy
         # comments that keep a connection open are no part of a reply
         "stream_chunk_timeout": settings.timeout,
     }

@@ -158,17 +158,13 @@ def follow(message: AIMessage, old: str, new: str) -> None:
             entry["id"] = new
 
 
-def own_thoughts(
-    request: Sequence[BaseMessage], origin: str, *, send: bool = True
-) -> list[BaseMessage]:
-    """The request without what other endpoints thought, or without all if nothing is sent back.
+def own_thoughts(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
+    """The request without what other endpoints thought.
 
     Its messages stay as they are. Calls among the blocks stand in the message's own calls too.
     """
     return [
-        _without_thoughts(m)
-        if isinstance(m, AIMessage) and (not send or is_foreign(m, origin))
-        else m
+        _without_thoughts(m) if isinstance(m, AIMessage) and is_foreign(m, origin) else m
         for m in request
     ]
 

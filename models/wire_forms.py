@@ -29,10 +29,9 @@ class Back(NamedTuple):
     """How thoughts go back to a compatible server: an argument of the model's call."""
 
     origin: str = ""
+    """What this endpoint gave goes back to it; if empty, nothing does."""
     text: bool = False
-    """What can be read, of every message of the assistant."""
-    sealed: bool = True
-    """What is signed or encrypted, to the endpoint that gave it."""
+    """Whether what can be read is sent, with every message of the assistant."""
 
 
 def back_to(endpoint: ModelSettings) -> Back:
@@ -40,7 +39,7 @@ def back_to(endpoint: ModelSettings) -> Back:
     chosen = endpoint.send_reasoning
     is_known = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
     text = is_known if chosen is None else chosen
-    return Back(origin_of(endpoint), text=text, sealed=chosen is not False)
+    return Back("" if chosen is False else origin_of(endpoint), text)
 
 
 def encode(value: Any) -> bytes:
@@ -89,7 +88,7 @@ def _assistant(message: AIMessage, back: Back) -> dict[str, Any]:
     if back.text:
         # those who want it want it of every message, also where there was none
         form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
-    if back.sealed and not foreign:
+    if not foreign:
         put_back(form, message)
     return form
 
