@@ -37,56 +37,48 @@ def test_the_name_of_a_model(spec: str, parts: tuple[str, str]) -> None:
     assert split_spec(spec) == parts
 
 
-async def test_nothing_is_sent_that_was_not_chosen(agent: ScriptedAgent) -> None:
-    await agent.run(text("Hello."))
+LIMIT, WARM = {"MAX_TOKENS": "100"}, {"TEMPERATURE": "0.5"}
+CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    ("qwen3", {}, {}),
+    ("qwen3", {**LIMIT, **WARM}, {"max_tokens": 100, "temperature": 0.5}),
+    ("gpt-4o", LIMIT, {"max_tokens": 100}),
+    ("gpt-5-chat-latest", WARM, {"temperature": 0.5}),
+    # OpenAI's reasoning models take another limit, and a temperature only if they do not reason
+    ("gpt-5-mini", {**LIMIT, **WARM}, {"max_completion_tokens": 100}),
+    ("openai/o3", {**WARM, "REASONING_EFFORT": "low"}, {"reasoning_effort": "low"}),
+    (
+        "openai/gpt-5",
+        {**WARM, "REASONING_EFFORT": "none"},
+        {"temperature": 0.5, "reasoning_effort": "none"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "chosen", "sent"), CHOSEN)
+async def test_what_was_chosen_is_sent_under_the_name_that_the_model_knows(
+    agent: ScriptedAgent,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    chosen: dict[str, str],
+    sent: dict[str, Any],
+) -> None:
+    for name, value in chosen.items():
+        monkeypatch.setenv(f"MANUS_{name}", value)
+    await agent.run(text("Hello."), model=model)
     [request] = agent.server.requests
-    assert set(request.body) == {"messages", "model", "tools", "stream", "stream_options"}
-    assert request.headers["authorization"] == "Bearer none"
+    always = {"messages", "model", "tools", "stream", "stream_options"}
+    assert {k: v for k, v in request.body.items() if k not in always} == sent
 
 
-async def test_what_was_chosen_is_sent(
+async def test_a_key_is_sent_to_its_address(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await agent.run(text("Hello."))
     monkeypatch.setenv("MANUS_API_KEY", "secret")
-    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
-    await agent.run(text("Hello."))
-    [request] = agent.server.requests
-    assert request.body["temperature"] == 0.5
-    assert request.headers["authorization"] == "Bearer secret"
-
-
-async def test_the_limit_of_a_reply_has_the_name_that_the_server_knows(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Compatible servers know the older one, some refuse another; OpenAI's reasoning models do."""
-    monkeypatch.setenv("MANUS_MAX_TOKENS", "100")
-    names = {
-        "qwen3": "max_tokens",
-        "gpt-4o": "max_tokens",
-        "gpt-5-mini": "max_completion_tokens",
-        "openai/o3": "max_completion_tokens",
-    }
-    for model, name in names.items():
-        await agent.run(text("Hello."), model=model, thread=model)
-        body = agent.server.requests[-1].body
-        assert {key: body[key] for key in body if key.startswith("max_")} == {name: 100}
-
-
-@pytest.mark.parametrize("effort", [None, "low", "none"])
-async def test_reasoning_models_of_openai_get_no_temperature(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, effort: str | None
-) -> None:
-    """One for all models is not refused by those that take none."""
-    monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
-    if effort is not None:
-        monkeypatch.setenv("MANUS_REASONING_EFFORT", effort)
-    for model in ("openai/gpt-5", "gpt-5-chat-latest", "qwen3"):
-        await agent.run(text("Hello."), model=model, thread=model)
-        body = agent.server.requests[-1].body
-        takes_one = effort == "none" or model in ("gpt-5-chat-latest", "qwen3")
-        assert body.get("temperature") == (0.5 if takes_one else None)
-        assert body.get("reasoning_effort") == effort
+    await agent.run(text("Hello."), thread="with")
+    keys = [request.headers["authorization"] for request in agent.server.requests]
+    assert keys == ["Bearer none", "Bearer secret"]
 
 
 async def test_azure_without_its_endpoint() -> None:
