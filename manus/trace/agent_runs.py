@@ -56,10 +56,8 @@ class AgentRuns:
 
     def _take(self, superstep: Superstep) -> None:
         run = self._run
-        if superstep.is_edit:
-            reopened = run.stop_reason is not None and superstep.written("stop_reason") == [None]
-            title = "Gone on after its end" if reopened else "The state was edited"
-            self._tell(Notice("resumed" if reopened else "edited", title, at=superstep.began))
+        if run.stop_reason is not None and superstep.written("stop_reason") == [None]:
+            self._tell(Notice("resumed", "Gone on after its end", at=superstep.began))
         if (made := superstep.last("compaction")) is not None:
             self._tell(_compaction_notice(made, superstep))
         for inner in self._children.get(superstep.id, []):

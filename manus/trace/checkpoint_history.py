@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid5
 
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
@@ -36,8 +35,6 @@ class Superstep:
     """The plain channels as they were when it began."""
     writes: list[tuple[str, str, Any]]
     """(task, channel, value)."""
-    is_edit: bool = False
-    """Whether somebody edited the state, and no node ran."""
 
     def written(self, channel: str) -> list[Any]:
         """What was written to a channel."""
@@ -125,31 +122,8 @@ def _supersteps(line: list[CheckpointTuple]) -> Iterable[Superstep]:
             until=time_of(after) if after is not None else None,
             metadata=dict(one.metadata),
             values=one.checkpoint["channel_values"],
-            writes=_own_writes(one, after),
-            is_edit=_is_edit(after),
+            writes=list(one.pending_writes or ()),
         )
-
-
-def _own_writes(one: CheckpointTuple, after: CheckpointTuple | None) -> list[tuple[str, str, Any]]:
-    """The writes that led to the next checkpoint: an edit of the state writes beside the run's.
-
-    LangGraph derives the task of an edit from the checkpoint's id and the interrupt channel. An
-    edit where a run had gone on already stores whole channels instead.
-    """
-    writes = list(one.pending_writes or [])
-    edit = str(uuid5(UUID(one.checkpoint["id"]), INTERRUPT))
-    if after is None or not _is_edit(after):
-        return [w for w in writes if w[0] != edit]
-    whole = [
-        ("", name, value.value)
-        for name, value in after.checkpoint["channel_values"].items()
-        if hasattr(value, "value")
-    ]
-    return [w for w in writes if w[0] == edit] or whole or writes
-
-
-def _is_edit(after: CheckpointTuple | None) -> bool:
-    return after is not None and after.metadata.get("source") == "update"
 
 
 def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:

@@ -51,8 +51,7 @@ class FlowRuns:
             run.notices += questions(superstep)
         known, self._plan = self._plan, fold_plan(self._plan, superstep.written("plan"))
         is_whole = any(_is_whole(w) for w in superstep.written("plan"))
-        planned = superstep.written("run") and not superstep.is_edit
-        if (planned or is_whole) and not sends:
+        if (superstep.written("run") or is_whole) and not sends:
             stage = Stage("plan", _title(superstep, known), superstep.began, superstep.ended)
             stage.plan = dict(self._plan) or None
             run.stages.append(stage)
@@ -140,9 +139,9 @@ def _is_whole(write: Any) -> bool:
 
 
 def _title(superstep: Superstep, plan_before: Any) -> str:
-    if superstep.is_edit:
+    written, known = superstep.last("run"), superstep.values.get("run") or {}
+    if written is None:
         return "Edited by a person"
-    written, known = superstep.last("run") or {}, superstep.values.get("run") or {}
     if not plan_before or written.get("id") != known.get("id"):
         return "Plan"
     if written.get("replans_left", 0) < known.get("replans_left", 0):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "edited", "budget"]
+NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget"]
 Interval = tuple[datetime, datetime]
 
 
