@@ -269,12 +269,11 @@ class Conversation:
 
     def _on_cost(self, _: str) -> None:
         from manus.formatting import count, in_words
-        from manus.trace.model import Tokens
+        from manus.state.usage import summed
 
         runs = self._runs()
-        total = sum((run.tokens for run in runs), Tokens())
-        used = {"input_tokens": total.input, "output_tokens": total.output, "cost": total.cost}
-        spent = in_words(used, read_settings().currency) or count(0, "token")
+        used = summed(*(run.tokens for run in runs))
+        spent = in_words({**used}, read_settings().currency) or count(0, "token")
         self._screen.line(f"{count(len(runs), 'request')}, {spent}")
 
     def _on_undo(self, _: str) -> None:

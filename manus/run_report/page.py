@@ -19,6 +19,7 @@ from rich.filesize import decimal
 
 from manus.formatting import (
     ENDINGS,
+    cache_in_words,
     clean,
     count,
     ending_of,
@@ -32,7 +33,8 @@ from manus.run_report.clock import Clock, box
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
-from manus.trace.model import Run, Stage, Tokens
+from manus.state.usage import RoleUsage, tokens_of
+from manus.trace.model import Run, Stage
 
 _FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
@@ -132,7 +134,7 @@ def environment() -> Environment:
     made.filters.update(
         cut=cut, prose=prose, span=span, moment=moment, size=decimal, counted=count,
         first_line=first_line, main_argument=main_argument, gist=gist,
-        json=_as_json, tokens=_tokens, edit=edit_of,
+        json=_as_json, tokens=_tokens, total=tokens_of, edit=edit_of,
     )  # fmt: skip
     made.globals.update(state=state, reason=reason, named=named, box=box)
     return made
@@ -158,10 +160,8 @@ def _as_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _tokens(used: Tokens) -> str:
-    said = f"{used.input:,} in, {used.output:,} out"
-    said += f", {used.cached:,} cached" if used.cached else ""
-    return said + (f", {used.written:,} written to the cache" if used.written else "")
+def _tokens(used: RoleUsage) -> str:
+    return f"{used['input_tokens']:,} in{cache_in_words(used)}, {used['output_tokens']:,} out"
 
 
 def state(run: Run) -> tuple[str, str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -14,8 +14,9 @@ from manus.graph.outcome import question_of
 from manus.models.tokens import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
+from manus.state.usage import RoleUsage, summed
 from manus.trace.checkpoint_history import INTERRUPT, RESUME, Children, Superstep
-from manus.trace.model import Call, Image, Interval, Notice, Run, Step, Tokens
+from manus.trace.model import Call, Image, Interval, Notice, Run, Step
 
 _MEASURES = {
     "hint": "Stuck in a loop: the agent was given a hint",
@@ -42,7 +43,7 @@ class AgentRuns:
         self._begin(supersteps[0])
         for superstep in supersteps:
             self._take(superstep)
-        run.tokens = tokens_of(run.usage)
+        run.tokens = summed(cast(Any, run.usage))
         run.idle = idle_intervals(supersteps)
         for begin, end in run.idle:
             self._tell_of_idle(begin, end)
@@ -159,7 +160,13 @@ def step_of(message: AIMessage, number: int) -> Step:
     tokens = None
     if used:
         cached, written = cache_tokens(used.get("input_token_details"))
-        tokens = Tokens(used["input_tokens"], used["output_tokens"], cached, None, written)
+        tokens = RoleUsage(
+            input_tokens=used["input_tokens"],
+            output_tokens=used["output_tokens"],
+            cached_tokens=cached,
+            cache_write_tokens=written,
+            model_calls=1,
+        )
     return Step(
         number,
         text_of(message).strip(),
@@ -206,13 +213,6 @@ def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
     title = f"The history was made shorter: {count(evicted, 'message')} replaced by notes"
     notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
-
-
-def tokens_of(usage: Mapping[str, Any]) -> Tokens:
-    """What a count of usage, as the state has it, amounts to."""
-    names = "input_tokens", "output_tokens", "cached_tokens", "cost", "cache_write_tokens"
-    given, gave, cached, cost, written = map(usage.get, names)
-    return Tokens(given or 0, gave or 0, cached or 0, cost, written or 0)
 
 
 def idle_intervals(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -10,16 +10,16 @@ from langgraph.types import Send
 
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
+from manus.state.usage import RoleUsage, summed
 from manus.trace.agent_runs import (
     AgentRuns,
     begin_run,
     end_run,
     idle_intervals,
     questions,
-    tokens_of,
 )
 from manus.trace.checkpoint_history import Children, Superstep, plain
-from manus.trace.model import Run, Stage, Tokens
+from manus.trace.model import Run, Stage
 
 REVISED = "Revised plan"
 _SENDS = "__pregel_tasks"
@@ -89,7 +89,7 @@ class FlowRuns:
     def _finish(self, supersteps: Sequence[Superstep]) -> None:
         """What can be told only when all is known: totals, idle time, steps that never began."""
         run, agents = self._run, self._run.agents
-        run.tokens = sum((agent.tokens for agent in agents), _own_tokens(supersteps))
+        run.tokens = summed(*(agent.tokens for agent in agents), *_own_usage(supersteps))
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
         run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)
@@ -114,15 +114,13 @@ def _stage(index: int, step: Mapping[str, Any]) -> Stage:
     )
 
 
-def _own_tokens(supersteps: Sequence[Superstep]) -> Tokens:
+def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
     """What planner and summary used: each write is of its own; those of steps are left out."""
-    used = Tokens()
     for superstep in supersteps:
         of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
         for task, name, value in superstep.writes:
             if name == "usage" and task not in of_steps:
-                used += tokens_of(plain(value))
-    return used
+                yield plain(value)
 
 
 def _is_step(send: Any) -> bool:

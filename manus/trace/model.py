@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from manus.state.usage import RoleUsage, summed
+
 NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget"]
 Interval = tuple[datetime, datetime]
 
@@ -17,33 +19,6 @@ class Image:
     mime: str
     data: str
     name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Tokens as the server counted them, and what they cost where prices are known."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    cost: float | None = None
-    written: int = 0
-    """Of the input, to the provider's cache."""
-
-    @property
-    def total(self) -> int:
-        """Input and output together."""
-        return self.input + self.output
-
-    def __add__(self, other: Tokens) -> Tokens:
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Tokens(
-            self.input + other.input,
-            self.output + other.output,
-            self.cached + other.cached,
-            sum(costs) if costs else None,
-            self.written + other.written,
-        )
 
 
 @dataclass(slots=True)
@@ -80,7 +55,7 @@ class Step:
     """From 1."""
     thought: str = ""
     calls: list[Call] = field(default_factory=list)
-    tokens: Tokens | None = None
+    tokens: RoleUsage | None = None
     model: str = ""
     began: datetime | None = None
     thought_at: datetime | None = None
@@ -116,8 +91,8 @@ class Run:
     """Of a flow: what it did, in order."""
     notices: list[Notice] = field(default_factory=list)
     """What was told before the first step."""
-    tokens: Tokens = Tokens()
-    """All that was used."""
+    tokens: RoleUsage = field(default_factory=summed)
+    """All that was used, those whom it gave work to included."""
     idle: list[Interval] = field(default_factory=list)
     """When nothing was at work."""
     plan: dict[str, Any] | None = None

@@ -64,8 +64,7 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
         used(calls(call("append", path="a", line="1")), 1_000, 100), used(text("Done."), 2_000, 50)
     )
     [run] = await runs_of(agent)
-    total = run.tokens
-    assert total.cost == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
+    assert run.tokens["cost"] == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
     html = await page_of(agent)
     assert "<dd>0.0033<small>by the price table</small></dd>" in html
 
