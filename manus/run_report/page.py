@@ -81,6 +81,7 @@ def page_of(
         environment()
         .get_template(f"{kind}.html")
         .render(
+            kind=kind,
             thread_id=thread_id,
             runs=[RunReport(run, Clock(run), *files_of(run)) for run in runs],
             place=place,

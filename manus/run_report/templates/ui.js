@@ -24,18 +24,6 @@
     byId("resume").hidden = state !== "early";
     byId("plans").hidden = state !== "new";
     byId("send").disabled = state === "running";
-    for (const step of document.querySelectorAll("article.step[data-checkpoint]")) {
-      if (step.querySelector(".fork")) continue;
-      const fork = document.createElement("button");
-      fork.type = "button";
-      fork.className = "fork";
-      fork.textContent = "Go back to before this";
-      step.querySelector("header").append(fork);
-    }
-    for (const path of document.querySelectorAll(".file .path:not([role])")) {
-      path.setAttribute("role", "link");
-      path.tabIndex = 0;
-    }
   };
 
   const goBack = (step) => {
@@ -49,11 +37,6 @@
   byId("main").addEventListener("click", (event) => {
     const fork = event.target.closest(".fork");
     if (fork) goBack(fork.closest("article"));
-    const path = event.target.closest(".path[role]");
-    if (path) {
-      event.preventDefault();
-      location.href = `files/${path.textContent.split("/").map(encodeURIComponent).join("/")}`;
-    }
     const choice = event.target.closest(".ask button[value]");
     if (choice) answer(choice.form, choice.value);
     const draft = event.target.closest(".ask button[data-draft]")?.dataset.draft;
@@ -63,9 +46,6 @@
       field.rows = draft.split("\n").length + 1;
       field.focus();
     }
-  });
-  byId("main").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.target.matches(".path[role]")) event.target.click();
   });
   byId("from").querySelector("button").addEventListener("click", () => goBack(null));
 
@@ -141,9 +121,7 @@
   byId("stop").addEventListener("click", () => post("stop"));
   byId("resume").addEventListener("click", () => post("resume"));
   byId("files").addEventListener("change", (event) => { attach(event.target.files); event.target.value = ""; });
-  document.querySelector("#acts [role=button]").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" || event.key === " ") byId("files").click();
-  });
+  byId("attach").addEventListener("click", () => byId("files").click());
   addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
   addEventListener("dragleave", (event) => {
     if (!event.relatedTarget) document.body.classList.remove("dropping");
