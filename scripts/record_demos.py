@@ -155,51 +155,47 @@ WRONG = "  const number = id => document.getElementById(id).value\n"
 RIGHT = "  const number = id => Number(document.getElementById(id).value)\n"
 
 
+MAKING = calls(
+    call("str_replace_editor", command="create", path="tip.html", file_text=PAGE),
+    text="One file with a small form; the script works out the tip.",
+    usage=tokens(1298, 512),
+)
+MENDING = calls(
+    call(
+        "str_replace_editor", command="str_replace", path="tip.html", old_str=WRONG, new_str=RIGHT
+    ),
+    text="It says 808.00: the field gives a text, and a text is joined, not added. I make a number "
+    "of it.",
+    usage=tokens(2533, 118, cached=2048),
+)
+TIPPED = calls(
+    call("terminate", status="success"),
+    text="`tip.html` works out the tip: 80 with 10 % is 88.00 for two, 44.00 each. Trying it "
+    "showed a mistake, which is mended: the bill was joined to the tip as text (808.00).",
+    usage=tokens(3020, 74, cached=2560),
+)
+
+
 def tip_turns(workspace: str) -> list[object]:
     """The turns of the run with the page."""
-    address = f"file://{workspace}/tip.html"
-
-    def browse(said: str, used: tuple[int, int], **arguments: object) -> object:
-        return calls(call("browser_use", **arguments), text=said, usage=tokens(*used, cached=1280))
-
+    bill = {"action": "input_text", "index": 1, "text": "80"}
+    button = {"action": "click_element", "index": 4}
     return [
-        calls(
-            call("str_replace_editor", command="create", path="tip.html", file_text=PAGE),
-            text="One file with a small form; the script works out the tip.",
-            usage=tokens(1298, 512),
-        ),
-        browse("I look at it.", (1874, 31), action="go_to_url", url=address),
-        browse(
-            "80 and 10 % for 2: I expect 88, and 44 each.",
-            (2290, 36),
-            action="input_text",
-            index=1,
-            text="80",
-        ),
-        browse("Now the button.", (2402, 22), action="click_element", index=4),
-        calls(
-            call(
-                "str_replace_editor",
-                command="str_replace",
-                path="tip.html",
-                old_str=WRONG,
-                new_str=RIGHT,
-            ),
-            text="It says 808.00: the field gives a text, and a text is joined, not added. I make "
-            "a number of it.",
-            usage=tokens(2533, 118, cached=2048),
-        ),
-        browse("Once more from the beginning.", (2710, 18), action="refresh"),
-        browse("The same bill.", (2802, 36), action="input_text", index=1, text="80"),
-        browse("And the button.", (2911, 22), action="click_element", index=4),
-        calls(
-            call("terminate", status="success"),
-            text="`tip.html` works out the tip: 80 with 10 % is 88.00 for two, 44.00 each. Trying "
-            "it showed a mistake, which is mended: the bill was joined to the tip as text "
-            "(808.00).",
-            usage=tokens(3020, 74, cached=2560),
-        ),
+        MAKING,
+        _browse("I look at it.", 1874, 31, action="go_to_url", url=f"file://{workspace}/tip.html"),
+        _browse("80 and 10 % for 2: I expect 88, and 44 each.", 2290, 36, **bill),
+        _browse("Now the button.", 2402, 22, **button),
+        MENDING,
+        _browse("Once more from the beginning.", 2710, 18, action="refresh"),
+        _browse("The same bill.", 2802, 36, **bill),
+        _browse("And the button.", 2911, 22, **button),
+        TIPPED,
     ]
+
+
+def _browse(said: str, given: int, gave: int, **arguments: object) -> object:
+    usage = tokens(given, gave, cached=1280)
+    return calls(call("browser_use", **arguments), text=said, usage=usage)
 
 
 async def record_tips(workspace: str, recording: Path) -> str:
