@@ -23,11 +23,11 @@ from manus.options import NEWEST, RunOptions
 from manus.questions import request_session
 from manus.screen import DONE, Screen
 from manus.state.errors import UsageError
-from manus.threads import asks_person
 from manus.tools.sandbox.sandbox import wall_in_words
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
+    from manus.graph.outcome import Outcome
     from manus.threads import Thread
     from manus.trace.model import Run
 
@@ -144,7 +144,8 @@ class Conversation:
 
     def _request(self, said: str) -> None:
         """Work on what was typed; where the thread waits with a question, it is the answer."""
-        if self._stored(lambda store: asks_person(store, self._thread)):
+        known = self._known()
+        if known is not None and self._outcome_of(known).asks_person:
             self._run(go_on, replace(self._args, answer=(said,)), self._thread)
             return
         self._come_back()
@@ -183,6 +184,12 @@ class Conversation:
         from manus.threads import read_thread
 
         return self._stored(lambda store: read_thread(store, self._thread))
+
+    def _outcome_of(self, thread: Thread) -> Outcome:
+        """How its newest run stands."""
+        from manus.jobs import read_outcome
+
+        return self._stored(lambda store: read_outcome(store, thread))
 
     def _runs(self) -> list[Run]:
         """What was done on this thread."""
@@ -243,7 +250,6 @@ class Conversation:
 
     def _turn_to(self, meant: str) -> None:
         """Make another thread that of the conversation, and tell where it stands."""
-        from manus.jobs import read_outcome
         from manus.report import hint_in_chat, print_outcome
         from manus.threads import get_thread
 
@@ -252,7 +258,7 @@ class Conversation:
         self._happened.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
-        outcome = self._stored(lambda store: read_outcome(store, known))
+        outcome = self._outcome_of(known)
         print_outcome(outcome)
         if hint := hint_in_chat(outcome):
             self._screen.paragraph(hint)

@@ -99,6 +99,14 @@ ENDINGS = {
 """By stop reason."""
 
 
+LOOP_MEASURES = {
+    "hint": "the model is told",
+    "refuse": "that call is refused now",
+    "ask": "a person is asked",
+}
+"""What is done about a loop."""
+
+
 def ending_of(stop_reason: str | None, *, success: bool | None) -> Ending:
     """The words for the end of a run; for one without a stop reason, that it has not ended."""
     if stop_reason is None:

@@ -187,15 +187,14 @@ _OF_NEW_RUN = (
 
 def run_options(command: Command) -> Command:
     """The options of `run`, `flow` and `resume`."""
-    return _with(command, _OF_RUN)
+    for option in reversed(_OF_RUN):
+        command = option(command)
+    return command
 
 
 def new_run_options(command: Command) -> Command:
     """Those and what `run` and `flow` take besides: the request and its thread."""
-    return _with(command, (*_OF_NEW_RUN, *_OF_RUN))
-
-
-def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
-    for option in reversed(options):
+    command = run_options(command)
+    for option in reversed(_OF_NEW_RUN):
         command = option(command)
     return command

@@ -8,7 +8,16 @@ import time
 from collections import Counter
 from typing import Any
 
-from manus.formatting import cache_in_words, clean, count, first_line, flat, in_words, main_argument
+from manus.formatting import (
+    LOOP_MEASURES,
+    cache_in_words,
+    clean,
+    count,
+    first_line,
+    flat,
+    in_words,
+    main_argument,
+)
 from manus.plan_view import PlanView, said_of
 from manus.run_report.edits import Edit, edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
@@ -25,11 +34,6 @@ _LONG = 200
 _END = "terminate"
 """The tool whose call carries the answer, which is printed when the run has ended."""
 _EXIT = re.compile(r"\[(exit code \d+|killed by \w+)")
-_MEASURES = {
-    "hint": "the model is told",
-    "refuse": "that call is refused now",
-    "ask": "a person is asked",
-}
 
 
 class Progress:
@@ -208,7 +212,7 @@ class Progress:
         self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
     def _on_loop(self, event: dict[str, Any]) -> None:
-        measure = _MEASURES.get(event["measure"], event["measure"])
+        measure = LOOP_MEASURES.get(event["measure"], event["measure"])
         self._tell("loop", f"{measure}: {event['what']}", WARNING)
 
     def _on_compaction(self, event: dict[str, Any]) -> None:

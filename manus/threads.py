@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manus.formatting import ENDINGS, ending_of
 from manus.options import NEWEST
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
-from manus.trace.checkpoint_history import INTERRUPT, is_waiting, time_of
+from manus.trace.checkpoint_history import is_waiting, time_of
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple
@@ -102,16 +102,6 @@ async def find_thread(store: Store, meant: str, *, or_new: bool = False) -> str:
     none = f"There is no thread {meant or 'yet'}"
     problem = f"{len(found):,} threads begin with {meant}" if found else none
     raise UsageError(f"{problem} in {store.place}; `manus threads` lists what there is.")
-
-
-async def asks_person(store: Store, thread_id: str) -> bool:
-    """Whether it waits for the answer of a person, and not for its model."""
-    from manus.graph.outcome import is_of_model
-
-    found = await store.saver.aget_tuple(config_of(thread_id))
-    writes = found.pending_writes or [] if found else []
-    asked = [one for _, channel, value in writes if channel == INTERRUPT for one in value]
-    return is_waiting(writes) and not all(map(is_of_model, asked))
 
 
 async def is_being_worked_on(store: Store, thread_id: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from manus.formatting import count, span
+from manus.formatting import LOOP_MEASURES, count, span
 from manus.graph.outcome import question_of
 from manus.models.tokens import cache_tokens
 from manus.state.messages import calls_of, text_of
@@ -17,12 +17,6 @@ from manus.state.plan_changes import fold_plans
 from manus.state.usage import RoleUsage, summed
 from manus.trace.checkpoint_history import INTERRUPT, RESUME, Children, Superstep
 from manus.trace.model import Call, Image, Interval, Notice, Run, Step
-
-_MEASURES = {
-    "hint": "Stuck in a loop: the agent was given a hint",
-    "refuse": "Still in the loop: the repeated call is refused",
-    "ask": "Still in the loop: the last measure",
-}
 
 
 class AgentRuns:
@@ -109,7 +103,7 @@ class AgentRuns:
             if written.get("closing") and run.steps:
                 self._tell(Notice("budget", "The budget is nearly used up", written["closing"]))
         if (loop := superstep.last("loop")) is not None:
-            title = _MEASURES.get(loop["measure"], loop["measure"])
+            title = f"In a loop: {LOOP_MEASURES.get(loop['measure'], loop['measure'])}"
             self._tell(Notice("loop", title, str(loop["what"]), superstep.ended))
         if plans := superstep.written("plans"):
             self._plans = fold_plans(self._plans, plans)
