@@ -61,8 +61,7 @@ _learned: dict[tuple[str | None, str | None], int] = {}
 
 def estimate_text(text: str) -> float:
     """About how many tokens a text has."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    return size / _BYTES
+    return len(text.encode("utf-8", "replace")) / _BYTES
 
 
 def _estimated(message: BaseMessage) -> float:

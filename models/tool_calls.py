@@ -27,7 +27,7 @@ from manus.state.messages import (
     is_cut_off,
     reason_of,
 )
-from manus.state.text import DEEPEST, is_too_deep
+from manus.state.text import is_too_deep, read_json
 
 log = logging.getLogger("manus")
 
@@ -59,11 +59,8 @@ def arguments_of(text: str) -> dict[str, Any]:
 def _json(text: str) -> Any:
     if len(text) > MOST_ARGUMENTS:
         raise ValueError(f"they are longer than {MOST_ARGUMENTS:,} characters")
-    if is_too_deep(text):
-        raise ValueError(f"they are nested more than {DEEPEST} deep")
-    return json.loads(
+    return read_json(
         text,
-        strict=False,
         parse_constant=_finite,
         parse_float=_finite,
         parse_int=_whole,

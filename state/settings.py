@@ -54,7 +54,6 @@ _GROUPED = {
     "TAVILY_API_KEY": ("search", "tavily_api_key"),
     "BRAVE_API_KEY": ("search", "brave_api_key"),
 }
-_SECRET = "api_key"
 VISION = "vision"
 """The role that is asked about pictures where the agent's own model sees none."""
 
@@ -238,7 +237,7 @@ def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Pa
         return f"{file} sets `{name}`, which is not a setting{hint}"
     variable = _PREFIX + "_".join(path).upper()
     source = variable if environment.get(variable) else str(file)
-    secret = _SECRET in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
+    secret = "api_key" in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
     value = "" if secret else f" is {reprlib.repr(error['input'])}, which"
     problem = error["msg"].removeprefix("Value error, ")
     problem = problem[:1].lower() + problem[1:]

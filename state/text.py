@@ -50,15 +50,15 @@ def one_line(text: str, limit: int) -> str:
     return shortened(flat(text), limit)
 
 
-def read_json(text: str, *, strict: bool = False) -> Any:
-    """The value that a text of JSON holds. Line ends within strings are taken unless `strict`.
+def read_json(text: str, **how: Any) -> Any:
+    """The value that a text of JSON holds, by `json.loads`. Line ends within strings are taken.
 
     Raises:
         ValueError: it is no JSON, or nested deeper than `DEEPEST`.
     """
     if is_too_deep(text):
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
-    return json.loads(text, strict=strict)
+        raise ValueError(f"they are nested more than {DEEPEST} deep")
+    return json.loads(text, strict=False, **how)
 
 
 def is_too_deep(text: str) -> bool:
