@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import http.client
 import os
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from playwright.async_api import expect
 
@@ -132,27 +131,21 @@ async def test_approve_stop_and_go_on_after_a_kill(
 
 async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
     with manus.start("ui", "--no-open") as process:
-        address = urlsplit(await asyncio.to_thread(process.line))
-        assert address.hostname == "127.0.0.1"
-        assert len(address.path) > 20
-
-        def ask(path: str, method: str = "GET", body: str | None = None, **headers: str) -> int:
-            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
-            with contextlib.closing(connection):
-                connection.request(method, path, body, {"Host": address.netloc, **headers})
-                return connection.getresponse().status
-
-        send = f"{address.path}t/abc/send"
-        assert await asyncio.to_thread(ask, address.path) == 307
-        for path in ("/", "/wrong/", "/wrong/t/abc/"):
-            assert await asyncio.to_thread(ask, path) == 404
-        for host in ("evil.example", f"evil.example:{address.port}", "127.0.0.1"):
-            assert await asyncio.to_thread(ask, address.path, Host=host) == 403
-        hello = '{"text": "hello"}'
-        assert (
-            await asyncio.to_thread(ask, send, "POST", hello, Origin="http://evil.example") == 403
-        )
-        assert (
-            await asyncio.to_thread(ask, f"{address.path}t/abc/answer", "POST", body="[1]") == 409
-        )
+        address = await asyncio.to_thread(process.line)
+        here = urlsplit(address)
+        assert here.hostname == "127.0.0.1"
+        assert len(here.path) > 20
+        evil = {"Origin": "http://evil.example"}
+        async with httpx.AsyncClient(base_url=f"http://{here.netloc}", timeout=60) as client:
+            for path, headers, code in (
+                (here.path, {}, 307),
+                ("/", {}, 404),
+                ("/wrong/t/abc/", {}, 404),
+                (here.path, {"Host": f"evil.example:{here.port}"}, 403),
+                (here.path, {"Host": "127.0.0.1"}, 403),
+            ):
+                assert (await client.get(path, headers=headers)).status_code == code
+            sent = await client.post(f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil)
+            answered = await client.post(f"{here.path}t/abc/answer", json=[1])
+        assert (sent.status_code, answered.status_code) == (403, 409)
         assert server.requests == []
