@@ -95,15 +95,6 @@ async def test_what_does_not_fit_is_said(studio: Studio) -> None:
     assert "`max_steps` does not fit" in parts[-1].data["message"]
 
 
-async def test_forks_from_every_checkpoint(studio: Studio) -> None:
-    thread = await studio.thread()
-    await studio.run(thread, call("bash", command="echo one"), text("It says one."))
-    forks = await studio.fork_everywhere(thread)
-    middle = forks[len(forks) // 2]
-    await studio.run(thread, text("Once more."), input=None, checkpoint_id=middle)
-    assert said(await studio.values(thread))[-2:] == [("human", "And now?"), ("ai", "Once more.")]
-
-
 class Outer(TypedDict, total=False):
     """The state of a graph elsewhere."""
 
