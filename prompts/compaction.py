@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-WANTED, DONE, FOUND, OPEN, NEXT, FILES = HEADINGS = (
-    *("Wanted", "Done", "Found"),
-    *("Open", "Next", "Files changed"),
-)
+HEADINGS = ("Wanted", "Done", "Found", "Open", "Next", "Files changed")
+WANTED, DONE, FOUND, OPEN, NEXT, FILES = HEADINGS
 
 SUMMARIZER = """\
 You keep the notes of an agent whose conversation has grown too long. You are given the user's \

@@ -60,11 +60,8 @@ def instructions(name: str, text: str, left_out: int) -> str:
 
 def memory(text: str) -> str:
     """What the user has asked to be kept."""
-    return (
-        f"What the user has asked you to remember, in earlier conversations:\n{text}"
-        if text
-        else ""
-    )
+    head = "What the user has asked you to remember, in earlier conversations:"
+    return f"{head}\n{text}" if text else ""
 
 
 def skills(known: Mapping[str, str]) -> str:
