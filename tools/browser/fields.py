@@ -75,8 +75,9 @@ async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     held = await _write(tab, target, text, is_formed=is_formed)
     if is_formed and text and not held:
         raise ToolError(
-            f"{target.label} (a {target.type} field) does not take {given!r}: write it in the "
-            "form that the page's list gives beside it."
+            f"{target.label} (a {target.type} field) does not take {given!r}; write a date as "
+            "2026-01-31, a time as 14:30, both as 2026-01-31T14:30, a month as 2026-01, a week as "
+            "2026-W05, a colour as #rrggbb."
         )
     what = f'"{given.strip() if names_in(given) else _shorten(text)}"'
     said = f"Typed {'the password' if target.type == 'password' else what} into {target.label}"
