@@ -160,7 +160,8 @@ class Running:
         return self._child.pid
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(self.pid, number)
 
     def end(self) -> Result:
         """Wait for its end."""

@@ -28,13 +28,8 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     server.models = ["tiny", "large"]
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     bare.environment["OPENAI_API_KEY"] = "sk-not-for-this-machine"
-    answers = {
-        "Number [1]:": "1",
-        "Model [tiny]:": "large",
-        "workspace]:": "~/work",
-        "[auto]:": "ask",
-    }
-    shown = choose(bare, answers)
+    answers = {"Number [1]:": "1", "Model [tiny]:": "large"}
+    shown = choose(bare, {**answers, "workspace]:": "~/work", "[auto]:": "ask"})
     assert "Ollama on this machine: tiny, large" in shown
     assert kept(bare) == {
         "model": "large",
