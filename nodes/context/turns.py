@@ -83,14 +83,15 @@ def mend(
     stands elsewhere when a person has written between the two, and has no call when a person has
     taken that out. `answer_to` knows what came of calls that had ended by then.
     """
+    said: list[AnyMessage] = []
     answers: dict[str, list[ToolMessage]] = {}
     for message in history:
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, []).append(message)
+        else:
+            said.append(message)
     mended: list[AnyMessage] = []
-    for message in history:
-        if isinstance(message, ToolMessage):
-            continue
+    for message in said:
         mended.append(message)
         for call in calls_of(message) if isinstance(message, AIMessage) else ():
             id_ = str(call["id"])
