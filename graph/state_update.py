@@ -109,7 +109,7 @@ async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
 
 def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
     """Add what goes on in an agent to the update: it forgets the loop that it was stuck in."""
-    run = {k: v for k, v in values["run"].items() if k not in ("closing", "calls_left")}
+    run = {k: v for k, v in values["run"].items() if k != "closing"}
     messages = values.get("messages", [])
     if values["stop_reason"] == "error" and not (messages and isinstance(messages[-1], AIMessage)):
         run["step"] -= 1  # the model was asked in vain: the step is still to be taken

@@ -142,10 +142,8 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
         )
     )
     # seconds are the flow's own: steps side by side would count the same time more than once
-    # and what each step of the executor used is in its own state, by its own numbers
-    counted = {name: value for name, value in usage.items() if name != "steps"}
     todo = {task["step"]: "completed" if inner.succeeded else "pending"}
-    return {"plan": change, "todos": todo, "usage": {**counted, "seconds": 0.0}}
+    return {"plan": change, "todos": todo, "usage": {**usage, "seconds": 0.0}}
 
 
 def _request(task: StepTask) -> HumanMessage:
