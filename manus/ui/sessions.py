@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -53,14 +54,14 @@ class Sessions:
         """
         if thread in self._tasks:
             raise UsageError("The thread is being worked on; stop it first.")
-        begun = asyncio.Event()
-        task = asyncio.create_task(self._work(thread, prepare, begun))
-        self._tasks[thread] = task
-        waiting = asyncio.create_task(begun.wait())
-        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if not begun.is_set():
-            await task
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self._store.hold(thread))
+            job = await prepare()
+            self.problems.pop(thread, None)
+            if isinstance(job, Job):
+                self._jobs[thread] = job
+                self._tasks[thread] = asyncio.create_task(self._work(job, held.pop_all()))
+                await asyncio.sleep(0)  # a task that is cancelled before it begins lets go of none
 
     def answer(self, thread: str, answers: Mapping[str, str]) -> bool:
         """Give a run that waits here its answers; False where none does."""
@@ -99,29 +100,20 @@ class Sessions:
         finally:
             self._listeners[thread].discard(queue)
 
-    async def _work(
-        self, thread: str, prepare: Callable[[], Awaitable[Job | Nothing]], begun: asyncio.Event
-    ) -> None:
-        self.problems.pop(thread, None)
+    async def _work(self, job: Job, held: AsyncExitStack) -> None:
+        thread = job.thread_id
         try:
-            async with self._store.hold(thread):
-                job = await prepare()
-                begun.set()
-                if isinstance(job, Job):
-                    self._jobs[thread] = job
-                    show = partial(self._show, thread)
-                    await work_on(job, ["custom", "messages"], show, self._ask)
+            async with held:
+                show = partial(self._show, thread)
+                await work_on(job, ["custom", "messages"], show, self._ask)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
         except Exception as error:  # the page tells it; the server goes on for other threads
-            if not begun.is_set():
-                raise
             if not isinstance(error, ManusError):
                 log.exception("thread %s", thread)
             self.problems[thread] = str(error) or type(error).__name__
         finally:
-            self._tasks.pop(thread, None)
-            self._jobs.pop(thread, None)
+            del self._tasks[thread], self._jobs[thread]
             self._asked.pop(thread, None)
             self._tell(thread, {"kind": "done"})
 
