@@ -13,8 +13,9 @@ from manus.run_report.edits import Edit, edit_of, relative
 from manus.state.errors import ToolError
 from manus.tools.beneath import look_at, open_file
 from manus.tools.editor.files import image_type
+from manus.tools.result import Image
 from manus.tools.workspace import Workspace
-from manus.trace.model import Image, Run
+from manus.trace.model import Run
 
 _MOST_FILES = 200
 _MOST_IMAGES = 12
@@ -82,4 +83,4 @@ def _look(file: ChangedFile, root: Path, *, has_room: bool) -> None:
             head = held.read(16)
             if (mime := image_type(head)) is not None:
                 data = base64.b64encode(head + held.read(_LARGEST_IMAGE)).decode("ascii")
-                file.image = Image(mime, data, file.path)
+                file.image = Image(data, mime)

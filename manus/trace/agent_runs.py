@@ -15,8 +15,9 @@ from manus.models.tokens import cache_tokens
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import RoleUsage, summed
+from manus.tools.result import Image
 from manus.trace.checkpoint_history import INTERRUPT, RESUME, Children, Superstep
-from manus.trace.model import Call, Image, Interval, Notice, Run, Step
+from manus.trace.model import Call, Interval, Notice, Run, Step
 
 
 class AgentRuns:
@@ -185,7 +186,7 @@ def images_of(message: BaseMessage) -> list[Image]:
         url = given.get("url", "") if isinstance(given, dict) else str(given)
         head, _, data = str(url).partition(";base64,")
         if head.startswith("data:image/") and data:
-            found.append(Image(head.removeprefix("data:"), data))
+            found.append(Image(data, head.removeprefix("data:")))
     return found
 
 

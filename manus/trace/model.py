@@ -7,18 +7,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from manus.state.usage import RoleUsage, summed
+from manus.tools.result import Image
 
 NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget"]
 Interval = tuple[datetime, datetime]
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """An image as base64, and its media type."""
-
-    mime: str
-    data: str
-    name: str = ""
 
 
 @dataclass(slots=True)
