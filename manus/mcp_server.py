@@ -6,7 +6,6 @@ import asyncio
 import os
 import secrets
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,9 +25,9 @@ from manus.checkpoint import open_store
 from manus.formatting import flat, main_argument
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
-from manus.guard import Guard
 from manus.jobs import new_job, work_on
 from manus.options import RunOptions
+from manus.serving import Guard, listen
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError
 from manus.state.settings import Settings
@@ -223,11 +222,7 @@ async def serve_http(server: ToolServer, host: str, port: int) -> int:
             "must bear, or serve 127.0.0.1."
         )
     made = "" if token else secrets.token_urlsafe(24)  # other users of this machine have none
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be served: {error.strerror}.") from None
+    listener = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp\n")
     if made:

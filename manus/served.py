@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from manus.checkpoint import open_checkpointer
-from manus.guard import Guard
+from manus.serving import Guard
 from manus.state.settings import load_settings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -7,7 +7,6 @@ import base64
 import json
 import mimetypes
 import secrets
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from manus.guard import Guard
+from manus.serving import Guard, listen
 from manus.state.errors import ManusError, UsageError
 from manus.ui.conversation import Conversation
 
@@ -146,16 +145,7 @@ async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -
     Raises:
         UsageError: the port cannot be had.
     """
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen()
-    except OSError as error:
-        raise UsageError(
-            f"The port {port} cannot be used ({error.strerror}); choose another with --port, "
-            "or leave it out for any that is free."
-        ) from None
+    listener = listen(HOST, port)
     port, token = listener.getsockname()[1], secrets.token_urlsafe(16)
     config = uvicorn.Config(
         application(talk, token, port),
