@@ -60,34 +60,37 @@ async def ask_endpoint(
     asked, options = cast(Runnable[Any, Any], model), dict[str, Any]()
     if is_quiet:
         options["config"] = {"tags": [TAG_NOSTREAM]}
-    choice = "required" if question.tool_choice == "required" and offered else ""
+    is_required = bool(offered) and question.tool_choice == "required"
     if extra is None:
         options[SEND_REASONING] = back_to(endpoint)
         if offered:
             options["tools"] = offered
-        if choice:
-            options["tool_choice"] = choice
+        if is_required:
+            options["tool_choice"] = "required"
     else:
         own = own_thoughts(request, back_to(endpoint).origin)
         request = to_extra(own, extra, with_tools=bool(offered), model=model)
         if offered:
             # a copy: packages take schemas apart in place, and these are every later request's
-            options_of_tools = {"tool_choice": "any"} if choice else {}
-            asked = model.bind_tools(copy.deepcopy(offered), **options_of_tools)
-    reply: AIMessage
+            choice = {"tool_choice": "any"} if is_required else {}
+            asked = model.bind_tools(copy.deepcopy(offered), **choice)
     if is_given and IS_SYNC.get():
         # the caller's client outlives this loop, and would keep connections of it
         reply = await asyncio.to_thread(asked.invoke, list(request), **options)
     else:
         reply = await asked.ainvoke(list(request), **options)
+    read = _as_read(reply, extra, in_words=is_prompted and bool(tools))
+    return _storable(with_origin(read, endpoint))
+
+
+def _as_read(reply: AIMessage, extra: Extra | None, *, in_words: bool) -> AIMessage:
+    """The reply with its thoughts apart and its calls as they are meant."""
     if extra is not None:
         _from_extra(reply)
     reply = without_thought(reply)
-    if tools and is_prompted:
-        reply = with_prompted_calls(reply)
-    else:
-        reply = with_cut_off_calls(reply, as_it_came=extra is None)
-    return _storable(with_origin(with_repairs(reply), endpoint))
+    if in_words:
+        return with_repairs(with_prompted_calls(reply))
+    return with_repairs(with_cut_off_calls(reply, as_it_came=extra is None))
 
 
 def extra_of(model: BaseChatModel) -> Extra | None:
