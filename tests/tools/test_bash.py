@@ -37,12 +37,7 @@ COMMANDS = {
     "background job holds the output": ("sleep 600 & echo hi", "hi\n[exit code 0]"),
     "read": ('read x; echo $? "[$x]"', "1 []\n[exit code 0]"),
     "cat": ("cat", "[exit code 0, no output]"),
-    "no terminal": ("{ cat < /dev/tty; } 2>&- || echo none", "none\n[exit code 0]"),
     "unknown program": ("nope", "bash: line 1: nope: command not found\n[exit code 127]"),
-    "read-only variable": ("UID=5; echo b", "bash: line 1: UID: readonly variable\n[exit code 1]"),
-    "redirected for good": ("exec >/dev/null 2>&1; echo a", "[exit code 0, no output]"),
-    "stdin replaced for good": ("exec <&-; echo a", "a\n[exit code 0]"),
-    "name of the shell": ("echo $0", "bash\n[exit code 0]"),
     "binary": (r"printf 'a\377\000\001b'", "a\ufffd\ufffd\ufffdb\n[exit code 0]"),
     "five megabytes": (
         "head -c 5000000 /dev/zero | tr '\\0' x",
@@ -64,15 +59,8 @@ async def test_commands_one_after_the_other(bash: Bash) -> None:
 ENDINGS = {
     "exit": ("echo a; exit 3", "a\n[exit code 3;"),
     "set -e": ("set -e; false; echo b", "[exit code 1;"),
-    "set -u": ("set -u; echo $nope", "bash: line 1: nope: unbound variable\n[exit code 1;"),
     "a trap at the exit": ("trap 'echo bye' EXIT; exit 0", "bye\n[exit code 0;"),
     "exec": ("exec echo a", "a\n[exit code 0;"),
-    "our descriptor closed": (
-        'for n in {200..250}; do eval "exec $n>&-"; done; echo a',
-        "a\n[exit code 1;",
-    ),
-    "a restricted shell": ("echo a; set -r", "a\n[exit code 1;"),
-    "no printf any more": ("echo a; enable -n printf", "a\n[exit code 1;"),
     "killed": ("echo a; kill -9 $$", "a\n[killed by SIGKILL;"),
 }
 
@@ -90,10 +78,8 @@ async def test_a_shell_that_ends_is_told_of_and_replaced(bash: Bash) -> None:
 # What bash says of it differs between its versions; that it is said, and where, does not.
 FAULTS = {
     "open quote": ("echo 'a", "bash: line 1: unexpected EOF"),
-    "open brace": ("f() {", "bash: line 2: syntax error"),
     "closing brace": ("echo a\n}", "a\nbash: line 2: syntax error near unexpected token `}'"),
     "heredoc without end": ("cat <<EOF; false\na", "a\n[exit code 1]"),
-    "division": ("echo a\necho $((1/0)); echo b", "a\nbash: line 2: 1/0: division by 0"),
     "a program crashes": ("sh -c 'kill -SEGV $$'", "bash: line 1: Segmentation fault"),
 }
 
@@ -168,7 +154,7 @@ async def test_a_time_out_keeps_the_output_ends_everything_and_goes_back_to_the_
     await say(bash, "mkdir sub; cd sub; mkdir deep")
     command = (
         "a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
-        "echo before; cd deep; sleep 600"
+        "trap '' TERM INT; echo before; cd deep; sleep 600"
     )
     observation = await bash.observe(command=command, timeout=1)
     assert observation.is_error
@@ -178,10 +164,6 @@ async def test_a_time_out_keeps_the_output_ends_everything_and_goes_back_to_the_
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
 
 
-@pytest.mark.parametrize("command", ["trap '' TERM INT; yes", "set -n", "kill -STOP $$"])
-async def test_a_command_that_never_ends_is_stopped(bash: Bash, command: str) -> None:
-    assert "[stopped: not done after 0.5 s" in await say(bash, command, timeout=0.5)
-    assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
 async def test_restart(bash: Bash, session: Session) -> None:

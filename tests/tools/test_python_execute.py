@@ -23,23 +23,14 @@ async def say(python: PythonExecute, code: str, **more: Any) -> str:
 ENDINGS = {
     "prints": ("print('a')", "a\n[exit code 0]"),
     "silent": ("1 + 1", "[exit code 0, nothing was printed]"),
-    "both streams": (
-        "import sys\nprint(1)\nprint(2, file=sys.stderr)\nprint(3)",
-        "1\n2\n3\n[exit code 0]",
-    ),
     "input": (
         "try: input()\nexcept EOFError as error: print(error)",
         "EOF when reading a line\n[exit code 0]",
     ),
     "sys.exit": ("import sys\nprint('a')\nsys.exit(3)", "a\n[exit code 3]"),
-    "os._exit": ("import os\nprint('a')\nos._exit(4)", "a\n[exit code 4]"),
     "a signal": (
         "import os, signal\nprint('a')\nos.kill(os.getpid(), signal.SIGSEGV)",
         "a\n[killed by SIGSEGV]",
-    ),
-    "not UTF-8": (
-        "import sys\nsys.stdout.buffer.write(b'\\xff\\0')\nprint('é')",
-        "\ufffd\ufffdé\n[exit code 0]",
     ),
     "main": (
         "print(__name__)\nif __name__ == '__main__': print('a')",
@@ -81,14 +72,13 @@ async def test_it_works_in_the_workspace_and_imports_from_it(
     assert said == "mine 1\nmine\n[exit code 0]"
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
-async def test_multiprocessing(python: PythonExecute, method: str) -> None:
+async def test_multiprocessing(python: PythonExecute) -> None:
     said = await say(
         python,
         "import multiprocessing\n"
         "def square(n): return n * n\n"
         "if __name__ == '__main__':\n"
-        f"    with multiprocessing.get_context({method!r}).Pool(2) as pool:\n"
+        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
         "        print(pool.map(square, range(4)))\n",
     )
     assert said == "[0, 1, 4, 9]\n[exit code 0]"
@@ -100,6 +90,9 @@ async def test_a_time_out_keeps_the_output_and_ends_everything(
     code = (
         "import subprocess, time\n"
         "jobs = [subprocess.Popen(['sleep', '600'], start_new_session=s) for s in (0, 1)]\n"
+        "deaf = ['bash', '-c', 'trap \"\" TERM; echo; sleep 600; :']\n"
+        "jobs.append(subprocess.Popen(deaf, stdout=subprocess.PIPE))\n"
+        "jobs[-1].stdout.readline()\n"
         "open('pids', 'w').write(' '.join(str(job.pid) for job in jobs))\n"
         "print('before')\n"
         "time.sleep(600)\n"
@@ -108,4 +101,4 @@ async def test_a_time_out_keeps_the_output_and_ends_everything(
     assert observation.is_error
     assert observation.text.startswith(f"before\n{STOPPED} 1 s")
     pids = (session.workspace.root / "pids").read_text().split()
-    assert [lives(pid) for pid in pids] == [False, False]
+    assert [lives(pid) for pid in pids] == [False] * 3

@@ -1,9 +1,35 @@
-"""What a process prints, as it is kept."""
+"""Programs that a tool starts: their environment, how they are ended, and what they print."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manus.tools.session import Session
 from manus.tools.shell.output import HEAD, TAIL, Capture
+from manus.tools.shell.process import run, scrubbed
+
+
+def test_only_what_a_program_needs_passes() -> None:
+    outside = {
+        "PATH": "/bin",
+        "HOME": "/home/a",
+        "LC_TIME": "C",
+        "https_proxy": "http://proxy:1",
+        "SSL_CERT_FILE": "/ca",
+        "OPENAI_API_KEY": "secret",
+        "MANUS_MODEL": "secret",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "BASH_ENV": "secret",
+        "PYTHONPATH": "secret",
+    }
+    assert scrubbed(outside) == {k: v for k, v in outside.items() if v != "secret"}
+    assert "/usr/bin" in scrubbed({})["PATH"].split(":")
+
+
+async def test_a_program_may_clean_up_before_it_is_killed(session: Session) -> None:
+    code = "trap 'echo cleaned; exit' TERM; echo up; while :; do sleep 0.05; done"
+    finished = await run(["bash", "-c", code], workspace=session.workspace, seconds=1)
+    assert finished.returncode is None
+    assert finished.output.endswith("cleaned\n")
 
 
 def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
