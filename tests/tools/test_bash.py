@@ -164,8 +164,6 @@ async def test_a_time_out_keeps_the_output_ends_everything_and_goes_back_to_the_
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
 
 
-
-
 async def test_restart(bash: Bash, session: Session) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; sleep 600 & echo $! > pid")
     assert not (await bash.observe(restart=True)).is_error

@@ -1,15 +1,17 @@
 """One call of one tool: whatever the tool or the model does, there is an observation."""
 
+import json
 from typing import Any
 
-from pydantic import BaseModel, Field
+import pytest
+from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
 from manus.state.errors import StorageError
 from manus.tools.base import Arguments
 from manus.tools.bash import Bash
-from manus.tools.result import Observation
-from manus.tools.session import Resource, Session
+from manus.tools.result import Image, Observation
+from manus.tools.session import Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.acting import Act, execute_alone, raising, said_of
 
@@ -26,16 +28,10 @@ async def test_a_tool_that_raises(session: Session) -> None:
         held = Act(session=session, does=raising(error))
         assert (await execute_alone(session, held, key=str(key))).message.text == said
 
-
-async def test_a_model_that_the_tool_reads_is_not_its_arguments(session: Session) -> None:
-    class Config(BaseModel):
-        port: int
-
-    def does(text: str) -> Observation:
-        Config.model_validate({})
-        raise AssertionError
-
-    said = await said_of(session, Act(session=session, does=does))
+    with pytest.raises(ValidationError) as unfit:
+        PickyArgs.model_validate({})
+    # a model that the tool reads is not its arguments
+    said = await said_of(session, Act(session=session, does=raising(unfit.value)))
     assert said.startswith("`act` failed: ")
 
 
@@ -46,25 +42,36 @@ class PickyArgs(Arguments):
 
 
 class Picky(Act):
+    """Says which tags it was given."""
+
     name: str = "picky"
     args_schema: type[BaseModel] = PickyArgs
 
+    @override
+    async def observe(self, *_: Any, tags: Any, **__: Any) -> Observation:
+        self.begun.append("")
+        return Observation(str(tags))
 
-async def test_a_null_counts_as_not_given_where_it_may_be_left_out(session: Session) -> None:
-    given: list[dict[str, Any]] = []
 
-    class Keeps(Picky):
-        @override
-        async def observe(self, *_: Any, **arguments: Any) -> Observation:
-            given.append(arguments)
-            return Observation("kept")
+# What a model may give for a list, and what the tool gets.
+TAGS: list[tuple[Any, str]] = [
+    (None, "[]"),
+    (["a", "b"], "['a', 'b']"),
+    ('["a", "b"]', "['a', 'b']"),
+    ("[a", "`tags`: Input should be a valid list"),
+]
 
-    held = Keeps(session=session)
-    made = await execute_alone(session, held, {"colour": "red", "size": 1, "tags": None})
-    assert (made.message.text, given[0]["tags"]) == ("kept", [])
-    wrong = {"colour": "red", "size": None}
-    refused = await execute_alone(session, held, wrong, key="other")
-    assert "`size`: Input should be a valid integer" in refused.message.text
+
+async def test_a_null_and_a_list_in_a_string_are_taken_for_what_they_mean(
+    session: Session,
+) -> None:
+    held = Picky(session=session)
+    for tags, said in TAGS:
+        args = {"colour": "red", "size": 1, "tags": tags}
+        assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
+    assert "`size`: Input should be a valid integer" in await said_of(
+        session, held, {"colour": "red", "size": None}
+    )
 
 
 async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
@@ -84,43 +91,6 @@ async def test_enormous_arguments_are_not_repeated(session: Session) -> None:
     assert len(said) < 1_000
 
 
-async def test_a_list_that_comes_as_json_in_a_string_is_unpacked(session: Session) -> None:
-    seen: list[Any] = []
-
-    class Listed(Picky):
-        @override
-        async def observe(self, *_: Any, **arguments: Any) -> Observation:
-            seen.append(arguments["tags"])
-            return Observation("ok")
-
-    held = Listed(session=session)
-    for tags in ('["a", "b"]', ["a", "b"]):
-        await execute_alone(
-            session, held, {"colour": "red", "size": 1, "tags": tags}, key=str(tags)
-        )
-    assert seen == [["a", "b"], ["a", "b"]]
-    assert "`tags`: Input should be a valid list" in await said_of(
-        session, held, {"colour": "red", "size": 1, "tags": "[a"}
-    )
-
-
-async def test_arguments_that_cannot_be_asked_what_they_touch_are_explained(
-    session: Session,
-) -> None:
-    class Strict(Act):
-        @override
-        def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-            return frozenset({Resource("workspace/" + args["text"])})
-
-        @override
-        def read_only(self, args: dict[str, Any]) -> bool:
-            return bool(args["text"].strip())
-
-    assert "`text`: Input should be a valid string (got 7)" in await said_of(
-        session, Strict(session=session), {"text": 7}
-    )
-
-
 async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
     assert (
         await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
@@ -131,9 +101,74 @@ async def test_an_argument_under_a_common_other_name_is_taken(session: Session) 
     assert (session.workspace.root / "a.txt").read_text() == "text"
 
 
-async def test_a_name_that_can_mean_two_things_or_none_is_not_taken(session: Session) -> None:
+# Names that can mean two things or none, and a path that cannot be asked what it touches.
+UNFIT: list[tuple[dict[str, Any], str]] = [
+    ({"file": "a.txt", "filename": "b.txt"}, "`path`: Field required"),
+    ({"path": "a.txt", "file": "b.txt"}, "`file`: Extra inputs are not permitted"),
+    ({"path": 7}, "`path`: Input should be a valid string (got 7)"),
+]
+
+
+async def test_names_and_paths_that_are_not_taken(session: Session) -> None:
     tool = StrReplaceEditor(session=session)
-    both = {"command": "view", "file": "a.txt", "filename": "b.txt"}
-    assert "`path`: Field required" in await said_of(session, tool, both)
-    besides = {"command": "view", "path": "a.txt", "file": "b.txt"}
-    assert "`file`: " in await said_of(session, tool, besides)
+    for key, (given, said) in enumerate(UNFIT):
+        made = await execute_alone(session, tool, {"command": "view", **given}, key=str(key))
+        assert said in made.message.text
+
+
+async def test_images_are_kept_beside_the_text(session: Session) -> None:
+    image = Image("aGk=", "image/png")
+    held = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
+    message = (await execute_alone(session, held, limit=1_000)).message
+    assert isinstance(message.content, list)
+    [text, picture] = message.content
+    assert isinstance(text, dict)
+    assert len(text["text"]) <= 1_000
+    assert "characters left out" in text["text"]
+    assert picture == image.as_block()
+
+
+async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("a\0b \ud83d\ude00 \ud800"))
+    cut = (await execute_alone(session, held, limit=10, key="cut")).message
+    json.dumps(cut.model_dump(), ensure_ascii=False).encode()
+    assert "\0" not in cut.text
+    assert (await execute_alone(session, held)).message.text == "a␀b 😀 \ufffd"
+    refused = await execute_alone(session, held, refusal="no \0\ud800", key="other")
+    assert refused.message.text == "no ␀\ufffd"
+
+
+async def test_without_a_claim_there_is_no_effect(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: str) -> None:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(session.journal, "begin", full)
+    held = Act(session=session)
+    with pytest.raises(StorageError):
+        await execute_alone(session, held)
+    assert held.begun == []
+
+
+async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
+    first = await execute_alone(session, held)
+    again = await execute_alone(session, held)
+    assert (again.message, again.observation.update) == (first.message, {"n": 1})
+    assert len(held.begun) == 1
+
+
+async def test_a_journal_changes_no_channel_that_the_tool_does_not(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("done", update={"n": 1}))
+    entry = (await execute_alone(session, held)).message.model_dump()
+    session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
+    assert (await execute_alone(session, held)).observation.update == {"n": 2}
+
+
+async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
+    session.journal.begin("key", "act")
+    held = Act(session=session, pure=True)
+    await execute_alone(session, held, {"text": "1"})
+    await execute_alone(session, held, {"text": "2"})
+    assert held.begun == ["1", "2"]
