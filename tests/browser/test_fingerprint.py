@@ -24,25 +24,20 @@ LIST = """<ul id=l><li>Row</ul><button onclick="l.insertAdjacentHTML('beforeend'
 MENU = """<ul>{}</ul><button id=b>Menu</button><script>let at = 0; onkeydown = () => {{
   const all = document.querySelectorAll("li"); all[at].className = "";
   all[at = (at + 1) % all.length].className = "chosen" }}</script>""".format("<li>Entry" * 12)
-GAME = """<canvas id=c width=100 height=20></canvas><button>Play</button><script>let x = 0;
-  onkeydown = () => { const g = c.getContext("2d"); g.clearRect(0, 0, 100, 20);
-  g.fillRect(x += 6, 5, 8, 8) }</script>"""
-VOTE = """<button onclick="alert('Vote ' + ++v)">Vote</button><script>let v = 0</script>"""
 CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
   setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 50)</script>"""
 
 
 async def test_what_has_an_effect_changes_it(driver: Driver, site: Site) -> None:
-    site.pages["/"] = CALENDAR + CAROUSEL + COUNTER + LIST + VOTE
+    site.pages["/"] = CALENDAR + CAROUSEL + COUNTER + LIST
     await driver.open(site.base)
-    for number in range(1, 6):
+    for number in range(1, 5):
         seen = [await fingerprint(driver, "click_element", index=number) for _ in range(2)]
         assert seen[0] != seen[1], number
-    for page in (MENU, GAME):
-        site.pages["/"] = page
-        await driver.open(site.base)
-        seen = [await fingerprint(driver, "send_keys", keys="ArrowDown") for _ in range(3)]
-        assert len(set(seen)) == 3, page
+    site.pages["/"] = MENU
+    await driver.open(site.base)
+    seen = [await fingerprint(driver, "send_keys", keys="ArrowDown") for _ in range(3)]
+    assert len(set(seen)) == 3
 
 
 async def test_scrolling_changes_it_until_the_end(driver: Driver, site: Site) -> None:

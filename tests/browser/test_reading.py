@@ -67,13 +67,5 @@ async def test_frames_are_read_and_a_picture_has_no_text(driver: Driver, site: S
     said = await driver.say("extract_content")
     assert "Outside" in said
     assert "Inside words" in said
-    cards = "".join(
-        f"<div><h3><a href=/{n}>Lamp {n}</a></h3><p>Colour: red or blue</p><p>from {n} €</p></div>"
-        for n in range(9)
-    )
-    site.pages["/cards"] = f"<main>{cards}</main>"
-    await driver.open(f"{site.base}/cards")
-    said = await driver.say("extract_content")
-    assert f"[Lamp 3]({site.base}/3)\nColour: red or blue\nfrom 3 €\n" in said
     await driver.open(f"{site.base}/none")
     assert "no text" in await driver.fail("extract_content")

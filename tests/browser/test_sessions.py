@@ -1,4 +1,4 @@
-"""Browsers that are kept or joined, and never block."""
+"""Browsers that are found, kept or joined, and never block."""
 
 import asyncio
 import os
@@ -6,9 +6,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from blockbuster import blockbuster_ctx
+from playwright.async_api import async_playwright
 
 from manus.state.browser_settings import BrowserSettings
+from manus.state.errors import ToolUnavailableError
+from manus.tools.browser.engine import find_browser
 from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Request, Site
@@ -50,10 +54,6 @@ async def test_a_profile_that_is_kept_and_nothing_blocks_the_event_loop(
 
 
 async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
-    from playwright.async_api import async_playwright
-
-    from manus.tools.browser.engine import find_browser
-
     async with async_playwright() as playwright:
         program = find_browser(None, playwright.chromium.executable_path)
     process = subprocess.Popen(
@@ -85,3 +85,27 @@ def _port(stream: Any) -> str:
         if b"DevTools listening on" in line:
             return str(line.decode().split(":")[2].split("/")[0])
     raise AssertionError("the browser did not start")
+
+
+def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
+    own, bundled = tmp_path / "own", tmp_path / "bundled"
+    own.touch(0o755)
+    bundled.touch()
+    found = {"chromium-browser": "/somewhere/chromium-browser"}.get
+    assert find_browser(str(own), str(bundled)) == str(own)
+    assert find_browser(None, str(bundled), found) == str(bundled)
+    assert find_browser(None, "/no", found) == "/somewhere/chromium-browser"
+    with pytest.raises(ToolUnavailableError, match=r"/no/such.*playwright install chromium"):
+        find_browser(None, "/no/such", lambda _: None)
+    with pytest.raises(ToolUnavailableError, match="MANUS_BROWSER_PATH"):
+        find_browser("/no/such", None, found)
+
+
+async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho no >&2\nexit 3\n")
+    broken.chmod(0o755)
+    session = new_session(tmp_path / "w", BrowserSettings(path=str(broken)))
+    said = await Driver(session).fail("go_to_url", url="http://127.0.0.1:1/")
+    assert "\n" not in said
+    await session.close()
