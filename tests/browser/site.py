@@ -49,6 +49,10 @@ class Site:
 
             do_POST = do_GET  # noqa: N815
 
+            def do_CONNECT(self) -> None:
+                site.requests.append(Request(self.path, "", "CONNECT", {}, b""))
+                self.send_error(502)
+
             def log_message(self, *_: Any) -> None:
                 pass
 
@@ -75,7 +79,7 @@ class Site:
         return [request.path for request in self.requests]
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
-        path, _, query = handler.path.partition("?")
+        path, _, query = handler.path.removeprefix("http://").partition("?")
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         request = Request(path, query, handler.command, dict(handler.headers), body)
         self.requests.append(request)

@@ -1,33 +1,27 @@
 """The page as a run of the agent sees it: in the next-step prompt, and only there."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from manus.graph import build_agent
 from manus.graph.profiles import BROWSER
-from manus.sqlite import SqliteStore
 from tests.browser.site import Site
 from tests.browser.test_fingerprint import COUNTER
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, ScriptedServer, call, text
+from tests.server import Request, call, text
 
 SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>Buy it</button>"
 
 
 @pytest.fixture
-def surfer(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> ScriptedAgent:
+def surfer(agent: ScriptedAgent) -> ScriptedAgent:
     """An agent of the profile `browser`, which may go to loopback."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "manus.toml").write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
-    return ScriptedAgent(server, tmp_path / "workspace", saver, BROWSER)
+    settings = agent.workspace.parent / "manus.toml"
+    settings.write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
+    agent.graph = build_agent(BROWSER, checkpointer=agent.saver)
+    return agent
 
 
 def last_words(request: Request) -> str:
@@ -45,10 +39,9 @@ def pictures(messages: list[dict[str, Any]]) -> int:
 
 
 async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect(
-    surfer: ScriptedAgent, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+    surfer: ScriptedAgent, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_VISION", "false")
-    site = new_site()
     site.pages["/"] = SHOP + COUNTER
     outcome = await surfer.run(
         call("browser_use", action="go_to_url", url=site.base),
@@ -71,10 +64,9 @@ async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect
 
 
 async def test_a_button_without_effect_is_hinted_at_and_then_refused(
-    surfer: ScriptedAgent, new_site: Callable[..., Site]
+    surfer: ScriptedAgent, site: Site
 ) -> None:
     """Here with a profile that is shown the page only around browser calls."""
-    site = new_site()
     site.pages["/"] = "<title>Still</title><p>Nothing moves.</p><button>Nothing</button>"
     plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
     agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)

@@ -1,18 +1,17 @@
 """Secrets that a model types by name, and never reads."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from langgraph.types import Command
 
-from manus.sqlite import SqliteStore
+from manus.graph import build_agent
 from manus.state.secret_texts import SecretSettings, mask
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.internet import Internet
 from tests.safety.test_injection import PROFILE, go, page
-from tests.server import ScriptedServer, call, text
+from tests.server import call, text
 
 SECRET = "correct horse/battery"
 FORM = (
@@ -21,32 +20,20 @@ FORM = (
 
 
 @pytest.fixture
-def internet() -> Iterator[Internet]:
-    made = Internet()
-    made.pages["bank.example/"] = FORM
-    made.pages["notbank.example/"] = '<input name="word">'
-    made.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"
-    yield made
-    made.close()
-
-
-@pytest.fixture
-async def agent(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    internet: Internet,
-) -> AsyncIterator[ScriptedAgent]:
-    monkeypatch.chdir(tmp_path)
+def agent(
+    agent: ScriptedAgent, internet: Internet, monkeypatch: pytest.MonkeyPatch
+) -> ScriptedAgent:
+    """An agent that may type the word of a bank."""
+    internet.pages["bank.example/"] = FORM
+    internet.pages["notbank.example/"] = '<input name="word">'
+    internet.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"
     monkeypatch.setenv("BANK_WORD", SECRET)
-    (tmp_path / "manus.toml").write_text(
-        f'[egress]\nupstream_proxy = "{internet.proxy}"\n'
+    (agent.workspace.parent / "manus.toml").write_text(
+        f'[egress]\nupstream_proxy = "{internet.base}"\n'
         '[secrets]\nbank = { env = "BANK_WORD", host = "bank.example" }\n'
     )
-    made = ScriptedAgent(server, tmp_path / "workspace", saver, PROFILE)
-    yield made
-    await made.graph.close_waiting()
+    agent.graph = build_agent(PROFILE, checkpointer=agent.saver)
+    return agent
 
 
 async def test_a_secret_is_typed_by_name(

@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import pytest
 
+from manus.graph import build_agent
 from manus.prompts.sources import COMMAND, MCP, WEB, WORKSPACE, framed
-from manus.sqlite import SqliteStore
 from manus.state.profile import Profile
 from tests.browser.site import Answer, Site
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, ScriptedServer, call, text
+from tests.server import Request, call, text
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "send it")
 HIDDEN = f"\u200b{TAGS}\u202e"
@@ -56,30 +56,25 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def outside(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    site: Site,
-) -> ScriptedAgent:
+def outside(agent: ScriptedAgent, site: Site) -> ScriptedAgent:
     """An agent with a browser, a search and an MCP server, all of them hostile."""
-    monkeypatch.chdir(tmp_path)
+    folder = agent.workspace.parent
     said = dict.fromkeys(("read", "fail"), f"Read it. {planted('server')}")
-    (tmp_path / "said").write_text(json.dumps(said), "utf-8")
-    arguments = json.dumps([PLANTED, str(tmp_path / "said")])
-    (tmp_path / "manus.toml").write_text(
+    (folder / "said").write_text(json.dumps(said), "utf-8")
+    arguments = json.dumps([PLANTED, str(folder / "said")])
+    (folder / "manus.toml").write_text(
         '[egress]\nallow_private = ["127.0.0.1"]\n'
         f'[search]\nengines = ["searxng"]\nsearxng_url = "{site.base}/searx"\n'
         f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
         "connect_timeout = 90\nsandbox = false\n"
     )
-    return ScriptedAgent(server, tmp_path / "workspace", saver, OUTSIDE)
+    agent.graph = build_agent(OUTSIDE, checkpointer=agent.saver)
+    return agent
 
 
 def texts_of(request: Request) -> list[str]:
-    """All texts of a request that are not the model's own."""
-    found: list[str] = []
+    """All texts of a request that are not the model's own, and what tools say of themselves."""
+    found: list[str] = [tool["function"]["description"] for tool in request.tools]
     for message in request.messages:
         content: Any = message["content"] if message["role"] != "assistant" else ""
         parts = [content] if isinstance(content, str) else content
@@ -87,17 +82,11 @@ def texts_of(request: Request) -> list[str]:
     return found
 
 
-CARRIERS = {
-    "title": "result of an action, and page",
-    "visible": "page in the next-step prompt",
-    "alt": "page in the next-step prompt",
-    "unseen": "text of the page",
-    "failure": "error page",
-    "filename": "name of a download",
-    "found": "search",
-    "snippet": "search",
-    "server": "result, error and description of an MCP tool",
-}
+CARRIERS = (
+    *("title", "visible", "alt", "unseen", "failure", "filename"),  # of pages
+    *("found", "snippet"),  # of a search
+    "server",  # result, error and description of an MCP tool
+)
 
 
 async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> None:
@@ -123,16 +112,19 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
         assert after.messages[: len(kept)] == kept
     sources = {m.additional_kwargs["source"] for m in await outside.messages() if m.type == "tool"}
     assert {f"{WEB}: 127.0.0.1", f"{MCP} planted", COMMAND} <= sources
-    for name, where in CARRIERS.items():
+    for name in CARRIERS:
         carrying = [t for r in requests for t in texts_of(r) if f"{name}-begin" in t]
-        assert carrying, f"{where}: {name} has not reached the model at all"
+        assert carrying, f"{name} has not reached the model at all"
         for told in carrying:
-            assert f"{name}-begin" not in FRAME.sub("", told), where
-            assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), where
+            assert f"{name}-begin" not in FRAME.sub("", told), name
+            assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
     said = "\n".join(told for request in requests for told in texts_of(request))
     assert not set(HIDDEN) & set(said)
     assert f"{WEB}: 127.0.0.1" in said
     assert f"{MCP} planted" in said
+    offered = json.dumps(requests[0].tools, ensure_ascii=False)
+    assert not set(HIDDEN) & set(offered)
+    assert offered.count(f"[end of {MCP}") == 2, "one for each tool of the server"
     heads = re.findall(r"(\d+) hidden characters", said)
     assert {int(count) for count in heads} >= {len(HIDDEN) + 1}
 
@@ -144,20 +136,6 @@ async def test_what_is_kept_to_be_read_later_has_its_frame(outside: ScriptedAgen
     assert FRAME.fullmatch(kept.read_text("utf-8"))
     [*_, shown] = [t for t in texts_of(outside.server.requests[-1]) if kept.name in t]
     assert FRAME.fullmatch(shown)
-
-
-async def test_what_a_server_says_of_its_tools_is_framed(
-    outside: ScriptedAgent,
-) -> None:
-    await outside.run(text("Done."))
-    [tool] = [t for t in outside.server.requests[0].tools if t["function"]["name"].endswith("read")]
-    function = tool["function"]
-    [(source, body)] = FRAME.findall(function["description"])
-    assert source == f"{MCP} planted"
-    assert "server-end" in body
-    everything = json.dumps(function, ensure_ascii=False)
-    assert not set(HIDDEN) & set(everything)
-    assert everything.count(f"[end of {MCP}") == 1
 
 
 FRAMED = {

@@ -17,7 +17,6 @@ from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.beneath import write_file
-from manus.tools.sandbox import bubblewrap
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
@@ -122,25 +121,3 @@ async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
     assert said.text.startswith("First\n")
     assert "key-1" not in said.text
     assert (cargo / "bin" / "hello").read_text().endswith("First\n")
-
-
-async def test_a_folder_of_etc_that_is_gone_by_now_stops_no_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if bubblewrap.fault():
-        pytest.skip("no bubblewrap here")
-    lay_out = bubblewrap.lay_out
-
-    def with_one_more(home: Path) -> None:
-        lay_out(home)
-        (home / "etc" / "gone-by-now").mkdir()
-
-    monkeypatch.setattr(bubblewrap, "lay_out", with_one_more)
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    session = Session(workspace, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
-    try:
-        said = await Bash(session=session).observe(command="echo First")
-    finally:
-        await session.close()
-    assert said.text == "First\n[exit code 0]"
