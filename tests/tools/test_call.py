@@ -48,9 +48,9 @@ class Picky(Act):
     args_schema: type[BaseModel] = PickyArgs
 
     @override
-    async def observe(self, *_: Any, tags: Any, **__: Any) -> Observation:
-        self.begun.append("")
-        return Observation(str(tags))
+    async def observe(self, *_: Any, text: str = "", **given: Any) -> Observation:
+        self.begun.append(text)
+        return Observation(str(given["tags"]))
 
 
 # What a model may give for a list, and what the tool gets.
