@@ -9,8 +9,8 @@ import asyncio
 import base64
 import itertools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -74,25 +74,26 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     if output.suffix.lower() not in (".html", ".htm"):
         raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
     markdown, folder = _markdown(wanted, workspace)
-    page = _to_page(markdown, wanted.title.strip(), _Pictures(workspace, folder).embed)
-    data = page.html.encode("utf-8", "replace")
+    pictures = _Pictures(workspace, folder)
+    page, tables = _to_page(markdown, wanted.title.strip(), pictures)
+    data = page.encode("utf-8", "replace")
     shown = workspace.show(output)
     try:
         replace_file(output, data)
     except OSError as error:
         raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
     lines = [
-        f"{shown}: {_count(page.pictures, 'picture')} and {_count(page.tables, 'table')}, "
+        f"{shown}: {_count(pictures.count, 'picture')} and {_count(tables, 'table')}, "
         f"{len(data):,} bytes; one file that works offline."
     ]
-    if page.links:
+    if pictures.links:
         lines.append(
             "Not fetched, since a report asks nobody for anything, and left as links: "
-            f"{_some(page.links)}."
+            f"{_some(pictures.links)}."
         )
-    if page.missing:
+    if pictures.missing:
         lines.append(
-            f"There is no picture {_some(page.missing)}; its text stands there instead. "
+            f"There is no picture {_some(pictures.missing)}; its text stands there instead. "
             f"{_draft(wanted, output, workspace)} (A path with spaces belongs between < and >.)"
         )
     return "\n".join(lines)
@@ -132,20 +133,32 @@ class _Pictures:
     """The pictures of a report, by names that count from its Markdown's folder, or the root."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self.count = 0
+        self.links: list[str] = []
+        """Those on the web, which are not fetched."""
+        self.missing: list[str] = []
+        """Those that are not there, or are none in Markdown, such as a path with a space."""
         self._workspace = workspace
         self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
         self._bytes = 0
 
-    def embed(self, source: str) -> str | None:
-        """The data URL of a picture; None if it is not there.
+    def embed(self, part: Token) -> None:
+        """Put a picture into its place; where there is none to put there, a link to it.
 
         Raises:
             ToolError: it is outside the workspace, or no picture, or they are too large.
         """
-        if source.startswith("data:"):  # the parser lets none through but pictures
-            return source
-        path = self._found(unquote(source))
-        return None if path is None else self._url(path)
+        source = str(part.attrs["src"])
+        is_web = _WEB.match(source) is not None
+        url = None if is_web else self._url(source)
+        if url is not None:
+            self.count += 1
+            part.attrSet("src", url)
+            return
+        (self.links if is_web else self.missing).append(source)
+        words = escape(f"[picture: {part.content or source}]")
+        part.type = "html_inline"
+        part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
 
     def _found(self, name: str) -> Path | None:
         for folder in self._folders:
@@ -159,7 +172,13 @@ class _Pictures:
                 return None
         return None
 
-    def _url(self, path: Path) -> str:
+    def _url(self, source: str) -> str | None:
+        """The data URL of a picture; None if it is not there."""
+        if source.startswith("data:"):  # the parser lets none through but pictures
+            return source
+        path = self._found(unquote(source))
+        if path is None:
+            return None
         shown = self._workspace.show(path)
         try:
             data = read_file(path, shown)
@@ -188,36 +207,20 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-@dataclass(slots=True)
-class _Page:
-    """The whole file, and what is in it."""
-
-    html: str = ""
-    title: str = ""
-    sections: list[tuple[str, str]] = field(default_factory=list)
-    """Headings of the second level: their ids and texts."""
-    pictures: int = 0
-    tables: int = 0
-    links: list[str] = field(default_factory=list)
-    """Pictures on the web, which are not fetched."""
-    missing: list[str] = field(default_factory=list)
-    """Pictures that are not there, or are none in Markdown, such as a path with a space."""
-
-
-def _to_page(markdown: str, title: str, embed: Callable[[str], str | None]) -> _Page:
-    """The page of a report; without a `title` its first heading is the title.
-
-    `embed` makes a data URL of a picture's name, or None of one that is not there.
-    """
+def _to_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
+    """The page of a report, and how many tables it has; its title may be its first heading."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     tokens = parser.parse(markdown)
-    page = _Page(title=title, tables=sum(token.type == "table_open" for token in tokens))
-    _name_headings(tokens, page)
-    for token in tokens:
-        for part in token.children or ():
-            _resolve(part, embed, page)
+    headings = _name_headings(tokens)
+    for part in itertools.chain.from_iterable(token.children or () for token in tokens):
+        if part.type == "link_open":
+            part.attrSet("rel", "noopener noreferrer")
+        elif part.type == "text":
+            pictures.missing += _LEFT_OVER.findall(part.content)
+        elif part.type == "image":
+            pictures.embed(part)
     _make_figures(tokens)
     split = 3 if tokens and tokens[0].tag == "h1" else 0
     heading, body = (
@@ -225,49 +228,28 @@ def _to_page(markdown: str, title: str, embed: Callable[[str], str | None]) -> _
         for part in (tokens[:split], tokens[split:])
     )
     templates = Environment(loader=PackageLoader("manus.tools", ""), autoescape=True)
-    page.title = page.title or "Report"
-    page.html = templates.get_template("report.html.j2").render(
-        title=page.title, heading=heading, sections=page.sections, body=body
+    page = templates.get_template("report.html.j2").render(
+        title=title or next((text for tag, _, text in headings if tag == "h1"), "") or "Report",
+        heading=heading,
+        sections=[(key, text) for tag, key, text in headings if tag == "h2"],
+        body=body,
     )
-    return page
+    return page, sum(token.type == "table_open" for token in tokens)
 
 
-def _name_headings(tokens: Sequence[Token], page: _Page) -> None:
-    """Give each heading an id, as links within the report name it."""
-    used: dict[str, int] = {}
+def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
+    """Give each heading an id, as links within the report name it; the tag, id and text of each."""
+    found: list[tuple[str, str, str]] = []
+    used: Counter[str] = Counter()
     for opening, inline in itertools.pairwise(tokens):
-        if opening.type != "heading_open":
-            continue
-        text = "".join(part.content for part in inline.children or ())
-        name = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") or "section"
-        used[name] = used.get(name, 0) + 1
-        key = name if used[name] == 1 else f"{name}-{used[name] - 1}"
-        opening.attrSet("id", key)
-        if opening.tag == "h1":
-            page.title = page.title or text
-        if opening.tag == "h2":
-            page.sections.append((key, text))
-
-
-def _resolve(part: Token, embed: Callable[[str], str | None], page: _Page) -> None:
-    """Embed a picture, or a link to one on the web."""
-    if part.type == "link_open":
-        part.attrSet("rel", "noopener noreferrer")
-    if part.type == "text":
-        page.missing += _LEFT_OVER.findall(part.content)
-    if part.type != "image":
-        return
-    source = str(part.attrs["src"])
-    is_web = _WEB.match(source) is not None
-    url = None if is_web else embed(source)
-    if url is not None:
-        page.pictures += 1
-        part.attrSet("src", url)
-        return
-    (page.links if is_web else page.missing).append(source)
-    words = escape(f"[picture: {part.content or source}]")
-    part.type = "html_inline"
-    part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
+        if opening.type == "heading_open":
+            text = "".join(part.content for part in inline.children or ())
+            name = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") or "section"
+            key = f"{name}-{used[name]}" if used[name] else name
+            used[name] += 1
+            opening.attrSet("id", key)
+            found.append((opening.tag, key, text))
+    return found
 
 
 def _make_figures(tokens: Sequence[Token]) -> None:
