@@ -43,7 +43,6 @@ class Browser:
         self.tabs: dict[int, Tab] = {}
         self.active: Tab | None = None
         """The tab in front."""
-        self.tab_came = asyncio.Event()
         self.dead = False
         """It has ended on its own; only a new one helps."""
         self.last_error = ""
@@ -74,7 +73,6 @@ class Browser:
         tab = Tab(self._last_tab, page, self.log)
         self.tabs[tab.id] = tab
         self.active = tab
-        self.tab_came.set()
         page.on("dialog", lambda dialog: self._spawn(self._answer(dialog)))
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))

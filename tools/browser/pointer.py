@@ -50,8 +50,6 @@ class Target:
     read_only: bool
     is_behind_label: bool
     """Hidden itself, and acted on through its label."""
-    opens_tab: bool
-    """Whether a click on it opens another tab."""
     host: str
     """That of the frame it is in."""
 
@@ -122,7 +120,7 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     )
 
 
-async def click_element(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def click_element(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click an element."""
     target = await find_target(tab, a.index)
     if target.tag == "SELECT":
@@ -137,12 +135,7 @@ async def click_element(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
         element = label.as_element() or element
-    browser.tab_came.clear()
     await element.click(timeout=ACTION_MS, no_wait_after=True)
-    if target.opens_tab:  # on a busy machine it comes late
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ACTION_MS / 1000):
-                await browser.tab_came.wait()
     return f"Clicked {target.label}."
 
 

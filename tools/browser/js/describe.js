@@ -5,6 +5,5 @@
     tag: element.tagName, type: (element.type || "").toLowerCase(), editable: element.isContentEditable,
     disabled: !!element.disabled || element.matches(":disabled"), read_only: !!element.readOnly,
     is_behind_label: !shown && !!(element.labels && element.labels.length),
-    opens_tab: /^(?!_self$|_top$|_parent$)./i.test(element.closest("a[target], area[target]")?.target || ""),
   };
 }
