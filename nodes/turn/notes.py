@@ -97,7 +97,7 @@ async def _page(
     state = await browser_state(running.session, screenshot=running.sees)
     if state is None:
         return [browser_prompts.NO_PAGE], ()
-    return [state.text], (state.screenshot,) if state.screenshot is not None else ()
+    return [state.text], state.images
 
 
 def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str, Any]]:

@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
-from manus.tools.browser.browser import CRASHED, Browser, obtain_browser
+from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, new_texts, page_fingerprint, source_of
 from manus.tools.browser.tab import PageStuckError, Tab
@@ -54,7 +54,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         return Observation("The browser does not answer.", is_error=True)
     incidents = browser.proxy.incidents.count
     before = _Before(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
-    tab.trouble.clear()
+    browser.last_error = ""
     is_error = True
     try:
         done = await _in_time(browser, tab, arguments)
@@ -87,29 +87,29 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """
     limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
     browser.answer = (a.text or "") if a.accept else None
-    work = asyncio.ensure_future(_work(browser, tab, a))
-    alarm = asyncio.ensure_future(tab.trouble.wait())
     try:
-        await asyncio.wait({work, alarm}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        if alarm.done():
-            raise ToolError(_trouble(browser))
-        if not work.done():
-            raise await _recovered(browser, tab, f"It did not come to an end within {limit:g} s.")
-        return work.result()
+        async with asyncio.timeout(limit):
+            return await _work(browser, tab, a)
+    except TimeoutError:
+        raise await _recovered(
+            browser, tab, f"It did not come to an end within {limit:g} s."
+        ) from None
     except PageStuckError:
         raise await _recovered(browser, tab, "The page did not answer.") from None
-    except PlaywrightError as error:
-        if tab.trouble.is_set() or browser.dead:
-            raise ToolError(_trouble(browser)) from None
-        if tab.id not in browser.tabs:
-            return "The tab was closed while the action was under way."
-        first = str(error).strip().split("\n")[0]
-        raise ToolError(f"The browser reports: {first[:300]}") from None
+    except (PlaywrightError, ToolError) as error:
+        if browser.dead:
+            said = "The browser ended by itself during this; the next action starts a new one."
+            raise ToolError(said) from None
+        if isinstance(error, ToolError):
+            raise
+        if browser.has(tab):
+            first = str(error).strip().split("\n")[0]
+            raise ToolError(f"The browser reports: {first[:300]}") from None
+        if browser.last_error:  # it has crashed
+            raise ToolError(browser.last_error) from None
+        return "The tab was closed while the action was under way."
     finally:
         browser.answer = None
-        for task in (work, alarm):
-            task.cancel()
-        await asyncio.gather(work, alarm, return_exceptions=True)
 
 
 async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
@@ -126,7 +126,7 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         failure = error
     if browser.active is not None:  # also what failed may have had an effect
         await navigate.wait_until_idle(browser, browser.active, begun)
-    if isinstance(failure, PlaywrightError) and tab.target and tab.id in browser.tabs:
+    if isinstance(failure, PlaywrightError) and tab.target and browser.has(tab):
         raise pointer.explain_failure(tab.target, failure)
     if failure is not None:
         raise failure
@@ -163,18 +163,12 @@ _ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
 }
 
 
-def _trouble(browser: Browser) -> str:
-    if browser.dead:
-        return "The browser ended by itself during this; the next action starts a new one."
-    return CRASHED
-
-
 async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
     """Make the browser usable again after an action that did not end, and say what that took."""
     await tab.stop_loading()
     if await tab.revive():
         return ToolError(f"{what} Its loading and its scripts were stopped; it can be used again.")
-    if tab.id in browser.tabs and not browser.dead:
+    if browser.has(tab):
         await browser.replace(tab)
     return ToolError(
         f"{what} It could not be brought back, so it was closed; there is an empty tab now."

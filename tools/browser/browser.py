@@ -24,7 +24,6 @@ from manus.tools.workspace import Workspace
 
 NAME = "browser"
 """Its name in the session."""
-CRASHED = "The page crashed, so its tab was closed."
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
 _DISMISSED = "dismissed; the same action with accept=true says yes"
 _CLOSE_SECONDS = 5.0
@@ -107,15 +106,16 @@ class Browser:
             self.active = next(reversed(self.tabs.values()), None)
 
     def _on_crash(self, tab: Tab) -> None:
-        tab.trouble.set()
-        self.last_error = CRASHED
+        self.last_error = "The page crashed, so its tab was closed."
         self._on_close(tab)
         self._spawn(self.close_tab(tab))
 
     def _on_death(self, _: object) -> None:
         self.dead = True
-        for tab in self.tabs.values():
-            tab.trouble.set()
+
+    def has(self, tab: Tab) -> bool:
+        """Whether a tab is still there."""
+        return not self.dead and tab.id in self.tabs
 
     @property
     def is_busy(self) -> bool:

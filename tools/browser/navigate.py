@@ -164,7 +164,7 @@ async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
         PageStuckError: the page does not answer any more.
     """
     await asyncio.sleep(_NAP)  # a click's navigation begins a moment after the click
-    while tab.navigation is not None and not tab.trouble.is_set():
+    while tab.navigation is not None and browser.has(tab):
         if time.monotonic() - begun > browser.navigation_seconds:
             seconds = f"{browser.navigation_seconds:g} s"
             said = f"The server did not answer within {seconds}; loading was stopped."
@@ -175,7 +175,7 @@ async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
     start = time.monotonic()
     # an action's time includes this; something has to be left of it for the report
     left = max(0.5, begun + browser.settings.action_timeout * 0.8 - start)
-    while not tab.trouble.is_set() and tab.id in browser.tabs:
+    while browser.has(tab):
         waited = time.monotonic() - start
         try:
             is_still, is_loading = await _stillness(tab)

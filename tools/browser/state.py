@@ -6,7 +6,6 @@ import asyncio
 import base64
 import hashlib
 import time
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
@@ -35,7 +34,7 @@ from manus.tools.browser.tab import (
     script,
     with_timeout,
 )
-from manus.tools.result import Image
+from manus.tools.result import Image, Observation
 from manus.tools.session import Session
 
 _MAX_TABS = 20
@@ -50,42 +49,32 @@ _NO_ANSWER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserState:
-    """What the browser shows now."""
-
-    text: str
-    """At most about `browser.page_characters` characters."""
-    screenshot: Image | None = None
-    """The viewport, if it was asked for, is not empty, and could be taken."""
-
-
-async def browser_state(session: Session, *, screenshot: bool = False) -> BrowserState | None:
+async def browser_state(session: Session, *, screenshot: bool = False) -> Observation | None:
     """What the browser of a session shows now; None if none is open.
 
-    Never raises for anything a page does: a page that does not answer is described as such.
+    The text has at most about `browser.page_characters` characters. The picture is of the viewport;
+    there is none of an empty page, nor where it could not be taken. Never raises for anything a
+    page does: a page that does not answer is described as such.
     """
     browser: Browser | None = session.peek(NAME)
     if browser is None:
         return None
     if browser.dead:
-        return BrowserState("The browser has ended by itself; the next action starts a new one.")
+        return Observation("The browser has ended by itself; the next action starts a new one.")
     text = mask(await describe(browser), session.settings.secrets)
-    tab = browser.active
-    is_empty = tab is None or tab.page.url == "about:blank"
-    data = await tab.picture("jpeg", 60) if screenshot and tab and not is_empty else b""
-    picture = Image(base64.b64encode(data).decode(), "image/jpeg") if data else None
+    data = await view(session) if screenshot else b""
+    pictures = (Image(base64.b64encode(data).decode(), "image/jpeg"),) if data else ()
     page = text
-    if tab is not None:
+    if (tab := browser.active) is not None:
         page = framed(text, source := source_of(tab))
-        if is_foreign(source) and not is_empty:
+        if is_foreign(source) and tab.page.url != "about:blank":
             session.reach.has_seen_page = True
             session.reach.read(text, tab.page.url)
-    return BrowserState(f"{STATE_HEAD}\n{page}", picture)
+    return Observation(f"{STATE_HEAD}\n{page}", pictures)
 
 
 async def view(session: Session) -> bytes:
-    """The page in front as a JPEG, for a person who watches; nothing where there is none.
+    """The page in front as a JPEG; nothing where there is none, or where it is empty.
 
     The model's numbers of elements stay as they are: the page is not read.
     """
@@ -179,7 +168,7 @@ async def _look(browser: Browser, tab: Tab) -> FrameView | None:
                 return None
             browser.log.add(("event", "A script of the page ran without end and was stopped."))
         except PlaywrightError:  # it changes its document at this moment
-            if tab.id not in browser.tabs or browser.dead:
+            if not browser.has(tab):
                 return None
             try:
                 await wait_until_idle(browser, tab, time.monotonic())

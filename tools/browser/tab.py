@@ -113,8 +113,6 @@ class Tab:
         self.id = identity
         self.page = page
         self.numbering = Numbering()
-        self.trouble = asyncio.Event()
-        """Set when the action under way cannot come to its end: the page or the browser is gone."""
         self.target = ""
         """The element that the action under way is meant for, as it is called."""
         self.status: int | None = None
