@@ -143,6 +143,12 @@ def interpreter() -> Iterator[Path]:
             yield Path(prefix)
 
 
+def system() -> Iterator[Path]:
+    """What a wall without a file system of its own leaves to be read of the machine's."""
+    yield from map(Path, _SYSTEM)
+    yield from (_ETC / name for name in _FROM_ETC)
+
+
 def toolchains() -> list[Path]:
     """What the user programs with, below the home: it can be read. Blocking."""
     return [path for name in _TOOLCHAINS if (path := Path.home() / name).is_dir()]

@@ -101,7 +101,7 @@ class Sandbox:
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
-            read += [*bubblewrap.interpreter(), *bubblewrap.toolchains()]
+            read += [*bubblewrap.system(), *bubblewrap.interpreter(), *bubblewrap.toolchains()]
             rules = seccomp.program(only_tcp=closed)
             front = landlock.words(
                 self._workspace, home, read=read, network=closed, port=port, rules=rules
@@ -245,13 +245,8 @@ def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
 
 def _raised(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> Sandbox:
     """A sandbox without a way out. Blocking."""
-    home = SandboxHome()
-    try:
-        wall, network = _raise_wall(settings)
-    except BaseException:
-        home.close()
-        raise
-    return Sandbox(wall, settings, workspace, home, network, proxy)
+    wall, network = _raise_wall(settings)
+    return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
 
 
 def _proxied(url: str) -> dict[str, str]:
