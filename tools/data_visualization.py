@@ -21,7 +21,7 @@ from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
-from manus.tools.chart.spec import TYPES, Chart, lacking
+from manus.tools.chart.spec import Chart
 from manus.tools.chart.worker import lacks_bundle
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
@@ -62,12 +62,7 @@ class DataVisualization(AgentTool):
     @override
     async def observe(self, **arguments: Any) -> Observation:
         wanted = DataVisualizationArgs.model_validate(arguments)
-        if wanted.chart.type not in TYPES:
-            known = ", ".join(TYPES)
-            raise ToolError(f"There is no chart type `{wanted.chart.type}`; there are: {known}.")
-        if names := lacking(wanted.chart):
-            needed = " and ".join(f"`{name}`" for name in names)
-            raise ToolError(f"A chart of the type `{wanted.chart.type}` needs {needed}: a column.")
+        wanted.chart.require_columns()
         workspace = self.session.workspace
         job = await asyncio.to_thread(_job, wanted, workspace)
         sandbox = await sandbox_of(self.session)

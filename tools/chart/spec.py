@@ -6,7 +6,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-TYPES = ("line", "bar", "area", "scatter", "histogram", "heatmap", "box", "pie")
+from manus.state.errors import ToolError
+
+TYPES: dict[str, tuple[str, ...]] = {
+    "line": ("x", "y"),
+    "bar": ("x",),
+    "area": ("x", "y"),
+    "scatter": ("x", "y"),
+    "histogram": ("x",),
+    "heatmap": ("x", "y"),
+    "box": ("y",),
+    "pie": ("x",),
+}
+"""The types of charts, each with the columns that it cannot do without."""
+COLUMNS = ("x", "y", "color", "value")
 Span = Literal["hour", "day", "week", "month", "quarter", "year"]
 Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]
 CONFIG: dict[str, Any] = {
@@ -62,20 +75,14 @@ class Chart(BaseModel):
     width: int = Field(720, ge=100, le=2400, description="Pixels")
     height: int = Field(420, ge=100, le=2400, description="Pixels")
 
+    def require_columns(self) -> None:
+        """Refuse a type that is not there, or one that lacks a column.
 
-COLUMNS = ("x", "y", "color", "value")
-REQUIRED: dict[str, tuple[str, ...]] = {
-    "line": ("x", "y"),
-    "bar": ("x",),
-    "area": ("x", "y"),
-    "scatter": ("x", "y"),
-    "histogram": ("x",),
-    "heatmap": ("x", "y"),
-    "box": ("y",),
-    "pie": ("x",),
-}
-
-
-def lacking(chart: Chart) -> list[str]:
-    """The columns that this type of chart needs and that are not named."""
-    return [name for name in REQUIRED[chart.type] if not getattr(chart, name)]
+        Raises:
+            ToolError: it says which there are, or which it needs.
+        """
+        if self.type not in TYPES:
+            raise ToolError(f"There is no chart type `{self.type}`; there are: {', '.join(TYPES)}.")
+        if lacking := [f"`{name}`" for name in TYPES[self.type] if not getattr(self, name)]:
+            needed = " and ".join(lacking)
+            raise ToolError(f"A chart of the type `{self.type}` needs {needed}: a column.")
