@@ -19,6 +19,7 @@ from manus.prompts.browser import SEARCH
 from manus.prompts.sources import WEB
 from manus.state.browser_settings import SearchSettings
 from manus.state.errors import ToolError
+from manus.state.text import flat, one_line
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 from manus.tools.session import Resource, Session
@@ -99,7 +100,7 @@ async def search(session: Session, query: WebSearchArgs) -> str:
         except TimeoutError:
             why = f"no answer within {settings.timeout:g} s"
         except _FAILURES as error:  # the next engine is asked
-            why = _line(error).rstrip(".")[:160] or type(error).__name__
+            why = flat(str(error)).rstrip(".")[:160] or type(error).__name__
         if results:
             texts = await _read(proxy, results, query.query) if query.fetch_content else []
             session.reach.read(f"{results} {texts}")
@@ -190,14 +191,14 @@ def _ddgs(backend: str) -> Ask:
 
 def _results(rows: Iterable[dict[str, Any]], url: str, snippet: str) -> Found:
     return [
-        Result(_line(row.get("title")), str(row[url]), _line(row.get(snippet)))
+        Result(
+            flat(str(row.get("title") or "")),
+            str(row[url]),
+            one_line(str(row.get(snippet) or ""), _SNIPPET),
+        )
         for row in rows
         if str(row.get(url) or "").startswith(("http://", "https://"))
     ]
-
-
-def _line(text: Any) -> str:
-    return " ".join(str(text or "").split())
 
 
 def _secret(value: SecretStr | None) -> str:
@@ -228,8 +229,8 @@ def _rendered(
     lines = [f'Results for "{query}" ({engine}):']
     for number, result in enumerate(results, 1):
         lines.append(f"\n{number}. {result.title or '(no title)'}\n   {result.url}")
-        if snippet := result.snippet:
-            lines.append(f"   {snippet if len(snippet) <= _SNIPPET else snippet[:399] + '…'}")
+        if result.snippet:
+            lines.append(f"   {result.snippet}")
         if texts:
             lines.append(f"\n{texts[number - 1]}")
     if failures:

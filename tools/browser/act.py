@@ -169,7 +169,8 @@ async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
     if await tab.revive():
         return ToolError(f"{what} Its loading and its scripts were stopped; it can be used again.")
     if browser.has(tab):
-        await browser.replace(tab)
+        await browser.open_tab()
+        await browser.close_tab(tab)
     return ToolError(
         f"{what} It could not be brought back, so it was closed; there is an empty tab now."
     )

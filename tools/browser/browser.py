@@ -14,6 +14,7 @@ from playwright.async_api import Dialog, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
+from manus.state.text import one_line
 from manus.tools.browser.downloads import Downloads
 from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, PageStuckError, Tab, with_timeout
@@ -96,7 +97,7 @@ class Browser:
                 await dialog.accept(answer)
             else:
                 await dialog.dismiss()
-        message = " ".join(dialog.message.split())[:300]
+        message = one_line(dialog.message, 300)
         done = "closed" if kind == "alert" else "accepted" if accept else _DISMISSED
         self.log.add(("dialog", f'{kind} "{message}" was {done}.'))
 
@@ -148,11 +149,6 @@ class Browser:
         with contextlib.suppress(PlaywrightError, PageStuckError):
             await with_timeout(_CLOSE_SECONDS, tab.page.close())
         self._on_close(tab)
-
-    async def replace(self, tab: Tab) -> None:
-        """An empty tab instead of one that is beyond help."""
-        await self.open_tab()
-        await self.close_tab(tab)
 
     async def leave_own(self, tab: Tab) -> None:
         """Before a page of the web is opened: one that a program made must not send it along."""

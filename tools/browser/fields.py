@@ -16,6 +16,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
 from manus.state.secret_texts import fill, names_in
+from manus.state.text import flat, one_line
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target, find_target
 from manus.tools.browser.tab import Tab
@@ -54,12 +55,6 @@ _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === '
   || e.querySelector('input[type=file]')"""
 
 
-def _shorten(text: str) -> str:
-    """The beginning of a text, on one line."""
-    text = " ".join(text.split())
-    return text if len(text) <= _NAMED else f"{text[: _NAMED - 1]}…"
-
-
 async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Replace what a field holds. A line break at the end of a one-line text presses Enter."""
     target = await find_target(tab, a.index)
@@ -79,10 +74,10 @@ async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
             "2026-01-31, a time as 14:30, both as 2026-01-31T14:30, a month as 2026-01, a week as "
             "2026-W05, a colour as #rrggbb."
         )
-    what = f'"{given.strip() if names_in(given) else _shorten(text)}"'
+    what = f'"{given.strip() if names_in(given) else one_line(text, _NAMED)}"'
     said = f"Typed {'the password' if target.type == 'password' else what} into {target.label}"
     if not is_secret and held.split() != text.split():
-        said += f'; the field made of it: "{" ".join(held.split())[:200]}"'
+        said += f'; the field made of it: "{one_line(held, 200)}"'
     if is_line and given.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         said += ". Pressed Enter"
@@ -131,7 +126,7 @@ async def send_keys(_: Browser, tab: Tab, a: BrowserArgs) -> str:
             await tab.page.keyboard.press(str(name))
         return f"Pressed {' '.join(map(str, names))}."
     await tab.page.keyboard.type(keys)
-    return f'Typed "{_shorten(keys)}" where the cursor is.'
+    return f'Typed "{one_line(keys, _NAMED)}" where the cursor is.'
 
 
 def types_text(keys: str) -> bool:
@@ -190,7 +185,7 @@ async def _options(target: Target) -> list[dict[str, Any]]:
 
 
 def _place(label: str, options: list[dict[str, Any]], wanted: str) -> int:
-    low = " ".join(wanted.lower().split())
+    low = flat(wanted.lower())
     exact = [n for n, o in enumerate(options) if low in {o["text"].lower(), o["value"].lower()}]
     found = exact or [n for n, o in enumerate(options) if low in o["text"].lower()]
     if found and options[found[0]]["disabled"]:

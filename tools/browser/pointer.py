@@ -17,6 +17,7 @@ from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 
 from manus.state.errors import ToolError
+from manus.state.text import one_line, shortened
 from manus.tools.beneath import write_file
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.snapshot import page_lines, take_snapshot
@@ -71,7 +72,7 @@ async def find_target(tab: Tab, number: int | None) -> Target:
     """
     reference = tab.numbering.references.get(number or 0)
     about = tab.numbering.labels.get(number or 0, "")
-    label = f"[{number}] {about if len(about) <= 80 else about[:79] + '…'}".rstrip()
+    label = f"[{number}] {shortened(about, 80)}".rstrip()
     tab.target = label
     element = None
     with contextlib.suppress(PlaywrightError):
@@ -110,7 +111,7 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     text = str(error)
     if "intercepts pointer events" in text:
         cover = text.split("intercepts pointer events")[0].rstrip().rsplit("\n", 1)[-1]
-        cover = " ".join(cover.strip(" -").split())[:160]
+        cover = one_line(cover.strip(" -"), 160)
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
     if "not attached" in text or "detached" in text.lower():
         return ToolError(f"{label} vanished while it was being acted on.")

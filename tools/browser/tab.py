@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
+from manus.state.text import one_line, shortened
 from manus.tools.web.egress_proxy import Recent
 
 ANSWER_SECONDS = 4.0
@@ -133,7 +134,7 @@ class Tab:
         page.on("requestfailed", self._on_failure)
         page.on("framenavigated", self._on_navigated)
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: log.add(("console", _first_line(str(error)))))
+        page.on("pageerror", lambda error: self._on_error(str(error)))
 
     def _is_main(self, request: Request) -> bool:
         try:
@@ -174,7 +175,10 @@ class Tab:
         # every server without an icon would be reported otherwise
         icon = str(message.location.get("url", "")).endswith("/favicon.ico")
         if message.type == "error" and not icon:
-            self._log.add(("console", _first_line(message.text)))
+            self._on_error(message.text)
+
+    def _on_error(self, text: str) -> None:
+        self._log.add(("console", shortened(text.strip().split("\n")[0], 200)))
 
     def is_loading_since(self, moment: float) -> bool:
         """Whether something that was asked for after a moment has not arrived yet."""
@@ -234,7 +238,7 @@ class Tab:
     async def title(self) -> str:
         """The page's title, or nothing if it does not tell in time."""
         try:
-            return " ".join((await with_timeout(1.0, self.page.title())).split())[:200]
+            return one_line(await with_timeout(1.0, self.page.title()), 200)
         except (PlaywrightError, PageStuckError):
             return ""
 
@@ -245,8 +249,3 @@ class Tab:
             return await with_timeout(_PICTURE_SECONDS, taking)
         except (PlaywrightError, PageStuckError):
             return b""
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().split("\n")[0]
-    return line if len(line) <= 200 else line[:199] + "…"

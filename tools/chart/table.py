@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from manus.state.errors import ToolError
+from manus.state.text import one_line
 from manus.tools.beneath import open_file
 from manus.tools.chart.spec import Chart
 
@@ -59,7 +60,7 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
         lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
         raise ModuleNotFoundError(name=error.name or lacking) from error
     except Exception as error:  # whatever a reader of the format raises
-        said = " ".join(str(error).split())[:200]
+        said = one_line(str(error), 200)
         raise ToolError(
             f"{shown} cannot be read as a table of rows and columns ({said}); bring it into that "
             "form first, for example with `python_execute`."
