@@ -21,6 +21,8 @@ def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
     """What was wrong with the arguments of a call, one line each, and what the tool takes."""
     taken = cast("type[BaseModel]", tool.tool_call_schema)  # without what is injected
     problems = [_problem(details, taken) for details in error.errors(include_url=False)[:_SHOWN]]
+    if len(problems) == 1 and problems[0].endswith("?"):  # it says already what would be right
+        return f"The arguments do not fit `{tool.name}`: {problems[0]}"
     wrong = "\n".join(f"- {problem}" for problem in problems)
     return f"The arguments do not fit `{tool.name}`:\n{wrong}\nIt takes: {_names(taken)}."
 
@@ -29,7 +31,8 @@ def _problem(details: ErrorDetails, taken: type[BaseModel]) -> str:
     """One of them in pydantic's words, and which name or choice may have been meant."""
     where, given = details["loc"], details["input"]
     known: list[str] = []
-    said = f"`{'.'.join(map(str, where)) or 'arguments'}`: {details['msg']}"
+    place = f"`{'.'.join(map(str, where)) or 'arguments'}`"
+    said = f"{place}: {details['msg']}"
     if details["type"] == "extra_forbidden":
         given, known = where[-1], list(taken.model_fields)
     elif details["type"] != "missing":
@@ -39,6 +42,8 @@ def _problem(details: ErrorDetails, taken: type[BaseModel]) -> str:
     word = str(given)[:60].lower()
     near = [name for name in known if name.startswith(f"{word}_")]
     near += difflib.get_close_matches(word, known, n=1, cutoff=0.75)
+    if near and details["type"] == "literal_error":  # all choices are in the schema
+        said = f"{place}: there is no {reprlib.repr(given)}"
     return f"{said}; did you mean `{near[0]}`?" if near else said
 
 

@@ -140,8 +140,8 @@ async def test_unfit_arguments_are_named_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
     said = await driver.fail("click", index=1)
-    assert "did you mean `click_element`?" in said
-    assert "The page now" not in said
+    assert said.endswith("did you mean `click_element`?")
+    assert "\n" not in said
 
 
 async def test_addresses_without_a_scheme() -> None:
