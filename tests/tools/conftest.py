@@ -2,9 +2,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser, async_playwright
 
+from manus.state.browser_settings import BrowserSettings
+from manus.tools.browser.engine import launch
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
+from tests.helpers.edits import Edit, editor_of
 
 
 @pytest.fixture
@@ -15,3 +19,23 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
     session = Session(workspace)
     yield session
     await session.close()
+
+
+@pytest.fixture
+def root(session: Session) -> Path:
+    """The folder of its workspace."""
+    return session.workspace.root
+
+
+@pytest.fixture
+def edit(session: Session) -> Edit:
+    return editor_of(session)
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser for the pages that tools make."""
+    async with async_playwright() as playwright:
+        browser = await launch(playwright, BrowserSettings())
+        yield browser
+        await browser.close()

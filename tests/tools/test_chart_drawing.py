@@ -1,7 +1,5 @@
 """What is drawn of a table: rows counted, labels that fit, nothing hidden by something else."""
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import vl_convert
 from manus.state.errors import ToolError
 from manus.tools.chart.draw import specify
 from manus.tools.chart.spec import Chart
-from manus.tools.chart.table import extremes, read_table, thinned, time_labels
+from manus.tools.chart.table import extremes, read_table, thinned
 
 
 def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
@@ -50,15 +48,14 @@ def test_each_type_is_drawn(kind: str) -> None:
     assert notes == []
 
 
-@pytest.mark.parametrize("kind", ["line", "bar", "area"])
-def test_dates_are_put_together_by_month(kind: str) -> None:
+def test_dates_are_put_together_by_month() -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
-    spec, notes = _drawn(days, type=kind, x="day", y="n", per="month", aggregate="sum")
+    spec, notes = _drawn(days, type="line", x="day", y="n", per="month", aggregate="sum")
     assert [row["x"][:7] for row in _rows(spec)] == ["2024-01", "2024-02", "2024-03"]
     assert [row["y"] for row in _rows(spec)] == [17, 29, 14]
     assert notes == []
     with pytest.raises(ToolError, match="`place`"):
-        _drawn(MONTHS, type=kind, x="place", y="n", per="month")
+        _drawn(MONTHS, type="line", x="place", y="n", per="month")
 
 
 def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
@@ -88,14 +85,6 @@ def test_a_long_line_keeps_its_peaks_and_points_are_taken_at_random() -> None:
     assert len(notes) == 2
 
 
-LABELS = {
-    ("2023-01-01", "2024-01-01"): "2023",
-    ("2024-01-01", "2024-02-01"): "2024-01",
-    ("2024-01-01", "2024-01-02"): "2024-01-01",
-    ("2024-01-01", "2024-01-01"): "2024-01-01",
-    ("2024-01-01 08:30", "2024-01-02"): "2024-01-01 08:30",
-    ("2024-01-01 08:30:05", "2024-01-02"): "2024-01-01 08:30:05",
-}
 TIMES = {
     **dict.fromkeys(("2024-03", "2024/3/1", "2024-03-01T08:00:00Z"), "temporal"),
     **dict.fromkeys(("2024-03-0123", "2024/03-01", "x2024"), "nominal"),
@@ -103,8 +92,6 @@ TIMES = {
 
 
 def test_texts_that_are_dates_go_along_an_axis_of_time() -> None:
-    for times, label in LABELS.items():
-        assert time_labels(pd.Series(pd.to_datetime(times, format="mixed")))[0] == label
     for text, kind in TIMES.items():
         spec, _ = _drawn({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
         assert spec["encoding"]["x"]["type"] == kind
@@ -234,20 +221,3 @@ def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path) -> None:
     for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
         with pytest.raises(ToolError, match="every row lacks a value"):
             _drawn({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")
-
-
-def test_characters_are_drawn_and_not_boxes(cjk_font: None) -> None:
-    """Two characters that no font has look alike; two that one has do not."""
-    pictures = []
-    for character in "中国中":
-        spec, _ = _drawn(MONTHS, type="bar", x="place", title=character, width=200, height=100)
-        pictures.append(vl_convert.vegalite_to_png(spec, allowed_base_urls=[]))
-    assert pictures[0] == pictures[2]
-    assert pictures[0] != pictures[1]
-
-
-@pytest.fixture
-def cjk_font() -> None:
-    lister = shutil.which("fc-list")
-    if not (lister and subprocess.run([lister, ":lang=zh-cn"], capture_output=True).stdout):
-        pytest.skip("no font with Chinese characters is installed")

@@ -8,24 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from manus.tools.session import Resource, Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 from manus.tools.workspace import Workspace
 from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
-
-
-@pytest.fixture
-def edit(session: Session) -> Edit:
-    return editor_of(session)
-
-
-@pytest.fixture
-def root(session: Session) -> Path:
-    return session.workspace.root
 
 
 async def test_create_writes_the_text_to_the_letter_and_makes_folders(
@@ -84,8 +72,6 @@ CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
         (b"a\nb\r\nc\n", "a\nb", "x\ny", b"x\ny\r\nc\n"),
         (b"a\nb\r\nc\n", "b\r\nc", "x\r\ny", b"a\nx\r\ny\n"),
         (b"a\nb\n", "a", "x\r\ny", b"x\r\ny\nb\n"),
-        (b"a\rb\n", "a", "x", b"x\rb\n"),
-        (b"a\nb", "b", "c", b"a\nc"),
         (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
         (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
         (RUSSIAN.encode("cp1251"), "мир", "дом", RUSSIAN.replace("мир", "дом").encode("cp1251")),
@@ -108,11 +94,8 @@ async def test_blanks_line_ends_encoding_and_marks_are_kept(
     ("before", "command", "given", "said"),
     [
         (b"x\ny x\n\nx\n", "str_replace", {"old_str": "x"}, "3 times in f, on lines 1, 2, 4."),
-        (b"aaa", "str_replace", {"old_str": "aa"}, "2 times in f, on lines 1."),
         (b"x\n" * 100_000, "str_replace", {"old_str": "x\n"}, "on lines 1, 2, 3,"),
         (b"a\n", "str_replace", {"old_str": "quite another"}, "nor anything like it"),
-        (b"a\n", "str_replace", {"old_str": "é" * 10_000}, "nor anything like it"),
-        (b"a\n", "str_replace", {"old_str": "\n \n\n\n"}, "nor anything like it"),
         (b"a\n", "str_replace", {"old_str": ""}, "`old_str` is empty"),
         (b"a\n", "str_replace", {"old_str": "a", "new_str": "a"}, "nothing would change"),
         (b"caf\xe9\n", "str_replace", {"old_str": "caf", "new_str": "→"}, "cp1252"),
@@ -142,11 +125,9 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
     [
         ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
         ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
-        ("def f():\n    return 1\n", "def f():\n  return 1", [1, 2], "'    return 1'"),
         ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
         ("x\nend", "end\n", [2], "where the file ends"),
         ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
-        ("x\nHello\n", "hello", [2], "'Hello'"),
         ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
         (
             "def total(items):\n    return sum(items)\n",
@@ -154,7 +135,6 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
             [1, 2],
             "'def total(item):'",
         ),
-        ("one\ntwo\nthree hundred\n", "three hundred\nfour\nfive", [3], "where the file ends"),
         ("a\r\nb  b\r\n", "a\nb b", [1, 2], "'b  b'"),
     ],
 )
@@ -178,11 +158,8 @@ async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
         (b"a\nb\n", 2, "x\ny", b"a\nb\nx\ny\n"),
         (b"a\nb", 1, "x", b"a\nx\nb"),
         (b"a\nb", 2, "x", b"a\nb\nx"),
-        (b"a\nb", 2, "x\n", b"a\nb\nx\n"),
         (b"a\r\nb\r\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\r\n"),
-        (b"a\r\nb", 2, "x", b"a\r\nb\r\nx"),
         (b"", 0, "x", b"x\n"),
-        (b"a\n", 1, "", b"a\n\n"),
         (b"\xef\xbb\xbfa\n", 0, "x", b"\xef\xbb\xbfx\na\n"),
     ],
 )
@@ -259,48 +236,22 @@ async def test_an_edit_that_cannot_be_undone_says_so(edit: Edit, root: Path) -> 
     assert (root / "f").read_text() == "b"
 
 
-_TEXT = st.text("ab\n", max_size=6)
-_STEPS = st.lists(
-    st.one_of(
-        st.fixed_dictionaries({"command": st.just("create"), "file_text": _TEXT}),
-        st.fixed_dictionaries(
-            {"command": st.just("insert"), "insert_line": st.just(0), "new_str": _TEXT}
-        ),
-        st.fixed_dictionaries(
-            {"command": st.just("str_replace"), "old_str": st.just("a"), "new_str": _TEXT}
-        ),
-    ),
-    max_size=6,
-)
-
-
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(steps=_STEPS, start=st.none() | st.binary(max_size=8))
-def test_as_many_undos_as_edits_lead_back(
-    tmp_path: Path, steps: list[dict[str, Any]], start: bytes | None
-) -> None:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    file = tmp_path / "f"
-    file.unlink(missing_ok=True)
-    if start is not None:
-        file.write_bytes(start)
-
-    async def walk() -> None:
-        edit = editor_of(Session(workspace))
-        states = [file.read_bytes() if file.exists() else None]
-        for step in steps:
-            if not (await edit(path="f", **step)).is_error:
-                states.append(file.read_bytes())
-        while len(states) > 1:
-            states.pop()
+async def test_as_many_undos_as_edits_lead_back(edit: Edit, root: Path) -> None:
+    for start in (None, b"a\xff\r\na\n"):
+        if start is not None:
+            (root / "f").write_bytes(start)
+        states = [start]
+        for command, given in (
+            ("create", {"file_text": "a\nb\n"}),
+            ("insert", {"insert_line": 0, "new_str": "c"}),
+            ("str_replace", {"old_str": "b", "new_str": "d"}),
+        ):
+            await done(edit(command, "f", **given))
+            states.append((root / "f").read_bytes())
+        for state in reversed(states[:-1]):
             await done(edit("undo_edit", "f"))
-            assert (file.read_bytes() if file.exists() else None) == states[-1]
+            assert ((root / "f").read_bytes() if (root / "f").exists() else None) == state
         await refused(edit("undo_edit", "f"))
-
-    asyncio.run(walk())
 
 
 def edit_all(root: Path, name: str, both: Barrier) -> None:

@@ -6,23 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from manus.tools.session import Session
-from tests.helpers.edits import Edit, done, editor_of, refused
+from tests.helpers.edits import Edit, done, refused
 from tests.helpers.tools import RED_DOT
 
 PNG = base64.b64decode(RED_DOT)
-
-
-@pytest.fixture
-def edit(session: Session) -> Edit:
-    return editor_of(session)
-
-
-@pytest.fixture
-def root(session: Session) -> Path:
-    return session.workspace.root
 
 
 async def test_view_numbers_the_lines_and_says_what_it_does_not_show(
@@ -46,7 +33,6 @@ async def test_view_of_a_part(edit: Edit, root: Path) -> None:
         ([2, 3], "lines 2 to 3 of 5", 2, 3),
         ([4, -1], "lines 4 to 5 of 5", 4, 5),
         ([3, 3], "line 3 of 5", 3, 3),
-        ([1, -1], "5 lines", 1, 5),
         ([4, 99], "lines 4 to 5 of 5", 4, 5),
         ("[2, 3]", "lines 2 to 3 of 5", 2, 3),
     ]
@@ -86,15 +72,11 @@ async def test_long_lines_are_cut_and_more_of_one_is_seen_alone(edit: Edit, root
 PICTURES = {
     "image/png": PNG,
     "image/jpeg": b"\xff\xd8\xff\xe0\0",
-    "image/gif": b"GIF89a\0",
     "image/webp": b"RIFF\x10\0\0\0WEBPVP8 \0",
 }
 BINARY = {
     "x.pdf": (b"%PDF-1.7\nall of it looks like text\n", "application/pdf"),
-    "x.zip": (b"PK\x03\x04\0\0", "application/zip"),
     "a": (bytes(range(256)), "unknown type"),
-    "b": (b"\xff\xfe\x00\xd8", "unknown type"),
-    "c": (bytes(range(1, 32)) + b"\xe9", "unknown type"),
 }
 
 
@@ -133,9 +115,7 @@ async def test_view_of_a_folder_is_two_levels_deep(edit: Edit, root: Path) -> No
     (root / "link").symlink_to("b")
     for path, lines in [
         (".", ["a.txt", "b/", "b/c/", "link -> b"]),
-        ("b", ["b/c/", "b/c/d/", "b/c/e.txt"]),
         ("link/c", ["b/c/d/", "b/c/d/deep", "b/c/e.txt"]),
-        ("b/c/d", ["b/c/d/deep"]),
     ]:
         assert (await done(edit("view", path))).split("\n")[1:] == lines
 
@@ -145,13 +125,6 @@ async def test_a_crowded_folder_is_bounded(edit: Edit, root: Path) -> None:
         (root / f"file{number:04}").touch()
     lines = (await done(edit("view", "."))).split("\n")
     assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
-    for number in range(4):
-        (root / f"d{number}").mkdir()
-        for inner in range(60):
-            (root / f"d{number}" / ("x" * 50 + str(inner))).touch()
-    said = await done(edit("view", "."))
-    assert len(said) <= 10_000
-    assert "more lines are not shown" in said.split("\n")[-1]
 
 
 async def test_a_folder_is_no_file(edit: Edit, root: Path) -> None:

@@ -2,17 +2,17 @@
 
 import base64
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import vl_convert
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from manus.tools.catalog import build_catalog
 from manus.tools.result import Observation
 from manus.tools.session import Session
+from tests.manus.run_report.viewer import Viewer
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'
 
@@ -22,9 +22,8 @@ def _png(width: int = 40, height: int = 20) -> bytes:
 
 
 @pytest.fixture
-def root(session: Session) -> Path:
+def root(root: Path) -> Path:
     """The workspace, with pictures in it."""
-    root = session.workspace.root
     for folder in ("charts", "notes"):
         (root / folder).mkdir()
     (root / "charts/sales.png").write_bytes(_png())
@@ -59,48 +58,31 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 """
 
 
-async def _opened(browser: Browser, path: Path, scheme: Any) -> dict[str, Any]:
-    asked: list[str] = []
-    context = await browser.new_context(color_scheme=scheme)
-    page = await context.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    await page.goto(path.as_uri())
-    await page.wait_for_function("[...document.images].every((image) => image.complete)")
-    facts: dict[str, Any] = await page.evaluate(
-        """() => ({
-            title: document.title,
-            widths: [...document.images].map((image) => image.naturalWidth),
-            caption: document.querySelector("figcaption").textContent,
-            paper: getComputedStyle(document.body).backgroundColor,
-            align: [...document.querySelectorAll("tbody tr:first-child td")]
-                .map((cell) => getComputedStyle(cell).textAlign),
-            scripts: document.scripts.length,
-        })"""
-    )
-    await page.emulate_media(media="print")
-    printed = await page.evaluate("getComputedStyle(document.body).backgroundColor")
-    await context.close()
-    asked = [url for url in asked if not url.startswith("data:")]
-    return {**facts, "asked": asked, "printed": printed}
-
-
-async def test_a_browser_shows_all_of_it_and_asks_for_nothing(session: Session, root: Path) -> None:
+async def test_a_browser_shows_all_of_it_and_asks_for_nothing(
+    session: Session, root: Path, chromium: Browser
+) -> None:
     made = await _report(session, markdown=REPORT)
     path = root / "report.html"
     assert made.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
     assert made.text.endswith("left as links: https://example.com/x.png.")
-    async with async_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-        browser = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        light, dark = [await _opened(browser, path, scheme) for scheme in ("light", "dark")]
-        await browser.close()
-    assert light["asked"] == dark["asked"] == [path.as_uri()]
-    assert (light["title"], light["scripts"]) == ("各地销量", 0)
-    assert light["widths"] == [40, 60]
-    assert light["caption"] == "Sales by place"
-    assert light["align"] == ["start", "right", "right"]
-    assert (light["paper"], dark["paper"]) == ("rgb(255, 255, 255)", "rgb(22, 24, 29)")
-    assert light["printed"] == dark["printed"] == "rgb(255, 255, 255)"
+    viewer = await Viewer.open(await chromium.new_context(), path.as_uri())
+    page = viewer.page
+    await page.wait_for_function("[...document.images].every((image) => image.complete)")
+    widths = "[...document.images].map((image) => image.naturalWidth)"
+    assert await page.evaluate(widths) == [40, 60]
+    assert await viewer.texts("figcaption") == ["Sales by place"]
+    assert await page.title() == "各地销量"
+    assert await page.locator("script").count() == 0
+    cells = '[...document.querySelectorAll("tbody tr:first-child td")]'
+    align = f"{cells}.map((cell) => getComputedStyle(cell).textAlign)"
+    assert await page.evaluate(align) == ["start", "right", "right"]
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    await page.emulate_media(color_scheme="dark")
+    assert await page.evaluate(paper) == "rgb(22, 24, 29)"
+    await page.emulate_media(media="print", color_scheme="dark")
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    assert viewer.requests == []
 
 
 async def test_html_is_text_and_links_neither_run_nor_read_anything(
@@ -147,23 +129,14 @@ async def test_a_wrong_path_costs_a_line_and_not_the_draft(session: Session, roo
 
 _WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "Give either `markdown`"),
-    ({"markdown": "a", "source": "b.md"}, "Give either `markdown`"),
     ({"markdown": "![a](../x.png)"}, "../x.png is outside the workspace"),
-    ({"markdown": "![a](/etc/passwd)"}, "/etc/passwd is outside the workspace"),
     ({"markdown": "![a](%2e%2e/x.png)"}, "../x.png is outside the workspace"),
     ({"markdown": "![a](leads-out/x.png)"}, "leads-out/x.png is outside the workspace"),
-    ({"markdown": "![a](//host/x.png)"}, "outside the workspace"),
     ({"markdown": "![a](plain.txt)"}, "plain.txt is no picture"),
-    ({"markdown": "![a](%00.png)"}, "a character that a path cannot"),
     ({"source": "gone.md"}, "gone.md cannot be read"),
-    ({"source": "bytes.md"}, "bytes.md is no text in UTF-8"),
     ({"source": "../r.md"}, "../r.md is outside the workspace"),
     ({"markdown": "a", "output": "r.txt"}, "`output` is r.txt"),
     ({"markdown": "a", "output": ".manus/r.html"}, "the agent's own records"),
-    ({"markdown": "a", "output": "f.html"}, "f.html cannot be written"),
-    ({"markdown": "a", "output": "plain.txt/r.html"}, "plain.txt"),
-    ({"markdown": "a" * 200_001}, "200,000 is the most"),
-    ({"markdown": "![a](a.png) ![b](a.png)"}, "more than 41,943,040 bytes"),
 ]
 
 
@@ -173,12 +146,7 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(
     outside = tmp_path_factory.mktemp("outside")
     (outside / "x.png").write_bytes(_png())
     (root / "leads-out").symlink_to(outside)
-    (root / "f.html").mkdir()
     (root / "plain.txt").write_text("<svgish>")
-    (root / "bytes.md").write_bytes(b"\xff\xfe\x00")
-    with (root / "a.png").open("wb") as file:
-        file.write(_png())
-        file.truncate(25 * 2**20)
     for arguments, said in _WRONG:
         made = await _report(session, **arguments)
         assert made.is_error
