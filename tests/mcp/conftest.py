@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -6,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from manus.state.mcp_settings import McpServer
 from manus.state.profile import Profile
@@ -18,6 +18,11 @@ from manus.tools.session import Session
 from manus.tools.workspace import Workspace
 
 ODD = str(Path(__file__).with_name("odd_server.py"))
+ODD_SERVER = (
+    f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\n"
+    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\n"
+)
+"""The odd server in a `manus.toml`."""
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")
 
 SEEN = SandboxSettings(read=(str(Path(ODD).parent), str(Path(ODD).parents[1] / "safety")))
@@ -59,16 +64,6 @@ async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Ses
     catalog = build_catalog(ASKING.tools, session)
     await load_mcp_tools(catalog, session)
     return catalog, session
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def shared(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[tuple[Catalog, Session]]:
-    """The odd server for the tests of a module that leave it as it is; a start takes seconds."""
-    catalog, session = await connected_to(tmp_path_factory.mktemp("shared"), odd=odd())
-    yield catalog, session
-    await session.close()
 
 
 @pytest.fixture

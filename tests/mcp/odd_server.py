@@ -1,8 +1,7 @@
 """A real MCP server (the protocol's Python SDK) with the faults that servers have.
 
 `python odd_server.py stdio | http [PORT] | sse [PORT]`; over HTTP its port is the first line it
-prints. With TOKEN in the environment it wants that as a bearer token; with FORGOTTEN that is the
-status with which it answers to a session that it does not know.
+prints. With TOKEN in the environment it wants that as a bearer token.
 """
 
 import base64
@@ -13,21 +12,11 @@ from pathlib import Path
 
 import uvicorn
 from mcp.server.fastmcp import Context, FastMCP, Image
-from mcp.types import (
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    EmbeddedResource,
-    ResourceLink,
-    SamplingMessage,
-    TextContent,
-    TextResourceContents,
-    ToolAnnotations,
-)
-from pydantic import AnyUrl, BaseModel
+from mcp.types import SamplingMessage, TextContent, ToolAnnotations
+from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -77,32 +66,6 @@ def picture() -> Image:
     return Image(data=PIXEL, format="png")
 
 
-@mcp.tool()
-def sound() -> list[AudioContent | str]:
-    """A sound, and a word."""
-    data = base64.b64encode(b"RIFF").decode()
-    return ["hear:", AudioContent(type="audio", data=data, mimeType="audio/x-wav")]
-
-
-@mcp.tool(structured_output=False)
-def resources() -> CallToolResult:
-    """A link to a resource, and three that are embedded: a text, a picture, an archive."""
-    text = TextResourceContents(uri=AnyUrl("odd://poem"), text="Das Meer 海", mimeType="text/plain")
-    png, tar = (
-        BlobResourceContents(uri=AnyUrl(f"odd://{name}"), mimeType=kind, blob=encoded(data))
-        for name, kind, data in (("dot", "image/png", PIXEL), ("box", "application/x-tar", b"tar"))
-    )
-    link = ResourceLink(
-        type="resource_link", uri=AnyUrl("odd://tides"), name="tides", mimeType="text/csv"
-    )
-    embedded = [EmbeddedResource(type="resource", resource=found) for found in (text, png, tar)]
-    return CallToolResult(content=[link, *embedded])
-
-
-def encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
 class Colour(BaseModel):
     colour: str
 
@@ -129,43 +92,22 @@ async def grow(context: Context) -> str:  # type: ignore[type-arg]
     return "there is one more"
 
 
-class Guarded:
-    """Refuses who does not bear the token."""
+def guarded(app: ASGIApp, token: str) -> ASGIApp:
+    """Refuse who does not bear the token."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self.app, self.token = app, token
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        bears = scope["type"] != "http" or (
+            Request(scope).headers.get("authorization") == f"Bearer {token}"
+        )
+        await (app if bears else PlainTextResponse("no", 401))(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = Request(scope).headers.get("authorization")
-            if given != f"Bearer {self.token}":
-                refusal: Response = PlainTextResponse("no", 401)
-                await refusal(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
-
-
-class Forgetful:
-    """Answers with another status than 404."""
-
-    def __init__(self, app: ASGIApp, status: int) -> None:
-        self.app, self.status = app, status
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def answer(message: Message) -> None:
-            if message.get("status") == 404:
-                message = {**message, "status": self.status}
-            await send(message)
-
-        await self.app(scope, receive, answer)
+    return guard
 
 
 def serve(kind: str, port: int) -> None:
     app: ASGIApp = mcp.sse_app() if kind == "sse" else mcp.streamable_http_app()
     if token := os.environ.get("TOKEN"):
-        app = Guarded(app, token)
-    if status := os.environ.get("FORGOTTEN"):
-        app = Forgetful(app, int(status))
+        app = guarded(app, token)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))

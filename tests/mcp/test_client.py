@@ -1,19 +1,26 @@
 """Tools of real servers: what comes back, what goes wrong, and what is left afterwards."""
 
+import base64
 import logging
 import re
 from pathlib import Path
 
 import psutil
 import pytest
+from blockbuster import blockbuster_ctx
+from mcp import types
+from pydantic import AnyUrl
 
 from manus.state.errors import SettingsError
 from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
-from manus.tools.mcp.tools import LONGEST, tool_name
-from tests.mcp.conftest import Connect, odd, odd_at_address
+from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
+from manus.tools.workspace import Workspace
+from tests.helpers.agent import ScriptedAgent
+from tests.mcp.conftest import ASKING, ODD, ODD_SERVER, Connect, odd, odd_at_address
+from tests.server import replies
 
 
 def running_server() -> psutil.Process:
@@ -47,15 +54,6 @@ async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
             assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
     with pytest.raises(SettingsError, match="THE_TOKEN"):
         mine.all_headers({})
-
-
-async def test_a_session_that_a_server_has_forgotten_is_opened_again(connect: Connect) -> None:
-    with odd_at_address("http") as (url, port):
-        catalog, _ = await connect(odd=McpServer(url=url))
-    for status in ("400", "404"):
-        with odd_at_address("http", port, FORGOTTEN=status):
-            said = await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})
-            assert said.text == "5", status
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -162,3 +160,57 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
     assert "sandbox = false" in inside
     assert "it said: token" in outside
     assert "sandbox" not in outside
+
+
+async def test_what_a_server_answers_and_cannot_have(connect: Connect) -> None:
+    catalog, _ = await connect(odd=odd())
+    [image] = (await catalog.execute("mcp_odd_picture")).images
+    assert image.mime == "image/png"
+    refused: list[tuple[str, dict[str, str], str]] = [
+        ("fail", {}, "the tide is out"),
+        ("add", {"a": "x"}, "valid integer"),
+        ("paint", {}, "Elicitation not supported"),  # the user is not at the servers' disposal
+        ("think", {}, "Sampling not supported"),  # nor is the model
+    ]
+    for tool, arguments, said in refused:
+        found = await catalog.execute(f"mcp_odd_{tool}", arguments)
+        assert found.is_error
+        assert said in found.text
+
+
+async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.prepare()
+    data, uri = base64.b64encode(b"RIFF").decode(), AnyUrl("odd://tides")
+    text = types.TextResourceContents(uri=uri, text="Das Meer 海")
+    png = types.BlobResourceContents(uri=uri, mimeType="image/png", blob=data)
+    content: list[types.ContentBlock] = [
+        types.ResourceLink(type="resource_link", uri=uri, name="tides", mimeType="text/csv"),
+        *(types.EmbeddedResource(type="resource", resource=found) for found in (text, png)),
+        types.AudioContent(type="audio", data=data, mimeType="audio/x-wav"),
+    ]
+    seen = await to_observation(types.CallToolResult(content=content), workspace)
+    link, embedded, poem, sound = seen.text.splitlines()
+    assert link == "[resource tides (text/csv): odd://tides]"
+    assert (embedded, poem) == ("[resource odd://tides]", "Das Meer 海")
+    assert [image.mime for image in seen.images] == ["image/png"]
+    assert (tmp_path / sound.rpartition(" in ")[2].rstrip("]")).read_bytes() == b"RIFF"
+
+
+async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedAgent) -> None:
+    (agent.workspace.parent / "manus.toml").write_text(
+        f'{ODD_SERVER}trust = true\n[sandbox]\nread = ["{Path(ODD).parent}"]\n'
+        '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
+    )
+    asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, ASKING)
+    with blockbuster_ctx(scanned_modules=["graph", "nodes", "state", "prompts", "tools"]):
+        outcome = await asking.run(
+            replies.call("mcp_odd_add", a=2, b=3),
+            replies.call("mcp_down_add", a=2, b=3),
+            replies.call("terminate", status="success", answer="Done."),
+        )
+    assert outcome.success
+    first, second, _ = await asking.observations()
+    assert first == "5"
+    assert second.startswith("There is no tool `mcp_down_add`.")
+    assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]

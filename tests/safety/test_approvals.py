@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,30 +19,23 @@ from manus.tools.str_replace_editor import is_protected
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.child import REQUEST, killed_when, started
-from tests.mcp.conftest import ASKING, ODD
+from tests.mcp.conftest import ASKING, ODD_SERVER
 from tests.server import call, calls, text
 
 EDITOR = "str_replace_editor"
 ENV = call(EDITOR, command="create", path=".env", file_text="KEY=1\n")
-ODD_SERVER = (
-    f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\n"
-    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\nsandbox = false\n"
-)
-NOTE = call("mcp_odd_note", line="one")
 
 
 RULES = {
     ("bash", "bash", "anything"): True,
     ("bash", "python_execute", ""): False,
     ("mcp_odd_*", "mcp_odd_note", ""): True,
-    ("mcp_odd_*", "mcp_other_note", ""): False,
     ("MCP_odd_note", "mcp_odd_note", ""): True,
     ("bash(git *)", "bash", "git push"): True,
     ("bash(git *)", "bash", "git"): True,
     ("bash(git *)", "bash", "gitk"): False,
     (f"{EDITOR}(.env*)", EDITOR, ".env.local"): True,
     (f"{EDITOR}(.env*)", EDITOR, "src/.env"): False,
-    (f"{EDITOR}(*.env)", EDITOR, "src/.env"): True,
     (f"{EDITOR}(a(1).txt)", EDITOR, "a(1).txt"): True,
     ("browser_use(upload_file *.example)", "browser_use", "upload_file a.example"): True,
     ("browser_use(upload_file *.example)", "browser_use", "go_to_url a.example"): False,
@@ -78,7 +70,6 @@ def test_what_rules_fit_and_what_is_protected() -> None:
 
 ANSWERS: list[tuple[Any, tuple[str, str]]] = [
     ("yes", ("once", "")),
-    ("Yes.", ("once", "")),
     (True, ("once", "")),
     ("run", ("run", "")),
     ("always", ("always", "")),
@@ -95,7 +86,6 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
     ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
     ({"type": "edit", "edited_action": {"args": {"a": 1}}}, ("edit", '{"a": 1}')),
     ('edit {"a": 1}', ("edit", '{"a": 1}')),
-    ("edit it yourself", ("no", "edit it yourself")),
 ]
 
 
@@ -202,36 +192,32 @@ async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> 
     await elsewhere.graph.close_waiting()
 
 
-async def test_the_modes(editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings(editing, '[approve]\ndeny = ["bash(curl *)"]\n')
-    bash, view = call("bash", command="echo hi"), call(EDITOR, command="view", path=".")
-    curl = call("bash", command="curl --version")
-    outcome = await editing.run(calls(ENV, curl), text("Done."), thread="1", approve="yolo")
-    assert outcome.stop_reason == "answered"
-    assert "bash(curl *)" in (await editing.observations("1"))[1], "what is forbidden stays so"
-    monkeypatch.setenv("MANUS_APPROVE", "ask")
-    assert (await editing.run(view, bash, thread="2")).stop_reason == "interrupted"
-    assert len(await editing.observations("2")) == 1
-    again = call("bash", command="echo again | cat")
-    waiting = await editing.invoke(Command(resume="run"), again, thread="2")
-    assert waiting.stop_reason == "interrupted", "`cat` was not approved"
-
-
-async def test_rules_of_the_settings(editing: ScriptedAgent) -> None:
+async def test_the_modes_and_rules_of_the_settings(
+    editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings(
         editing,
-        f'[approve]\nmode = "ask"\nallow = ["bash(echo *)", "{EDITOR}(.env)"]\n'
+        f'[approve]\nallow = ["bash(echo free)", "{EDITOR}(.env)"]\n'
         f'deny = ["bash(curl *)", "{EDITOR}(secret/*)"]\n',
     )
-    curl = call("bash", command="echo x; curl http://a.example")
-    secret = call(EDITOR, command="view", path="secret/a")
-    echo = call("bash", command="echo free")
-    outcome = await editing.run(calls(echo, ENV, curl, secret), text("Done."))
-    assert outcome.stop_reason == "answered"
-    free, _, *denied = await editing.observations()
-    assert "free" in free
+    curl = call("bash", command="echo x; curl --version")
+    secret, view = (call(EDITOR, command="view", path=path) for path in ("secret/a", "."))
+    echo, other = (call("bash", command=f"echo {word}") for word in ("free", "hi"))
+    monkeypatch.setenv("MANUS_APPROVE", "ask")
+    for thread, chosen in (("1", {"approve": "yolo"}), ("2", {})):
+        outcome = await editing.run(
+            calls(echo, ENV, curl, secret), text("Done."), thread=thread, **chosen
+        )
+        assert outcome.stop_reason == "answered"
+        free, _, *denied = await editing.observations(thread)
+        assert "free" in free
+        assert ["bash(curl *)" in denied[0], "secret/*" in denied[1]] == [True, True]
     assert editing.lines(".env") == ["KEY=1"]
-    assert ["bash(curl *)" in denied[0], "secret/*" in denied[1]] == [True, True]
+    assert (await editing.run(view, other, thread="3")).stop_reason == "interrupted"
+    assert len(await editing.observations("3")) == 1
+    again = call("bash", command="echo again | cat")
+    waiting = await editing.invoke(Command(resume="run"), again, thread="3")
+    assert waiting.stop_reason == "interrupted", "`cat` was not approved"
 
 
 async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
@@ -309,19 +295,17 @@ def pick() -> str:
 async def test_an_mcp_tool_is_asked_about_unless_it_says_that_it_only_reads(
     agent: ScriptedAgent,
 ) -> None:
-    settings(agent, ODD_SERVER)
+    settings(agent, f"{ODD_SERVER}sandbox = false\n")
     asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, ASKING)
-    waiting = await asking.run(calls(call("mcp_odd_add", a=2, b=3), NOTE))
+    waiting = await asking.run(
+        calls(call("mcp_odd_add", a=2, b=3), call("mcp_odd_note", line="one"))
+    )
     assert len(waiting.questions) == 1
     assert "line: one" in waiting.output
-    no = {"decisions": [{"type": "reject", "message": "Two, please."}]}
-    waiting = await asking.invoke(Command(resume=no), call("mcp_odd_note", line="two"))
     outcome = await asking.invoke(Command(resume="yes"), text("Done."))
     assert outcome.stop_reason == "answered"
-    assert agent.lines("noted") == ["two"]
-    added, refused, noted = await asking.observations()
-    assert (added, noted) == ("5", "noted")
-    assert "Two, please." in refused
+    assert agent.lines("noted") == ["one"]
+    assert await asking.observations() == ["5", "noted"]
 
 
 async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent) -> None:
