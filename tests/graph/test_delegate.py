@@ -55,6 +55,10 @@ async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
     lead.given("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})
     assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
+    written = len(lead.lines("a"))
+    outcome = await lead.run(COUNT, text("So far."), thread="calls", budget={"tool_calls": 2})
+    assert outcome.stop_reason == "budget"
+    assert len(lead.lines("a")) == written + 2
 
 
 async def test_side_by_side(lead: Delegator) -> None:
