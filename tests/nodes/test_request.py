@@ -5,6 +5,7 @@ import json
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
+from syrupy.assertion import SnapshotAssertion
 
 from manus.nodes.turn.notes import step_notes
 from manus.prompts import agent as prompts
@@ -21,6 +22,14 @@ RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", 
 def test_the_steps_left_are_said_in_the_last_quarter(step: int, left: int | None) -> None:
     expected = [] if left is None else [prompts.steps_left(left)]
     assert step_notes({**RUN, "step": step}, None) == expected
+
+
+async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
+    write = calls(call("append", path="a", line="1"), text="First.")
+    await agent.run(write, text("Done."), request="Write a 1.", max_steps=2)
+    sent = agent.server.requests[-1].messages
+    place = str(agent.workspace)
+    assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in sent] == snapshot
 
 
 async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> None:
