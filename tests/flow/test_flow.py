@@ -1,8 +1,17 @@
 """A flow from request to summary."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from langchain_core.messages import HumanMessage
 
+from manus.graph import build_flow
+from manus.graph.profiles import all_executors
+from manus.state.context import Context
 from manus.state.plan import as_text
+from scripts.record_calculator import TASK
 from tests.flow.helpers import (
     ScriptedFlow,
     is_planner,
@@ -120,3 +129,17 @@ async def test_a_model_that_is_down_for_the_plan(flow: ScriptedFlow) -> None:
     assert not outcome.plan
     again = await flow.run(request="Again.")
     assert again.stop_reason == "completed"
+
+
+async def test_the_bundled_recording_needs_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recording = Path(__file__).parents[2] / "recordings" / "flow_calculator.jsonl"
+    context = Context(workspace="w", model=f"replay:{recording}")
+    ended = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
+    assert ended["stop_reason"] == "completed", ended["output"]
+    made = [step["result"]["files"] for step in ended["plan"]["steps"]]
+    assert made == [["calculator.py"], ["test_calculator.py"], [], []]
+    sums = [sys.executable, "w/calculator.py", "6", "*", "7"]
+    assert subprocess.run(sums, capture_output=True, check=True).stdout == b"42\n"
