@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 LONGEST = 200_000
 """Characters of the Markdown of a report: the parser's time grows faster than odd text does."""
-MOST = 40 * 2**20
-"""Bytes of all pictures of a report together, as files."""
 _NAMED = 5
 """Things left out that an answer names; of more it gives the number."""
 _LEFT_OVER = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
@@ -140,13 +138,12 @@ class _Pictures:
         """Those that are not there, or are none in Markdown, such as a path with a space."""
         self._workspace = workspace
         self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
-        self._bytes = 0
 
     def embed(self, part: Token) -> None:
         """Put a picture into its place; where there is none to put there, a link to it.
 
         Raises:
-            ToolError: it is outside the workspace, or no picture, or they are too large.
+            ToolError: it is outside the workspace, no picture, or too large.
         """
         source = str(part.attrs["src"])
         is_web = _WEB.match(source) is not None
@@ -184,12 +181,6 @@ class _Pictures:
             data = read_file(path, shown)
         except OSError as error:
             raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
-        self._bytes += len(data)
-        if self._bytes > MOST:
-            raise ToolError(
-                f"The pictures of the report have more than {MOST:,} bytes together; "
-                "leave some out, or make them smaller."
-            )
         kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
         if kind is None:
             raise ToolError(
