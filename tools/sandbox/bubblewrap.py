@@ -125,7 +125,7 @@ def words(
     found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
-    for path in [*interpreter(), *toolchains(), *read]:
+    for path in [*programs(), *read]:
         found += ["--ro-bind-try", str(path), str(path)]
     found += ["--bind", str(workspace), str(workspace), *_kept(workspace)]
     for path in (data_folder(), state_folder()):
@@ -136,27 +136,24 @@ def words(
     return [*found, "--chdir", str(directory), "--"]
 
 
-def interpreter() -> Iterator[Path]:
-    """Where the Python lies that the model's code runs with, and its packages."""
+def programs() -> Iterator[Path]:
+    """Where the Python of the model's code lies, and what the user programs with. Blocking."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         if not prefix.startswith(("/usr/", "/opt/")):
             yield Path(prefix)
+    yield from filter(Path.is_dir, (Path.home() / name for name in _TOOLCHAINS))
 
 
 def system() -> Iterator[Path]:
-    """What a wall without a file system of its own leaves to be read of the machine's."""
+    """What can be read of the machine behind a wall without a file system of its own. Blocking."""
     yield from map(Path, _SYSTEM)
     yield from (_ETC / name for name in _FROM_ETC)
-
-
-def toolchains() -> list[Path]:
-    """What the user programs with, below the home: it can be read. Blocking."""
-    return [path for name in _TOOLCHAINS if (path := Path.home() / name).is_dir()]
+    yield from programs()
 
 
 def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
     """Those of the folders, such as of a `PATH`, that programs do not see. Blocking."""
-    seen = [*map(Path, _SYSTEM), *interpreter(), *toolchains(), *read]
+    seen = [*map(Path, _SYSTEM), *programs(), *read]
     return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
 
 

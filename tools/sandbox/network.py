@@ -56,7 +56,7 @@ class Network:
         self._porter.wait()
 
 
-def open_network(python: str = sys.executable) -> Network:
+def open_network() -> Network:
     """A new network. Blocking.
 
     Raises:
@@ -66,7 +66,7 @@ def open_network(python: str = sys.executable) -> Network:
     here.settimeout(_SECONDS)
     with there:
         porter = subprocess.Popen(
-            [python, "-I", "-S", str(_PORTER), str(there.fileno())],
+            [sys.executable, "-I", "-S", str(_PORTER), str(there.fileno())],
             pass_fds=(there.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -101,10 +101,13 @@ class Sandbox:
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
-            read += [*bubblewrap.system(), *bubblewrap.interpreter(), *bubblewrap.toolchains()]
-            rules = seccomp.program(only_tcp=closed)
             front = landlock.words(
-                self._workspace, home, read=read, network=closed, port=port, rules=rules
+                self._workspace,
+                home,
+                read=[*bubblewrap.system(), *read],
+                network=closed,
+                port=port,
+                rules=seccomp.program(only_tcp=closed),
             )
         else:
             front = bubblewrap.words(
