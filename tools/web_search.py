@@ -76,6 +76,8 @@ class Result(NamedTuple):
     title: str
     url: str
     snippet: str
+    text: str = ""
+    """The main text of its page, cut to what the query is about; or why there is none."""
 
 
 Found = list[Result]
@@ -102,9 +104,10 @@ async def search(session: Session, query: WebSearchArgs) -> str:
         except _FAILURES as error:  # the next engine is asked
             why = flat(str(error)).rstrip(".")[:160] or type(error).__name__
         if results:
-            texts = await _read(proxy, results, query.query) if query.fetch_content else []
-            session.reach.read(f"{results} {texts}")
-            return _rendered(name, query.query, results, texts, failures)
+            if query.fetch_content:
+                results = await _read(proxy, results, query.query)
+            session.reach.read(str(results))
+            return _rendered(name, query.query, results, failures)
         failures.append(f"{name}: {why}")
     if not failures:
         raise ToolError(
@@ -205,34 +208,33 @@ def _secret(value: SecretStr | None) -> str:
     return value.get_secret_value() if value is not None else ""
 
 
-async def _read(proxy: EgressProxy, results: Found, about: str) -> list[str]:
-    """The main text of each page, cut to what the query is about; or why there is none."""
+async def _read(proxy: EgressProxy, results: Found, about: str) -> Found:
+    """The results with the texts of their pages."""
     from manus.tools.web.reader import read_page
 
     at_once = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(result: Result) -> str:
+    async def read(result: Result) -> Result:
         async with at_once:
             try:
                 page = await read_page(proxy, result.url, _READ_SECONDS)
             except ToolError as error:
-                return f"({error})"
+                return result._replace(text=f"({error})")
         text = page.text.strip() or "(The page has no text without a browser.)"
-        return await asyncio.to_thread(excerpt, text, about, _PAGE_CHARACTERS)
+        cut = await asyncio.to_thread(excerpt, text, about, _PAGE_CHARACTERS)
+        return result._replace(text=cut)
 
     return list(await asyncio.gather(*(read(result) for result in results)))
 
 
-def _rendered(
-    engine: str, query: str, results: Found, texts: list[str], failures: list[str]
-) -> str:
+def _rendered(engine: str, query: str, results: Found, failures: list[str]) -> str:
     lines = [f'Results for "{query}" ({engine}):']
     for number, result in enumerate(results, 1):
         lines.append(f"\n{number}. {result.title or '(no title)'}\n   {result.url}")
         if result.snippet:
             lines.append(f"   {result.snippet}")
-        if texts:
-            lines.append(f"\n{texts[number - 1]}")
+        if result.text:
+            lines.append(f"\n{result.text}")
     if failures:
         lines.append("\nAsked before: " + "; ".join(failures) + ".")
     return "\n".join(lines)
