@@ -79,12 +79,12 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(_START_SECONDS):
-            if settings.profile_dir and not settings.cdp_url:
-                context = await _open_profile(playwright, settings, proxy_url)
-                return Engine(context, (playwright.stop,))
             if settings.cdp_url:  # it was running before: only our context is ours to close
                 browser = await _join(playwright, settings.cdp_url)
                 context = await open_context(browser, settings, proxy_url)
+                return Engine(context, (playwright.stop,))
+            if settings.profile_dir:
+                context = await _open_profile(playwright, settings, proxy_url)
                 return Engine(context, (playwright.stop,))
             browser = await launch(playwright, settings)
             context = await open_context(browser, settings, proxy_url)

@@ -20,18 +20,17 @@ ANSWER_SECONDS = 4.0
 _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 _SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
-_NEEDS_STORE = frozenset({"walk", "element", "quiet"})
 
 T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
 
 
 def script(name: str) -> str:
-    """A script that runs in pages: a function, or what is to run in every document."""
+    """A function that runs in pages, with the store at hand; or what runs in every document."""
     text = _SCRIPTS[name]
-    if name not in _NEEDS_STORE:
+    if name == "prepare":
         return text
-    return f"(argument) => {{\n{_SCRIPTS['store']}\nreturn (\n{text}\n)(argument);\n}}"
+    return f"(...given) => {{\n{_SCRIPTS['store']}\nreturn (\n{text}\n)(...given);\n}}"
 
 
 class PageStuckError(Exception):
