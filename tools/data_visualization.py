@@ -31,6 +31,8 @@ from manus.tools.workspace import WORKSPACE, Workspace
 MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""
 _SECONDS = 180.0
+_COLORS = "colors.json"
+"""Which colour a name has in the charts of a workspace, in its records."""
 _CODE = Path(__file__).parents[2]  # not resolved: the way to this file through the package
 INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
@@ -118,15 +120,11 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
 
 
 def _colors(workspace: Workspace) -> dict[str, int]:
-    """Which colour a name has in the charts of a workspace; none before the first."""
-    with contextlib.suppress(OSError, ValueError), open_file(_color_file(workspace)) as kept:
+    """What is kept of them; nothing before the first chart."""
+    with contextlib.suppress(OSError, ValueError), open_file(workspace.records / _COLORS) as kept:
         found: dict[str, int] = json.load(kept)
         return found
     return {}
-
-
-def _color_file(workspace: Workspace) -> Path:
-    return workspace.records / "colors.json"
 
 
 def _check(data: Path, shown: str) -> None:
@@ -153,7 +151,7 @@ def _said(
     if "error" in result:
         raise ToolError(result["error"])
     with contextlib.suppress(OSError):  # the next chart chooses colours anew
-        write_private(_color_file(workspace), json.dumps(result["colors"]).encode())
+        write_private(workspace.records / _COLORS, json.dumps(result["colors"]).encode())
     shown = job["output"]
     lines = [
         f"A {wanted.chart.type} chart of {result['rows']:,} rows: {shown}, and "

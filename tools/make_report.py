@@ -114,9 +114,7 @@ def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
         source = workspace.readable(wanted.source)
         shown, folder = workspace.show(source), source.parent
         try:
-            text = read_file(source, shown).decode("utf-8-sig")
-        except OSError as error:
-            raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+            text = _read(source, shown).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
     if len(text) > LONGEST:
@@ -125,6 +123,13 @@ def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
             "leave the data in files and name those."
         )
     return text.encode("utf-8", "replace").decode(), folder  # half a character is no text
+
+
+def _read(path: Path, shown: str) -> bytes:
+    try:
+        return read_file(path, shown)
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
 
 
 class _Pictures:
@@ -177,10 +182,7 @@ class _Pictures:
         if path is None:
             return None
         shown = self._workspace.show(path)
-        try:
-            data = read_file(path, shown)
-        except OSError as error:
-            raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+        data = _read(path, shown)
         kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
         if kind is None:
             raise ToolError(

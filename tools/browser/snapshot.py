@@ -33,7 +33,6 @@ class FrameView:
     """What one frame shows: what the script tells, and the frames inside by their element."""
 
     frame: Frame
-    url: str
     seen: dict[str, Any] = field(default_factory=dict)
     children: dict[int, FrameView] = field(default_factory=dict)
 
@@ -45,7 +44,7 @@ async def take_snapshot(page: Page) -> FrameView:
         PageStuckError: the page itself does not answer.
         PlaywrightError: the page is gone, or changes its document at this moment.
     """
-    view = FrameView(page.main_frame, page.url)
+    view = FrameView(page.main_frame)
     await _look(view, None, 0)
     return view
 
@@ -67,7 +66,7 @@ async def _child(parent: FrameView, item: dict[str, Any], depth: int) -> FrameVi
         element = await element_of(reference, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
         if frame is not None:
-            child = FrameView(frame, frame.url)
+            child = FrameView(frame)
             await _look(child, item["clip"], depth)
     return child
 
@@ -121,7 +120,7 @@ def _frame_lines(
     for line in lines:
         line.text = "  " + line.text
     below = f" (scrolls, {_below(inner)} px below)" if _below(inner) > 12 else ""
-    head = f"{head} {inner.url[:100]}{below}:"
+    head = f"{head} {inner.frame.url[:100]}{below}:"
     return [Line(head, _ELEMENT), *lines, Line("end of frame", _ELEMENT)]
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import httpx
 from manus.state.errors import ToolError
 from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress_proxy import EgressProxy
+from manus.tools.web.parser import decoded
 
 _MEGABYTE = 1024 * 1024
 _MAX_MEGABYTES = 10
@@ -87,13 +89,9 @@ async def fetch(
 
 
 async def _client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
-    def make() -> httpx.AsyncClient:
-        # in a thread: it reads the machine's list of certificates from the disk
-        return httpx.AsyncClient(
-            proxy=proxy.url, trust_env=False, timeout=seconds, headers=_HEADERS
-        )
-
-    return await asyncio.to_thread(make)
+    make = partial(httpx.AsyncClient, proxy=proxy.url, trust_env=False, headers=_HEADERS)
+    # in a thread: it reads the machine's list of certificates from the disk
+    return await asyncio.to_thread(make, timeout=seconds)
 
 
 async def _read(response: httpx.Response) -> Answer:
@@ -134,24 +132,18 @@ async def read_page(
         ToolError: it was refused, cannot be fetched in time, or is not text.
     """
     try:
-        return await _page(
-            await fetch(proxy, "GET", url, seconds, redirects=_MAX_REDIRECTS, cookies=cookies)
+        found, kind, charset, data = await fetch(
+            proxy, "GET", url, seconds, redirects=_MAX_REDIRECTS, cookies=cookies
         )
+        if kind == _PDF:
+            return await parse("pdf", found, data)
+        if not _TEXT.match(kind):
+            raise ToolError(f"it is {kind or 'of no known type'} and not text")
+        if "html" in kind:
+            return await parse("html", found, data, charset)
+        return Page(found, "", decoded(data, charset))
     except ToolError as error:
         raise ToolError(f"{url} was not read: {str(error).rstrip('.')}.") from None
-
-
-async def _page(answer: Answer) -> Page:
-    url, kind, charset, data = answer
-    if kind == _PDF:
-        return await parse("pdf", url, data)
-    if not _TEXT.match(kind):
-        raise ToolError(f"it is {kind or 'of no known type'} and not text")
-    if "html" in kind:
-        return await parse("html", url, data, charset)
-    from manus.tools.web.parser import decoded
-
-    return Page(url, "", decoded(data, charset))
 
 
 async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
