@@ -17,6 +17,7 @@ import pytest
 from manus.checkpoint import open_store
 from manus.jobs import build
 from manus.state.settings import Settings
+from tests.flow.helpers import is_planner, is_summary, makes
 from tests.helpers.agent import assert_paired, thread_config
 from tests.manus.nursery import server_pid
 from tests.manus.program import Program, Result
@@ -35,7 +36,10 @@ PROFILE = '[profiles.small]\ntools = ["bash", "terminate"]\nsystem_prompt = "Wor
 def working(request: Request) -> Any:
     """One effect, then the answer; told from the conversation alone."""
     effect = call("bash", command="echo ran >> effects; seq 3000")
-    return text(ALL_DONE) if any(m["role"] == "tool" for m in request.messages) else effect
+    if is_planner(request):
+        return makes("alpha")
+    done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
+    return text(ALL_DONE) if done else effect
 
 
 @contextmanager
@@ -74,46 +78,49 @@ def commits(trace: Path) -> list[int]:
     return found
 
 
-def start(manus: Program, place: str) -> Result:
+def start(manus: Program, command: str, place: str) -> Result:
     """A run in a workspace and on a thread of this name."""
     where = ("--workspace", str(manus.home / place), "--profile", "small")
-    return manus("run", "--json", "--thread", place, *where, "Do it.")
+    return manus(command, "--json", "--thread", place, *where, "Do it.")
 
 
-def watched(manus: Program, trace: Path, place: str, *options: str) -> Result:
+def watched(manus: Program, trace: Path, command: str, place: str, *options: str) -> Result:
     """The same, with its writes to the store noted."""
     writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
     with monitored(server_pid(), trace, *writes, *options):
-        return start(manus, place)
+        return start(manus, command, place)
 
 
-def gone_on(manus: Program, place: str) -> Result:
+def gone_on(manus: Program, command: str, place: str) -> Result:
     """The same thread, gone on with as a user does who reads what is said."""
     ended = manus("resume", "--json", place)
     nothing_stored = ended.code == 2 and "There is no thread" in ended.err
-    return start(manus, place) if nothing_stored else ended
+    return start(manus, command, place) if nothing_stored else ended
 
 
-async def test_a_run(manus: Program, server: ScriptedServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
+async def test_a_run(
+    manus: Program, server: ScriptedServer, tmp_path: Path, command: str, every: int
+) -> None:
     server.always(working)
     (manus.home / "manus.toml").write_text(PROFILE)
     # a monitor stops at each call of the system: a shell without walls makes the fewest
     manus.environment["MANUS_SANDBOX"] = "none"
     assert manus("threads").code == 0, "the store is made"
     trace = tmp_path / "trace"
-    assert watched(manus, trace, "whole").code == 0
-    points = {f"t{number}": number for number in commits(trace)[::2]}
+    assert watched(manus, trace, command, "whole").code == 0
+    points = {f"t{number}": number for number in commits(trace)[::every]}
     killed = 0
     for place, number in points.items():
         inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
-        first = watched(manus, trace, place, "-e", inject)
+        first = watched(manus, trace, command, place, "-e", inject)
         killed += first.code == -signal.SIGKILL
-        ended = gone_on(manus, place) if first.code else first
+        ended = gone_on(manus, command, place) if first.code else first
         assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
         assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
     async with open_store(Settings(checkpoint=str(manus.database))) as opened:
-        graph = build("agent", "swe", opened.saver)
+        graph = build("flow" if command == "flow" else "agent", "swe", opened.saver)
         for place in points:  # one request, each call answered once, one last word
             history = (await graph.aget_state(thread_config(place))).values["messages"]
             assert_paired(history)
