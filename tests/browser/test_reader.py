@@ -111,15 +111,10 @@ async def test_what_a_compressed_page_unpacks_to_is_counted_as_it_comes(
 
 
 def test_pages_that_are_no_article() -> None:
-    rows = "".join(f"<tr><td>Town {n}</td><td>{n * 7}</td></tr>" for n in range(30))
-    table = f"<title>T</title><table>{rows}</table><ul><li>One<li>Two</ul>"
-    text = html_text(table, "http://x.test/")["text"]
-    assert all(word in text for word in ("Town 29", "203", "Two"))
     lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
     text = html_text(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
     assert "[Lamp 3](http://x.test/3) 3 €\n" in text
     assert html_text("\0" + "<div>" * 10_000, "http://x.test/")["text"] == ""
-    assert html_text("", "http://x.test/")["text"] == ""
     assert "日本語" in decoded("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
@@ -146,8 +141,6 @@ def test_an_excerpt_keeps_order_and_limit() -> None:
     assert cut.index("walrus sleeps") < cut.index("walrus wakes")
     assert "[…]" in cut
     assert excerpt("short", "goal", 3_000) == "short"
-    assert excerpt(text, "zebra", 3_000).startswith("## Part 0")
-    assert 0 < len(excerpt("x" * 100_000, "y", 2_000)) <= 2_000
 
 
 def test_pieces_lose_nothing() -> None:

@@ -56,15 +56,14 @@ def rows(site: Site, *names: str, **more: str) -> Answer:
     return Answer(json.dumps({"results": found, **more}), type="application/json")
 
 
+BRAVE = {"q": "otters", "count": "2", "country": "AT", "search_lang": "de"}
+
+
 @pytest.mark.parametrize(
     ("engine", "path", "asked"),
     [
         ("searxng", "/searx/search", {"q": "otters", "language": "de"}),
-        (
-            "brave_api",
-            "/brave",
-            {"q": "otters", "count": "2", "country": "AT", "search_lang": "de"},
-        ),
+        ("brave_api", "/brave", BRAVE),
         ("tavily", "/tavily", {"query": "otters", "max_results": 2}),
     ],
 )

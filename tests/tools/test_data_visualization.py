@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
+from manus.tools import data_visualization
 from manus.tools.catalog import build_catalog
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.session import Session
+from manus.tools.shell.process import Finished
 from tests.manus.run_report.viewer import Viewer
 
 PLACES = {"北京": 3, "서울": 2, "東京</script>": 5}
@@ -113,3 +115,16 @@ async def test_an_argument_of_the_chart_that_nobody_knows_is_named(session: Sess
     made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区", "time_unit": "month"})
     assert "`chart.time_unit`: Extra inputs are not permitted" in made.text
     assert "`aggregate?`, `per?`," in made.text
+
+
+async def test_without_the_packages_it_is_said_how_to_get_them(
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lacks(*_: Any) -> Finished:
+        return Finished('{"missing": "vl_convert"}', 0)
+
+    monkeypatch.setattr(data_visualization, "_work", lacks)
+    made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
+    assert made.is_error
+    assert "(vl_convert)" in made.text
+    assert "make setup EXTRAS=data" in made.text

@@ -266,13 +266,11 @@ def edit_all(root: Path, name: str, both: Barrier) -> None:
     asyncio.run(every())
 
 
-def test_two_processes_that_edit_one_file_lose_nothing(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    file = workspace.root / "f"
+def test_two_processes_that_edit_one_file_lose_nothing(root: Path) -> None:
+    file = root / "f"
     file.write_text("".join(f"<{name} {n}>\n" for n in range(8) for name in "ab"))
     both = FORKS.Barrier(2)
-    pair = [FORKS.Process(target=edit_all, args=(workspace.root, name, both)) for name in "ab"]
+    pair = [FORKS.Process(target=edit_all, args=(root, name, both)) for name in "ab"]
     for one in pair:
         one.start()
     for one in pair:

@@ -35,7 +35,6 @@ HEADS: list[tuple[str, str | None, str | None]] = [
     ("description: \"In quotes: yes.\"\nname: 'a'", "a", "In quotes: yes."),
     ("name: a\ndescription: No YAML: two colons", None, None),
     ("name: a\ndescription: >-\n  On two\n  lines.\nlicense: MIT", "a", "On two lines."),
-    ("name: a\ndescription: On two\n  lines.", "a", "On two lines."),
     ("description: Only that.\nmetadata:\n  name: other", "here", "Only that."),
     ("name: a", None, None),
     ("", None, None),

@@ -12,13 +12,6 @@ from manus.tools.workspace import Workspace
 from tests.helpers.acting import execute_alone
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    return workspace
-
-
 def _file_named_in(text: str, workspace: Workspace) -> Path:
     found = re.search(r"all [\d,]+ are in (\S+) …\]", text)
     assert found is not None
@@ -27,8 +20,9 @@ def _file_named_in(text: str, workspace: Workspace) -> Path:
 
 @pytest.mark.parametrize("limit", [200, 1000, 9_999])
 def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
-    workspace: Workspace, limit: int
+    session: Session, limit: int
 ) -> None:
+    workspace = session.workspace
     text = "".join(f"line {number}\n" for number in range(10_000))
     cut = truncate(text, limit, workspace)
     assert limit - 300 <= len(cut) <= limit
@@ -40,7 +34,8 @@ def test_what_does_not_fit_keeps_its_ends_and_says_where_the_rest_is(
     assert _file_named_in(cut, workspace).read_text() == text
 
 
-def test_the_same_text_gives_the_same_words_and_one_file(workspace: Workspace) -> None:
+def test_the_same_text_gives_the_same_words_and_one_file(session: Session) -> None:
+    workspace = session.workspace
     first = truncate("a\n" * 5_000, 500, workspace)
     assert truncate("a\n" * 5_000, 500, workspace) == first
     other = truncate("b\n" * 5_000, 500, workspace)

@@ -1,0 +1,231 @@
+"""The egress rules, what is said of what they refuse, and the forward proxy that keeps them."""
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from manus.state.browser_settings import EgressSettings
+from manus.state.errors import SettingsError
+from manus.tools.web.egress import (
+    EgressRefusedError,
+    EgressRules,
+    UnreachableError,
+    literal_address,
+    parse_entry,
+    private_kind,
+)
+from manus.tools.web.egress_proxy import EgressProxy
+from tests.browser.site import Answer, Request, Site
+
+
+def rules(answers: dict[str, list[str]] | None = None, **settings: tuple[str, ...]) -> EgressRules:
+    async def resolve(host: str, port: int) -> list[str]:
+        if answers is None or host not in answers:
+            raise OSError("unknown")
+        return answers[host]
+
+    return EgressRules(EgressSettings(**settings), resolve)  # type: ignore[arg-type]
+
+
+INNER = """127.0.0.1 127.1 2130706433 0x7f000001 0x7f.0.0.1 0177.0.0.1 017700000001 0 0.0.0.0:80
+  127.0.0.1. [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [64:ff9b::7f00:1] [2002:7f00:1::]
+  [fe80::1] [fc00::1] 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 224.0.0.1
+  localhost LOCALHOST. x.localhost"""
+
+
+def test_private_places_in_every_notation() -> None:
+    for place in INNER.split():
+        with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
+            rules().check_url(f"http://{place}/")
+        rules(allow_private=("*",)).check_url(f"http://{place}/")
+
+
+NO_WEB = {
+    "file:///etc/passwd": "only http and https",
+    "ftp://x.test/": "only http and https",
+    "chrome://version": "only http and https",
+    "view-source:http://x.test/": "only http and https",
+    "http://": "is not a valid address",
+    "http://[::1": "is not a valid address",
+    "http://x.test:99999/": "is not a valid address",
+}
+
+
+def test_what_is_no_address_of_the_web() -> None:
+    for url, why in NO_WEB.items():
+        with pytest.raises(EgressRefusedError, match=why):
+            rules(allow_private=("*",)).check_url(url)
+
+
+async def test_a_name_that_leads_inside() -> None:
+    mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
+    with pytest.raises(EgressRefusedError) as caught:
+        await mixed.addresses("a.test", 80)
+    assert "a.test" in str(caught.value)
+    assert "`egress.allow_private`" in str(caught.value)
+    assert await mixed.addresses("b.test", 80) == ["8.8.8.8"]
+    with pytest.raises(UnreachableError, match=r"c\.test cannot be resolved"):
+        await mixed.addresses("c.test", 80)
+
+
+@pytest.mark.parametrize(
+    ("host", "lists", "why"),
+    [
+        ("a.test", {"allow": ("a.test",)}, ""),
+        ("y.a.test", {"allow": ("a.test",)}, ""),
+        ("a.test", {"allow": ("8.8.8.0/24",)}, ""),
+        ("x.a.test", {"allow": ("a.test",), "deny": ("x.a.test",)}, "deny list"),
+        ("b.test", {"deny": ("9.0.0.0/8",)}, "deny list"),
+        ("b.test", {"allow": ("a.test",)}, "not on the allow list"),
+        ("9.9.9.9", {"allow": ("a.test",)}, "not on the allow list"),
+        ("nota.test", {"allow": ("a.test",)}, "not on the allow list"),
+        ("b.test", {"allow": ("8.8.8.0/24",)}, "not on the allow list"),
+    ],
+)
+async def test_allow_and_deny_lists(host: str, lists: dict[str, tuple[str, ...]], why: str) -> None:
+    names = {"a.test": ["8.8.8.8"], "y.a.test": ["8.8.8.8"], "b.test": ["9.9.9.9"]}
+    if not why:
+        assert await rules(names, **lists).addresses(host, 80) == ["8.8.8.8"]
+        return
+    with pytest.raises(EgressRefusedError, match=why):
+        await rules(names, **lists).addresses(host, 80)
+
+
+CLOTHES = "::ffff:9.9.9.9 64:ff9b::909:909 2002:909:909:: 2001:0:4136:e378:8000:63bf:f6f6:f6f6"
+
+
+async def test_a_denied_network_is_denied_in_ipv6_clothes() -> None:
+    for address in CLOTHES.split():
+        some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
+        with pytest.raises(EgressRefusedError, match="deny list"):
+            await some.addresses("a.test", 80)
+        with pytest.raises(EgressRefusedError, match="deny list"):
+            some.check_url(f"http://[{address}]/")
+
+
+async def test_private_places_one_by_one() -> None:
+    some = rules({"box.test": ["192.168.1.5"]}, allow_private=("localhost:8000", "192.168.1.0/24"))
+    assert await some.addresses("box.test", 80) == ["192.168.1.5"]
+    some.check_url("http://localhost:8000/")
+    with pytest.raises(EgressRefusedError):
+        some.check_url("http://localhost:8001/")
+    with pytest.raises(EgressRefusedError):
+        some.check_url("http://127.0.0.1:8000/")
+
+
+def test_entries_and_addresses() -> None:
+    for entry in ("http://x.test/", "a b", "", "x.test/path"):
+        with pytest.raises(SettingsError, match="is neither a host name"):
+            parse_entry(entry)
+    assert parse_entry("*.Example.com:443").name == "example.com"
+    assert parse_entry("[::1]:80").port == 80
+    assert parse_entry("::1").network == ipaddress.ip_network("::1")
+    assert parse_entry("bücher.test").name == "xn--bcher-kva.test"
+    assert literal_address("1e100.net") is None
+    assert literal_address("dead.beef") is None
+    assert private_kind(ipaddress.ip_address("8.8.8.8")) is None
+    assert private_kind(ipaddress.ip_address("2606:4700::1111")) is None
+
+
+@pytest.fixture
+async def proxy() -> AsyncIterator[EgressProxy]:
+    proxy = await EgressProxy.start(EgressRules(EgressSettings(allow_private=("127.0.0.1",))))
+    yield proxy
+    await proxy.close()
+
+
+@pytest.fixture
+async def client(proxy: EgressProxy) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False, timeout=60) as client:
+        yield client
+
+
+async def test_requests_and_answers_go_through(client: httpx.AsyncClient, site: Site) -> None:
+    def echo(request: Request) -> Answer:
+        return Answer(request.body[::-1], headers={"X-Query": request.query}, type="x/y")
+
+    site.pages["/echo"] = echo
+    for size in (0, 10, 3_000_000):
+        body = bytes(range(250)) * (size // 250) if size > 10 else b"x" * size
+        answer = await client.post(f"{site.base}/echo?a=1&b=%20", content=body)
+        assert answer.content == body[::-1]
+        assert answer.headers["X-Query"] == "a=1&b=%20"
+
+
+async def test_refusals_name_the_rule_and_are_counted(
+    proxy: EgressProxy, client: httpx.AsyncClient
+) -> None:
+    answer = await client.get("http://10.0.0.1/")
+    assert answer.status_code == 403
+    assert "10.0.0.1 was refused" in answer.text
+    with pytest.raises(httpx.ProxyError):
+        await client.get("https://10.0.0.1/")
+    (incident,) = proxy.incidents.since(0)
+    assert (incident.host, incident.refused) == ("10.0.0.1", True)
+    assert proxy.incidents.count == 2
+
+
+async def test_a_second_request_on_a_connection_goes_nowhere(
+    proxy: EgressProxy, site: Site
+) -> None:
+    site.pages["/"] = "first"
+    ask = f"GET {site.base}/ HTTP/1.1\r\nHost: {site.place}\r\nConnection: keep-alive\r\n\r\n"
+    said = await answer(proxy, f"{ask}GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
+    assert b"connection: close" in said.lower()
+    assert said.count(b"HTTP/1.1") == 1
+    assert site.paths() == ["/"]
+
+
+async def answer(proxy: EgressProxy, request: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+    writer.write(request.encode())
+    async with asyncio.timeout(60):
+        said = await reader.read()
+    writer.close()
+    return said
+
+
+async def test_a_name_that_changes_its_address(site: Site) -> None:
+    site.pages["/"] = "hello"
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+
+    rules = EgressRules(EgressSettings(allow_private=("127.0.0.1",)), resolve)
+    proxy = await EgressProxy.start(rules)
+    async with httpx.AsyncClient(proxy=proxy.url, trust_env=False) as client:
+        url = f"http://rebind.test:{site.port}/"
+        assert (await client.get(url)).text == "hello"
+        assert asked == ["rebind.test"], "it is looked up once, and that address connected to"
+        assert (await client.get(url)).status_code == 403
+    await proxy.close()
+
+
+async def test_behind_another_proxy_the_lists_count_by_name(site: Site) -> None:
+    async def anywhere(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    site.pages["/"] = "hello"
+    outer = await EgressProxy.start(EgressRules(EgressSettings(allow_private=("*",)), anywhere))
+    settings = EgressSettings(
+        upstream_proxy=outer.url,
+        allow=("127.0.0.0/8", "listed.test"),
+        deny=("bad.listed.test",),
+        allow_private=("*",),
+    )
+    inner = await EgressProxy.start(EgressRules(settings))
+    async with httpx.AsyncClient(proxy=inner.url, trust_env=False) as client:
+        for name, status in (
+            ("listed.test", 200),
+            ("127.0.0.1", 200),
+            ("bad.listed.test", 403),
+            ("in.test", 403),
+        ):
+            assert (await client.get(f"http://{name}:{site.port}/")).status_code == status, name
+    await inner.close()
+    await outer.close()
