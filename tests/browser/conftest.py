@@ -16,9 +16,9 @@ from manus.tools.browser.engine import Engine, launch, open_context
 from manus.tools.session import Session
 from manus.tools.web.egress import EgressRules, Resolve
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
-from manus.tools.workspace import Workspace
 from tests.browser.driver import Driver
 from tests.browser.site import Site
+from tests.helpers.sessions import session_in
 
 NewDriver = Callable[..., Awaitable[Driver]]
 LOOPBACK = EgressSettings(allow_private=("127.0.0.1", "localhost", "::1"))
@@ -28,10 +28,8 @@ def new_session(
     root: Path, browser: BrowserSettings | None = None, egress: EgressSettings = LOOPBACK
 ) -> Session:
     """A session whose browser may go to loopback, and is a browser of its own."""
-    workspace = Workspace(root)
-    workspace.prepare()
     settings = Settings(browser=browser or BrowserSettings(), egress=egress)
-    return Session(workspace, settings=settings)
+    return session_in(root, settings=settings)
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")

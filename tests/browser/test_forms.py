@@ -14,7 +14,6 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
       <label>Day<input type=date name=day></label>
       <label>Colour<input type=color name=colour></label>
       <label>How many<input type=number name=count min=1 max=9></label>
-      <label>How loud<input type=range name=loud min=0 max=10></label>
       <label>Notes<textarea name=notes></textarea></label>
       <label>Size<select name=size><option value=s>Small<option value=l>Large</select></label>
       <label><input type=checkbox name=gift>Gift</label><button>Send</button></form>"""
@@ -24,7 +23,6 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     await driver.write('date field "Day"', "2026-11-21")
     await driver.write('color field "Colour"', "#ff8800")
     await driver.write('spinbutton "How many"', "3")
-    await driver.write('slider "How loud"', "7")
     await driver.write('textbox "Notes"', "two\nlines")
     size = driver.number('combobox "Size"')
     said = await driver.say("select_dropdown_option", index=size, text="large")
@@ -36,7 +34,7 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     assert f'The page is now "Sent" {site.base}/sent' in said
     body = site.requests[[r.path for r in site.requests].index("/sent")].body.decode()
     assert body == (
-        "name=Ann&day=2026-11-21&colour=%23ff8800&count=3&loud=7&notes=two%0D%0Alines&size=l&gift=on"
+        "name=Ann&day=2026-11-21&colour=%23ff8800&count=3&notes=two%0D%0Alines&size=l&gift=on"
     )
 
 
@@ -59,12 +57,7 @@ async def test_keys_are_heard_and_a_field_takes_what_it_can(driver: Driver, site
     assert (await driver.write('textbox "Code"', "abcdef")).endswith('made of it: "abc".')
     said = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
     assert "does not take 'tomorrow'; write a date as 2026-01-31" in said
-    for keys, pressed in (
-        ("ctrl+a", "Control+a"),
-        ("Tab Tab Space", "Tab Tab Space"),
-        ("esc", "Escape"),
-        ("Down", "ArrowDown"),
-    ):
+    for keys, pressed in (("ctrl+a", "Control+a"), ("Tab Tab Space", "Tab Tab Space")):
         assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
     assert "Typed" in await driver.say("send_keys", keys="hello you")
 

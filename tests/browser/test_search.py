@@ -17,8 +17,8 @@ from manus.tools.call import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.web_search import WebSearch
-from manus.tools.workspace import Workspace
 from tests.browser.site import Answer, Request, Site
+from tests.helpers.sessions import session_in
 
 Search = Callable[..., Session]
 
@@ -36,11 +36,9 @@ def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Searc
 
     def make(*engines: str, **settings: object) -> Session:
         given = {"engines": engines, "timeout": 1.0, **places, **settings}
-        workspace = Workspace(tmp_path)
-        workspace.prepare()
         allowed = EgressSettings(allow_private=(site.place,), deny=("duckduckgo.com", "mojeek.com"))
         searching = SearchSettings.model_validate(given)
-        return Session(workspace, settings=Settings(search=searching, egress=allowed))
+        return session_in(tmp_path, settings=Settings(search=searching, egress=allowed))
 
     return make
 

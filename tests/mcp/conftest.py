@@ -15,7 +15,7 @@ from manus.state.settings import Settings
 from manus.tools.catalog import Catalog, build_catalog
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
+from tests.helpers.sessions import session_in
 
 ODD = str(Path(__file__).with_name("odd_server.py"))
 ODD_SERVER = (
@@ -58,9 +58,7 @@ def odd_at_address(kind: str, port: int = 0, **env: str) -> Iterator[tuple[str, 
 
 async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Session]:
     """A catalogue with the tools of servers, and the session that must be closed."""
-    workspace = Workspace(folder)
-    workspace.prepare()
-    session = Session(workspace, profile=ASKING, settings=Settings(mcp=servers, sandbox=SEEN))
+    session = session_in(folder, profile=ASKING, settings=Settings(mcp=servers, sandbox=SEEN))
     catalog = build_catalog(ASKING.tools, session)
     await load_mcp_tools(catalog, session)
     return catalog, session

@@ -17,8 +17,8 @@ from manus.tools.base import AgentTool
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
 from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
+from tests.helpers.sessions import session_in
 from tests.mcp.conftest import ASKING, ODD, ODD_SERVER, Connect, odd, odd_at_address
 from tests.server import replies
 
@@ -179,8 +179,7 @@ async def test_what_a_server_answers_and_cannot_have(connect: Connect) -> None:
 
 
 async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
+    workspace = session_in(tmp_path).workspace
     data, uri = base64.b64encode(b"RIFF").decode(), AnyUrl("odd://tides")
     text = types.TextResourceContents(uri=uri, text="Das Meer 海")
     png = types.BlobResourceContents(uri=uri, mimeType="image/png", blob=data)

@@ -24,8 +24,8 @@ from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
+from tests.safety.conftest import PLANTED, planted_server
 from tests.safety.internet import Internet
-from tests.safety.test_sources import PLANTED
 from tests.server import Call, Message, Request, call, calls, text
 
 SECRET = "hunter2"
@@ -363,12 +363,7 @@ async def test_what_is_read_in_the_workspace(agent: ScriptedAgent, internet: Int
 async def test_what_an_mcp_server_says(agent: ScriptedAgent, internet: Internet) -> None:
     folder = agent.workspace.parent
     said = {"read": order("described"), "fail": order("refused")}
-    (folder / "said").write_text(json.dumps(said))
-    arguments = json.dumps([PLANTED, str(folder / "said")])
-    more = f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
-    (folder / "manus.toml").write_text(
-        settings(internet, f"{more}connect_timeout = 90\nsandbox = false\n")
-    )
+    (folder / "manus.toml").write_text(settings(internet, planted_server(folder, said)))
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
     model = Obedient(folder / "outside", [read, failed])
     await carried_out(agent, model, "Read it.")

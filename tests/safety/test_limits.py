@@ -10,15 +10,13 @@ from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
+from tests.helpers.sessions import session_in
 
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
     limits = SandboxSettings(memory_megabytes=200, processes=30, file_megabytes=1)
-    session = Session(workspace, settings=Settings(sandbox=limits))
+    session = session_in(tmp_path, settings=Settings(sandbox=limits))
     yield session
     await session.close()
 

@@ -10,9 +10,9 @@ from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 from tests.browser.driver import Driver
 from tests.browser.site import Site
+from tests.helpers.sessions import session_in
 
 SERVE = (
     "python3 -m http.server 8000 >server.log 2>&1 &\n"
@@ -23,9 +23,7 @@ SERVE = (
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     """A session with the settings that a user has who set nothing."""
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    session = Session(workspace)
+    session = session_in(tmp_path)
     yield session
     await session.close()
 

@@ -17,8 +17,7 @@ from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.beneath import write_file
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
+from tests.helpers.sessions import session_in
 
 Shell = Callable[[str], Awaitable[str]]
 
@@ -43,11 +42,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def shell(root: Path) -> AsyncIterator[Shell]:
     """A command that must succeed, and what it prints; all share a sandbox."""
     (root / ".env").write_text("KEY=1\n")
-    workspace = Workspace(root)
-    workspace.prepare()
     # a Python that is not the system's: what it starts has to be readable, too
     settings = Settings(sandbox=SandboxSettings(read=(sys.base_prefix,)))
-    session = Session(workspace, settings=settings)
+    session = session_in(root, settings=settings)
     bash = Bash(session=session)
 
     async def said(command: str) -> str:
@@ -109,10 +106,7 @@ async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
         write_file(cargo / path, text.encode(), 0o755)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{cargo / 'bin'}:/usr/bin:/bin")
-    workspace = Workspace(root)
-    workspace.prepare()
-    settings = Settings(sandbox=SandboxSettings(kind=kind))
-    session = Session(workspace, settings=settings)
+    session = session_in(root, settings=Settings(sandbox=SandboxSettings(kind=kind)))
     command = f"hello; cat {cargo}/credentials.toml; echo 2 >> {cargo}/bin/hello"
     try:
         said = await Bash(session=session).observe(command=command)

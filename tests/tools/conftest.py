@@ -7,16 +7,14 @@ from playwright.async_api import Browser, async_playwright
 from manus.state.browser_settings import BrowserSettings
 from manus.tools.browser.engine import launch
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 from tests.helpers.edits import Edit, editor_of
+from tests.helpers.sessions import session_in
 
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     """A session in an empty workspace, closed at the end."""
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    session = Session(workspace)
+    session = session_in(tmp_path)
     yield session
     await session.close()
 

@@ -9,8 +9,8 @@ import pytest
 
 from manus.tools.bash import Bash
 from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 from tests.helpers.processes import lives, until
+from tests.helpers.sessions import session_in
 
 
 @pytest.fixture
@@ -133,9 +133,7 @@ async def test_a_background_job_goes_on_and_neither_blocks_nor_soils(
 async def test_background_jobs_outlive_their_command_but_not_the_session(
     tmp_path: Path,
 ) -> None:
-    workspace = Workspace(tmp_path)
-    workspace.prepare()
-    session = Session(workspace)
+    session = session_in(tmp_path)
     bash = Bash(session=session)
     await say(bash, "sleep 600 & echo $! > pids; nohup sleep 600 > /dev/null & echo $! >> pids")
     await say(bash, "(sh -c 'echo $$ >> pids; trap \"\" TERM; sleep 600; :' &)")
@@ -145,7 +143,7 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(
     assert [lives(pid) for pid in pids] == [True] * 3
     await session.close()
     assert [lives(pid) for pid in pids] == [False] * 3
-    assert list((workspace.private / "shell").iterdir()) == []
+    assert list((session.workspace.private / "shell").iterdir()) == []
 
 
 async def test_a_time_out_keeps_the_output_ends_everything_and_goes_back_to_the_directory(

@@ -60,15 +60,6 @@ async def test_a_long_file_is_seen_whole_by_following_the_hints(edit: Edit, root
                 assert line == f"{seen:6}\tline {seen}"
 
 
-async def test_long_lines_are_cut_and_more_of_one_is_seen_alone(edit: Edit, root: Path) -> None:
-    (root / "f").write_text("short\n" + "é" * 5_000 + "\nlast\n" + "x" * 50_000)
-    said = await done(edit("view", "f"))
-    assert f"     2\t{'é' * 1_000} [… 4,000 more characters of this line]\n     3\tlast\n" in said
-    said = await done(edit("view", "f", view_range=[2, 2]))
-    assert said == f"f (line 2 of 4, no newline at the end):\n     2\t{'é' * 5_000}"
-    assert len(await done(edit("view", "f", view_range=[4, 4]))) <= 10_000
-
-
 PICTURES = {
     "image/png": PNG,
     "image/jpeg": b"\xff\xd8\xff\xe0\0",
