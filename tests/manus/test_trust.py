@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from tests.manus.program import Program
-from tests.safety.test_mcp_pins import CHANGED, FIRST, PLANTED
+from tests.safety.conftest import PLAIN_SERVER
+from tests.safety.test_mcp_pins import CHANGED, FIRST
 from tests.server import ScriptedServer, call, text
 
 KEY = "sk-of-the-user"
@@ -111,7 +112,7 @@ def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
     file = bare.home / "offered.json"
     (bare.home / "manus.toml").write_text(
         f"[mcp.changing]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = {json.dumps([PLANTED, str(file)])}\nconnect_timeout = 90\nsandbox = false\n"
+        f"args = {json.dumps([PLAIN_SERVER, str(file)])}\nconnect_timeout = 90\nsandbox = false\n"
     )
     file.write_text(json.dumps(FIRST))
     assert bare("mcp", "list").code == 0

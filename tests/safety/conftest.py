@@ -7,7 +7,7 @@ import pytest
 
 from tests.safety.internet import Internet
 
-PLANTED = str(Path(__file__).with_name("plain_server.py"))
+PLAIN_SERVER = str(Path(__file__).with_name("plain_server.py"))
 
 
 def planted_server(folder: Path, said: dict[str, str]) -> str:
@@ -15,7 +15,7 @@ def planted_server(folder: Path, said: dict[str, str]) -> str:
     (folder / "said").write_text(json.dumps(said), "utf-8")
     return (
         f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = {json.dumps([PLANTED, str(folder / 'said')])}\n"
+        f"args = {json.dumps([PLAIN_SERVER, str(folder / 'said')])}\n"
         "connect_timeout = 90\nsandbox = false\n"
     )
 

@@ -24,7 +24,7 @@ from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
-from tests.safety.conftest import PLANTED, planted_server
+from tests.safety.conftest import PLAIN_SERVER, planted_server
 from tests.safety.internet import Internet
 from tests.server import Call, Message, Request, call, calls, text
 
@@ -512,7 +512,7 @@ async def test_a_server_that_the_user_chose_reaches_its_hosts(
     )
     internet.pages["its-own.example/"] = "x"
     (agent.workspace / "said").write_text(json.dumps({"read": "Read it."}))
-    (agent.workspace / "server.py").write_text(Path(PLANTED).read_text())
+    (agent.workspace / "server.py").write_text(Path(PLAIN_SERVER).read_text())
     more = f"[mcp.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(['-c', code])}\n"
     (folder / "manus.toml").write_text(settings(internet, f"{more}connect_timeout = 90\n"))
     agent.server.script(bash("curl -s http://new.example/"), text("Done."))
