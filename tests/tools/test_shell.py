@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from manus.tools.session import Session
 from manus.tools.shell.output import HEAD, TAIL, Capture
 from manus.tools.shell.process import run, scrubbed
+from tests.helpers.processes import lives
 
 
 def test_only_what_a_program_needs_passes() -> None:
@@ -25,11 +26,18 @@ def test_only_what_a_program_needs_passes() -> None:
     assert "/usr/bin" in scrubbed({})["PATH"].split(":")
 
 
-async def test_a_program_may_clean_up_before_it_is_killed(session: Session) -> None:
-    code = "trap 'echo cleaned; exit' TERM; echo up; while :; do sleep 0.05; done"
+async def test_a_program_may_clean_up_before_it_is_killed_with_those_that_are_deaf(
+    session: Session,
+) -> None:
+    code = (
+        "(trap '' TERM; sleep 600; :) & echo $! > pids; setsid sleep 600 & echo $! >> pids; "
+        "trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done"
+    )
     finished = await run(["bash", "-c", code], workspace=session.workspace, seconds=1)
     assert finished.returncode is None
     assert finished.output.endswith("cleaned\n")
+    pids = (session.workspace.root / "pids").read_text().split()
+    assert [lives(pid) for pid in pids] == [False, False]
 
 
 def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
