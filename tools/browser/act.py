@@ -55,12 +55,12 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     incidents = browser.proxy.incidents.count
     before = _Before(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     browser.last_error = ""
-    is_error = True
     try:
-        done = await _in_time(browser, tab, arguments)
-        is_error = False
+        done, is_error = await _in_time(browser, tab, arguments), False
     except ToolError as error:
-        done = str(error)
+        done, is_error = str(error), True
+    if gone := _gone(browser, tab):
+        done, is_error = gone, True
     browser.last_error = ""
     lines = [line for line in (said, done) if line] + await _changes(browser, before)
     if not (session.page_is_prompted or browser.dead):
@@ -77,6 +77,13 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         fingerprint=fingerprint,
         source=source_of(browser.active or tab),
     )
+
+
+def _gone(browser: Browser, tab: Tab) -> str:
+    """Why a tab is not there any more, where nobody has closed it."""
+    if browser.dead:
+        return "The browser ended by itself during this; the next action starts a new one."
+    return "" if browser.has(tab) else browser.last_error
 
 
 async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
@@ -96,18 +103,11 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         ) from None
     except PageStuckError:
         raise await _recovered(browser, tab, "The page did not answer.") from None
-    except (PlaywrightError, ToolError) as error:
-        if browser.dead:
-            said = "The browser ended by itself during this; the next action starts a new one."
-            raise ToolError(said) from None
-        if isinstance(error, ToolError):
-            raise
-        if browser.has(tab):
-            first = str(error).strip().split("\n")[0]
-            raise ToolError(f"The browser reports: {first[:300]}") from None
-        if browser.last_error:  # it has crashed
-            raise ToolError(browser.last_error) from None
-        return "The tab was closed while the action was under way."
+    except PlaywrightError as error:
+        if not browser.has(tab):
+            return "The tab was closed while the action was under way."
+        first = str(error).strip().split("\n")[0]
+        raise ToolError(f"The browser reports: {first[:300]}") from None
     finally:
         browser.answer = None
 
