@@ -36,9 +36,9 @@ async def _report(session: Session, **arguments: Any) -> Observation:
     return await build_catalog(["make_report"], session).execute("make_report", arguments)
 
 
-async def _made(session: Session, markdown: str, **more: Any) -> str:
+async def _made(session: Session, markdown: str) -> str:
     """The page that is made of a text."""
-    observation = await _report(session, markdown=markdown, **more)
+    observation = await _report(session, markdown=markdown)
     assert not observation.is_error, observation.text
     return (session.workspace.root / "report.html").read_text("utf-8")
 
