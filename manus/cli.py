@@ -19,6 +19,7 @@ _PR_SET_DUMPABLE = 4
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     end_at_signal()
+    _open_what_is_closed()
     _hide_process()
     _survive_any_text()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -168,6 +169,13 @@ def _discard_typed() -> None:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
     except (OSError, ValueError, ImportError):  # closed, gone, or no terminal of this kind
         return
+
+
+def _open_what_is_closed() -> None:
+    """Let a standard stream that the caller has closed lead nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the lowest number that is free is its own
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _survive_any_text() -> None:

@@ -152,7 +152,7 @@ async def job_to_resume(
     They are given by the questions' ids, or are those of `args`.
 
     Raises:
-        UsageError: there is no such thread, or there are more answers than questions.
+        UsageError: there is no such thread, or there are answers to no open question.
     """
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
@@ -163,6 +163,8 @@ async def job_to_resume(
     asked = () if has_ended else outcome.questions
     if answers is None:
         answers = match_answers(args.answer, asked, thread_id)
+    elif answers and not any(question.id in answers for question in asked):
+        raise UsageError("This question is not open any more.")
     answers = {question.id: answers[question.id] for question in asked if question.id in answers}
     may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
     # a run whose model was away is asked nothing: it tries again

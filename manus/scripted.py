@@ -82,4 +82,5 @@ class ScriptedModel(BaseChatModel):
             if found is None:
                 raise ModelRefusedError("The script is over.")
             self._replies.remove(found)
-        return ChatResult(generations=[ChatGeneration(message=found[1])])
+        # a copy: LangChain gives it an id, and a reply may be said more than once
+        return ChatResult(generations=[ChatGeneration(message=found[1].model_copy(deep=True))])

@@ -17,9 +17,10 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from manus import build_agent, build_flow
+from manus import build_agent, build_flow, scripted
 from manus.graph.run_graph import RunGraph
 from manus.graph.state_update import reopen
+from manus.scripted import ScriptedModel
 from manus.sqlite import SqliteStore
 from manus.state.errors import ThreadBusyError
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
@@ -286,3 +287,16 @@ def test_a_loop_that_ends_leaves_no_connection_open(
         assert asyncio.run(run(request)) == request
         assert _open_to(server) == 0
     assert open_in_run == [1, 1, 1]
+
+
+def test_a_scripted_model_says_a_reply_twice(context: dict[str, Any]) -> None:
+    model, same = ScriptedModel(), scripted.calls(scripted.call("bash", command="echo a"))
+    model.script(same, same, scripted.text("Done."))
+    model.when("else", scripted.text("Other."))
+    graph = build_agent("swe", model=model)
+    here = {"workspace": context["workspace"]}
+    done = graph.invoke(REQUEST, context=here)
+    assert [m.type for m in done["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
+    assert (done["output"], len(model.requests)) == ("Done.", 3)
+    assert graph.invoke({"request": "Something else."}, context=here)["output"] == "Other."
+    assert "The script is over" in graph.invoke(REQUEST, context=here)["output"]

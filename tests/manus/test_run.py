@@ -1,10 +1,12 @@
 """`manus run` with pipes: what comes on stdout, what on stderr, and the exit code."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -135,6 +137,15 @@ def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
     assert result.code == 1
     assert "manus: stdout cannot be written to (No space left on device), " in result.err
     assert "Hi." in manus("show", "t").out
+
+
+def test_closed_streams(manus: Program) -> None:
+    closed = ["bash", "-c", 'exec "$@" <&- >&-', "bash", *manus.command("run")]
+    done = subprocess.run(
+        closed, cwd=manus.home, env=manus.environment, stderr=PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("manus: There is no request")
 
 
 def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer) -> None:

@@ -125,6 +125,9 @@ async def test_approve_stop_and_go_on_after_a_kill(
     with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
         address = await asyncio.to_thread(second.line)
         page = (await view(f"{address}t/{thread}/")).page
+        late = f"{address}t/{thread}/answer", {"answers": {"0" * 32: "yes"}}
+        answered = await page.request.post(late[0], data=late[1])
+        assert (answered.status, "not open any more" in await answered.text()) == (409, True)
         await page.get_by_role("button", name="Go on").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
 
