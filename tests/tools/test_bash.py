@@ -37,6 +37,10 @@ COMMANDS = {
     "background job holds the output": ("sleep 600 & echo hi", "hi\n[exit code 0]"),
     "read": ('read x; echo $? "[$x]"', "1 []\n[exit code 0]"),
     "cat": ("cat", "[exit code 0, no output]"),
+    "a trap that prints": ("trap 'echo at' DEBUG", "[exit code 0, no output]"),
+    "a trap taken back": ("trap - DEBUG; echo hi", "hi\n[exit code 0]"),
+    "a folder that was removed": ("mkdir gone; cd gone; rm -r ../gone", "[exit code 0, no output]"),
+    "out of that folder": ("cd .. && ls", "[exit code 0, no output]"),
     "unknown program": ("nope", "bash: line 1: nope: command not found\n[exit code 127]"),
     "binary": (r"printf 'a\377\000\001b'", "a\ufffd\ufffd\ufffdb\n[exit code 0]"),
     "five megabytes": (

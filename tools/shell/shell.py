@@ -36,9 +36,12 @@ _HIGH = 200
 # On lines of their own: an error that throws bash back to its prompt skips the rest of a line. The
 # command finds in `$?` what the last one left. A shell that can no longer say how a command ended
 # (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
+# Each says it by itself, for what a `trap … DEBUG` prints goes where a group of them prints; and in
+# a folder that was removed `pwd` makes the shell that says it forget where it is.
 _SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
-{{ \builtin printf '%s %s ' {number} "$?" && {{ \builtin pwd -P; \builtin printf '\0'; }}
-}} >&{status} 2>/dev/null || \builtin exit
+\builtin printf '%s %s ' {number} "$?" >&{status} 2>/dev/null || \builtin exit
+(\builtin pwd -P >&{status} 2>/dev/null) || \builtin :
+\builtin printf '\0' >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
 """How bash says that a signal ended a program; the process id in it is never the same."""
@@ -160,7 +163,8 @@ class Bash:
                 about, _, rest = said.removesuffix("\0").partition(" ")
                 status, _, where = rest.partition(" ")
                 if about == str(self._number) and status.isdecimal():
-                    self.directory = Path(where.removesuffix("\n") or self.directory)
+                    if where.startswith("/"):  # else it is in a folder that was removed
+                        self.directory = Path(where.removesuffix("\n"))
                     return int(status)
         return None
 
