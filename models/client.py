@@ -45,7 +45,9 @@ log = logging.getLogger("manus")
 
 _BEFORE_FALLBACK = 3.0
 """Seconds for which an endpoint is tried again where another one can be asked instead."""
-_FILTERED = re.compile("content_filter|refusal|safety|sensitive|prohibited|guardrail")
+_FILTERED = re.compile(
+    "content_filter|refusal|safety|sensitive|prohibited|guardrail|recitation|blocklist|spii"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _STATUS_OF = {
     name: status
     for status, names in {
-        400: "invalid_request_error validationexception",
+        400: "invalid_request_error validationexception data_inspection_failed content_filter",
         401: "authentication_error",
         402: "billing_error servicequotaexceededexception",
         403: "permission_error accessdeniedexception unrecognizedclientexception "

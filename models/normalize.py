@@ -21,8 +21,8 @@ from manus.state.messages import CUT_OFF
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
-_FAILED = ("error", "abort", "insufficient_system_resource")
-"""Why a reply ended that is no reply: OpenRouter, vLLM, DeepSeek."""
+_FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
+"""Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 
 Json = dict[str, Any]
 

@@ -13,6 +13,7 @@ import json
 import re
 import threading
 from collections.abc import Sequence
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,7 +47,8 @@ _VARIES = [
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
 ]
 _SHOWN = 300
-"""Characters of a message that differs."""
+"""Characters of a message that differs, from a few before the first that does."""
+_BEFORE = 40
 
 
 def normal_form(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
@@ -215,11 +217,17 @@ class ReplayModel(BaseChatModel):
     def _difference(self, conversation: list[Turn]) -> str:
         if not self._conversations:
             return f"The recording {self.path} is empty."
-        same = max(_common(known, conversation) for known in self._conversations)
-        differs = json.dumps(conversation[same : same + 1], ensure_ascii=False)[1:-1]
+        nearest = max(self._conversations, key=lambda known: _common(known, conversation))
+        same = _common(nearest, conversation)
+        pair = [
+            json.dumps(turns[same : same + 1], ensure_ascii=False)[1:-1]
+            for turns in (nearest, conversation)
+        ]
+        begin = max(0, len(commonprefix(pair)) - _BEFORE)
+        recorded, present = (one_line(text[begin:], _SHOWN) for text in pair)
         return (
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
-            f"{len(conversation)} is the first that differs: {one_line(differs, _SHOWN)} "
+            f"{len(conversation)} is the first that differs: {present} (recorded: {recorded}). "
             "A recording answers only what was recorded; whatever else is asked needs a model "
             "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
@@ -24,6 +25,7 @@ log = logging.getLogger("manus")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
+_DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 T = TypeVar("T")
 
@@ -71,8 +73,10 @@ def _wait(error: BaseException, tries: int) -> float:
 
 
 def server_wait(error: BaseException) -> float:
-    """The seconds that the server asks to wait; 0 for none."""
-    given = Facts(error).headers.get("retry-after", "")
+    """The seconds that the server asks to wait, in a header or in Google's details; 0 for none."""
+    of = Facts(error)
+    delay = _DELAY.search(str(of.told.get("details")))
+    given = of.headers.get("retry-after") or (delay[1] if delay else "")
     try:
         return float(given)
     except ValueError:

@@ -214,8 +214,8 @@ def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
 def as_edited(plan: Plan, given: Any) -> Plan:
     """The plan that a person sends: its steps are whole, or just texts.
 
-    A text is a step as `update` makes it. What a whole step says counts as it is said, the places
-    it depends on, too.
+    A text is a step as `update` makes it. What a whole step says counts as it is said. Where steps
+    have moved, one that depends on the places that it had before depends on the same steps.
 
     Raises:
         PlanError: it is not a plan.
@@ -226,8 +226,13 @@ def as_edited(plan: Plan, given: Any) -> Plan:
     base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
     said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
     texts = [NewStep(text=str(step.get("text", ""))) for step in said]
-    made = _steps(texts, base["steps"], sources_of(texts, base["steps"]))
+    old, sources = base["steps"], sources_of(texts, base["steps"])
+    made = _steps(texts, old, sources)
     whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
+    if any(source not in (None, place) for place, source in enumerate(sources)):
+        for step, carried, source in zip(whole, made, sources, strict=True):
+            if source is not None and step["depends_on"] == old[source]["depends_on"]:
+                step["depends_on"] = carried["depends_on"]
     return checked(cast(Plan, {**base, **given, "steps": whole}))
 
 

@@ -108,6 +108,21 @@ def test_a_person_may_send_back_texts_or_whole_steps() -> None:
     assert depends(moved) == [[], [0], [1]], "what a step waits for moves with it"
 
 
+def test_whole_steps_that_have_moved_wait_for_the_same_steps() -> None:
+    plan = plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]))
+    a, b, c, d = plan["steps"]
+    before: list[tuple[list[Any], list[list[int]]]] = [
+        (["z", a, b, c, d], [[], [0], [], [1], [2]]),
+        ([b, a, c, d], [[], [0], [1], [0]]),
+        ([a, b, d], [[], [], [1]]),
+        ([a, b, c, {**d, "depends_on": [2]}], [[], [], [0], [2]]),
+        (["z", a, b, c, {**d, "depends_on": [3]}], [[], [0], [], [1], [3]]),
+        ([a, b, c, d, "e"], [[], [], [0], [1], [3]]),
+    ]
+    for steps, wanted in before:
+        assert depends(as_edited(plan, {"steps": steps})) == wanted
+
+
 def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
     plans = {"p": plan_of("a")}
     assert fold_plans(plans, [{"q": plan_of("b")}, {"p": None}]).keys() == {"q"}

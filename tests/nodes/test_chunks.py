@@ -207,6 +207,7 @@ BROKEN: dict[str, tuple[Scripted, str]] = {
     "as text": (stream_of({"error": "Busy."}), "answered with an error: Busy."),
     "OpenRouter": (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),
     "a reason": (stream_of(said({}, "error")), "the reply failed on the way"),
+    "Zhipu": (stream_of(said({"content": "Ha"}, "network_error")), "failed on the way"),
     "a whole reply": (
         raw(
             json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode(),

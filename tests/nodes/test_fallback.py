@@ -8,7 +8,7 @@ import pytest
 from manus.state.model_settings import ModelSettings
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, Scripted, ScriptedServer, call, calls, fail, text
+from tests.server import Request, Scripted, ScriptedServer, call, calls, fail, stream_of, text
 
 
 async def test_an_endpoint_that_refuses_is_not_asked_again(
@@ -76,6 +76,7 @@ async def test_a_content_filter_leaves_the_endpoint_for_the_next_request(
         "of the reply": text("No.", finish_reason="content_filter"),
         "of the request": fail(400, code="content_filter", message="It was filtered."),
         "by a gateway": fail(403, message="Your input was flagged."),
+        "in a stream": stream_of({"error": {"message": "Bad.", "type": "data_inspection_failed"}}),
     }
     for name, refusal in refusals.items():
         second.script(text("from the other"))
@@ -87,7 +88,8 @@ async def test_a_content_filter_leaves_the_endpoint_for_the_next_request(
 
 async def test_a_filtered_reply_is_an_error_and_carries_nothing_out(agent: ScriptedAgent) -> None:
     """Whatever the end is called: by OpenAI, Anthropic, Google, Bedrock, Zhipu."""
-    for name in ("content_filter", "refusal", "SAFETY", "guardrail_intervened", "sensitive"):
+    names = ("content_filter", "refusal", "SAFETY", "RECITATION", "guardrail_intervened")
+    for name in (*names, "sensitive"):
         bad = calls(call("append", path="a.txt", line="one"), finish_reason=name)
         outcome = await agent.run(bad, thread=name)
         assert outcome.stop_reason == "error"

@@ -74,15 +74,17 @@ async def test_a_place_of_the_workspace_in_it_is_moved(
 async def test_another_conversation_fails_loudly_with_what_differs(
     agent: ScriptedAgent,
 ) -> None:
-    (agent.workspace / "b").write_text("red\nblue\n")
+    colours = "red\n" * 200
+    (agent.workspace / "b").write_text(f"{colours}blue\n")
     await agent.run(call("poll"), call("read", path="b"), text("Colours."), record=FILE)
-    (agent.workspace / "b").write_text("red\ngreen\n")
+    (agent.workspace / "b").write_text(f"{colours}green\n")
     (agent.workspace / "polled").unlink()
     outcome = await agent.run(thread="again", model=f"replay:{FILE}")
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
     assert "does not hold this conversation" in outcome.output
     assert "message 5 of 5 is the first that differs" in outcome.output
     assert "red\\ngreen" in outcome.output
+    assert "red\\nblue" in outcome.output.partition("recorded: ")[2]
     assert outcome.usage["model_calls"] == 2
 
 
