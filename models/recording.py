@@ -13,7 +13,6 @@ import json
 import re
 import threading
 from collections.abc import Sequence
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any, Self
 
@@ -223,7 +222,7 @@ class ReplayModel(BaseChatModel):
             json.dumps(turns[same : same + 1], ensure_ascii=False)[1:-1]
             for turns in (nearest, conversation)
         ]
-        begin = max(0, len(commonprefix(pair)) - _BEFORE)
+        begin = max(0, _common(*pair) - _BEFORE)
         recorded, present = (one_line(text[begin:], _SHOWN) for text in pair)
         return (
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
@@ -271,7 +270,7 @@ def _as_chunk(reply: AIMessage) -> AIMessageChunk:
     )
 
 
-def _common(known: list[Turn], conversation: list[Turn]) -> int:
-    """How many messages two conversations begin with."""
-    pairs = zip(known, conversation, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(known), len(conversation)))
+def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """How many messages, or characters, both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
