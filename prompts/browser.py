@@ -39,7 +39,7 @@ Use a real browser. Only its present page is shown, before each step: write what
 (prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
 Calls of one message are done in their order, as long as the page stays the same one. \
 Actions and what they need:
-- go_to_url(url), also file:///… in the workspace; once a page was read, an address of your own \
+- go_to_url(url), also page.html in the workspace; once a page was read, an address of your own \
 making waits for the user, while links and search results are free; go_back; refresh; wait(seconds)
 - click_element(index), with accept=true where it asks for a yes (confirm); hover(index); \
 click_at(x, y) for places without a number, in pixels of the view

@@ -49,13 +49,14 @@ PLAN_NOW = "Make the plan for this request: call `planning` with the command `cr
 def ask_again(problem: str) -> str:
     """What is said after a reply without a usable plan."""
     return (
-        f"There is no usable plan yet: {problem} Call `planning` and give `steps` as a list of "
-        "texts."
+        f"There is no usable plan yet: {problem} Call `planning` again, with all `steps`: texts, "
+        "or objects with `text` and `depends_on`."
     )
 
 
 NO_CALL = "the reply did not call the tool."
-OTHER_COMMAND = "no plan was made by that call."
+CALL_ANSWERED = "the answer to the call says why."
+OTHER_COMMAND = "This call makes no plan; use the command `create`, or `update` for a revision."
 DEFAULT_TITLE = "Plan"
 DEFAULT_STEPS = (
     "Analyse the request: find out what is there and what exactly is needed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from importlib import import_module
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -50,6 +51,12 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 
 AIMED = frozenset({name for name, needs in ACTIONS.items() if {"index", "keys", "x"} & {*needs}})
 """Actions that are meant for a page that has been seen, and wrong on any other."""
+
+_IS_FILE = re.compile(
+    r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",
+    re.IGNORECASE,
+)
+"""What can only be a file where an address is wanted: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
 
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
 """Actions that change nothing."""
@@ -160,11 +167,18 @@ class BrowserUse(AgentTool):
         browser = self.session.peek("browser")
         if not url and browser is not None and browser.active is not None:
             url = str(browser.active.page.url)
-        return url.strip().replace("\\", "/")  # as a browser reads it
+        return self._file_address(url).strip().replace("\\", "/")  # as a browser reads it
+
+    def _file_address(self, url: str) -> str:
+        """The address of what can only be a file, since paths are given as to other tools."""
+        is_file = _IS_FILE.fullmatch(url.strip())
+        return (self.session.workspace.root / url.strip()).as_uri() if is_file else url
 
     @override
     async def observe(self, **given: Any) -> Observation:
         arguments = BrowserArgs(**given)
+        if arguments.url:
+            arguments.url = self._file_address(arguments.url)
         needed = ACTIONS[arguments.action]
         if lacking := [name for name in needed if getattr(arguments, name) is None]:
             names = " and ".join(f"`{name}`" for name in lacking)

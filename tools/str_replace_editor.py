@@ -169,6 +169,5 @@ def _given(wanted: StrReplaceEditorArgs, name: str) -> Any:
     """An argument that the command cannot do without."""
     value = getattr(wanted, name)
     if value is None:
-        about = StrReplaceEditorArgs.model_fields[name].description
-        raise ToolError(f"`{wanted.command}` needs `{name}`. {about}.")
+        raise ToolError(f"`{wanted.command}` needs `{name}`.")
     return value

@@ -67,10 +67,11 @@ async def ask_planner(
             reply = await running.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
-        plan, answers, problem = _read(reply.message, running, take)
+        plan, answers = _read(reply.message, running, take)
         if plan is not None:
             return plan
-        asked = [*asked, reply.message, *answers, ephemeral(prompts.ask_again(problem))]
+        why = prompts.CALL_ANSWERED if answers else prompts.NO_CALL
+        asked = [*asked, reply.message, *answers, ephemeral(prompts.ask_again(why))]
     return None
 
 
@@ -98,20 +99,19 @@ def _system(running: Running, executors: Executors) -> str:
 
 def _read(
     message: AIMessage, running: Running, make: MakePlan
-) -> tuple[Plan | None, list[BaseMessage], str]:
-    """The plan of a reply, the answers to its calls, and what is wrong if there is no plan."""
+) -> tuple[Plan | None, list[BaseMessage]]:
+    """The plan of a reply, and the answers to its calls: what is wrong if there is no plan."""
     plan: Plan | None = None
-    problem = prompts.NO_CALL
     answers: list[BaseMessage] = []
     for index, call in enumerate(calls_of(message)):
         call["id"] = call["id"] or f"plan-{index}"  # some servers leave it out
         if call.get("type") == "invalid_tool_call":
-            problem = explain_malformed(call)  # type: ignore[arg-type]
+            said = explain_malformed(call)  # type: ignore[arg-type]
         else:
-            made, problem = _read_call(call, running, make)
+            made, said = _read_call(call, running, make)
             plan = made or plan
-        answers.append(ToolMessage(problem, tool_call_id=str(call["id"]), name=call["name"] or ""))
-    return plan, answers, problem
+        answers.append(ToolMessage(said, tool_call_id=str(call["id"]), name=call["name"] or ""))
+    return plan, answers
 
 
 def _read_call(call: Any, running: Running, make: MakePlan) -> tuple[Plan | None, str]:

@@ -26,7 +26,6 @@ from manus.state.messages import (
     no_answer,
     text_of,
 )
-from manus.state.profile import Profile
 
 REQUIRED_TRIES = 3
 SHORTER_TRIES = 2
@@ -48,7 +47,7 @@ async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> 
     for tight in (False, True):
         window = context_window(running, role, system)
         shown = await fit_history(past, running, window, tight=tight)
-        before, request = request, to_request(shown, running.profile, system, notes)
+        before, request = request, to_request(shown, system, notes)
         if tight and estimate_request(request) >= estimate_request(before):
             break
         try:
@@ -95,15 +94,13 @@ async def _asked(
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
 
 
-def to_request(
-    shown: Sequence[AnyMessage], profile: Profile, system: str, notes: Notes
-) -> list[BaseMessage]:
+def to_request(shown: Sequence[AnyMessage], system: str, notes: Notes) -> list[BaseMessage]:
     """The messages of a request. Only the last one is made anew at each step.
 
     So each request of a run begins with the one before it, up to its last message, and a
     provider's prompt cache keeps that prefix.
     """
-    text = "\n\n".join([*filter(None, notes.texts), profile.next_step_prompt])
+    text = "\n\n".join(filter(None, notes.texts))
     last = ephemeral(text, [image.as_block() for image in notes.images])
     return [SystemMessage(system), *shown, last]
 

@@ -39,7 +39,7 @@ _RECENT = 3
 
 @dataclass(slots=True)
 class Notes:
-    """What is told at a step, in this order, and what follows from it."""
+    """What is told at a step, in this order, the profile's prompt last; what follows from it."""
 
     texts: list[str]
     images: tuple[Image, ...]
@@ -64,7 +64,9 @@ async def notes_for(
         told = [prompts.budget_nearly_used_up(nearly)]
     loop = state.get("loop") if run["step"] > 1 else None
     steps = step_notes(run, loop, running.context.tool_choice)
-    return Notes([*page, *plan, *told, *steps], images, choice, update)
+    # the last word calls no tool, which the profile's prompt speaks of
+    prompt = "" if last else running.profile.next_step_prompt
+    return Notes([*page, *plan, *told, *steps, prompt], images, choice, update)
 
 
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:

@@ -148,11 +148,22 @@ async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
     waits = driver.tool.resources({"action": "refresh"})
     assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
     assert "the secret" not in text
+    for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
+        assert "Title: Mine" in await driver.open(path), "a path as other tools take it"
+        assert not driver.tool.hosts({"action": "go_to_url", "url": path})
+    for address in ("example.com/a.html", "localhost/a.html"):
+        assert driver.tool.hosts({"action": "go_to_url", "url": address})
     await driver.do("click_element", index=driver.number('link "Out"'))
     assert "the secret" not in await driver.look()
-    for url in ("file:///etc/passwd", f"file://{outside}", f"file://{root(driver)}/link.html"):
+    for url in (
+        "/etc/passwd",
+        "../secret.html",
+        "file:///etc/passwd",
+        f"file://{outside}",
+        f"file://{root(driver)}/link.html",
+    ):
         await driver.fail("go_to_url", url=url)
-    assert "not there" in await driver.fail("go_to_url", url=f"file://{root(driver)}/no.html")
+    assert "not there" in await driver.fail("go_to_url", url="no.html")
     site.pages["/"] = f"<title>Web</title><iframe src='file://{outside}'></iframe>"
     assert "the secret" not in await driver.open(site.base)
     assert driver.tool.resources({"action": "refresh"}) == {Resource("browser")}

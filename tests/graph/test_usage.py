@@ -96,7 +96,9 @@ class TestLimits:
         many = [call("append", path="a", line=str(n)) for n in range(5)]
         outcome = await agent.run(calls(*many), text("Written."), budget=Budget(tool_calls=3))
         assert outcome.usage["tool_calls"] == 5
-        assert "tools" not in agent.server.requests[-1].body
+        last = agent.server.requests[-1]
+        assert "tools" not in last.body
+        assert "What next?" not in last.last["content"], "which could ask for a call"
         assert outcome.output.startswith("Written.")
 
     async def test_the_last_call_that_a_limit_of_cost_allows_is_for_the_answer(
