@@ -36,11 +36,11 @@ _HIGH = 200
 # On lines of their own: an error that throws bash back to its prompt skips the rest of a line. The
 # command finds in `$?` what the last one left. A shell that can no longer say how a command ended
 # (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
-# Each says it by itself, for what a `trap … DEBUG` prints goes where a group of them prints; and in
-# a folder that was removed `pwd` makes the shell that says it forget where it is.
+# Each says it by itself: what a `trap … DEBUG` prints goes where a group of them prints. And `pwd`
+# without `-P`, which in a folder that was removed makes bash forget where it is.
 _SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
 \builtin printf '%s %s ' {number} "$?" >&{status} 2>/dev/null || \builtin exit
-(\builtin pwd -P >&{status} 2>/dev/null) || \builtin :
+\builtin pwd >&{status} 2>/dev/null || \builtin :
 \builtin printf '\0' >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
@@ -249,8 +249,9 @@ class Shell:
         """Remember where bash is. If it has ended, so do its background jobs."""
         if not bash.alive:
             await self._end()
-        is_there = await asyncio.to_thread(os.access, bash.directory, os.X_OK)
-        self._directory = bash.directory if is_there else self._workspace.root
+        where = await asyncio.to_thread(os.path.realpath, bash.directory)
+        is_there = await asyncio.to_thread(os.access, where, os.X_OK)
+        self._directory = Path(where) if is_there else self._workspace.root
 
     async def _end(self) -> None:
         bash, self._bash = self._bash, None
