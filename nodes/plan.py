@@ -172,6 +172,7 @@ async def _revise(state: FlowState, running: Running, executors: Executors) -> P
         return {**update, **_ended("error", said)}, None
     if revised is None:
         return update, "kept"
+    update["run"]["revised"] = _blocked(revised)  # of one text another may come to be blocked
     return {**update, **_written(revised)}, "revised"
 
 
@@ -181,11 +182,14 @@ def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
     rejected = run["approval"] == "rejected"
     if not rejected:
         run["replans_left"] -= 1
-        steps = state["plan"]["steps"]
-        run["revised"] = [step["text"] for step in steps if step["status"] == "blocked"]
+        run["revised"] = _blocked(state["plan"])
     run["approval"] = "wanted" if approve or rejected else "not_needed"
     run["reason"] = ""
     return run
+
+
+def _blocked(plan: Plan) -> list[str]:
+    return [step["text"] for step in plan["steps"] if step["status"] == "blocked"]
 
 
 def _question(state: FlowState) -> str:

@@ -92,6 +92,21 @@ async def test_revisions_are_bounded_and_then_only_what_depends_is_given_up(
     assert "three is impossible." in outcome.output
 
 
+async def test_a_later_step_of_the_same_words_can_be_revised_too(flow: ScriptedFlow) -> None:
+    flow.plans(
+        makes("check", "beta", "check"),
+        revises("alpha", "beta", "check"),
+        revises("alpha", "beta", "look"),
+    )
+    flow.step("check", gives_up("No."), gives_up("No."))
+    for name in ("alpha", "beta", "look"):
+        flow.step(name, succeeds())
+    flow.sums_up(text("Done."))
+    outcome = await flow.run()
+    assert outcome.status == "finished"
+    assert await flow.statuses() == ["completed"] * 3
+
+
 @pytest.mark.parametrize(
     ("budget", "named"),
     [({"tokens": 2_000}, "tokens"), ({"model_calls": 2}, "model calls")],

@@ -1,16 +1,20 @@
 """What single providers have: cache marks and what they cost, parameters for reasoning."""
 
+import copy
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from manus.models.endpoint_call import with_cache_marks
-from manus.models.providers import EXTRAS
+from manus.models.endpoint_call import Question, ask_endpoint, with_cache_marks
+from manus.models.providers import EXTRAS, build_model
 from manus.state.messages import ephemeral
-from tests.providers.conftest import PROVIDERS, ProvidedAgent
+from manus.state.settings import load_settings
+from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Turn
+from tests.server import ScriptedServer
 
 WRITE = ("append", {"path": "a.txt", "line": "one"})
 MARK = {"type": "ephemeral"}
@@ -53,6 +57,22 @@ async def test_cache_points_are_set_for_models_that_know_them(
     assert [next(iter(block)) for block in body["system"]] == ["text", "cachePoint"]
     last = [next(iter(block)) for block in body["messages"][-1]["content"]]
     assert last == ["toolResult", "cachePoint", "text"], "the next-step prompt stays outside"
+
+
+async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: ScriptedServer) -> None:
+    """They are made once and are every later request's, that of a fallback too."""
+    nothing = {"type": "object", "properties": {}}
+    some = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+        for name, schema in (("poll", nothing), ("read", some))
+    ]
+    before = copy.deepcopy(tools)
+    settings = load_settings(os.environ).for_role("main")
+    asked.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
+    question = Question("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
+    await ask_endpoint(await build_model(settings, Path()), settings, question)
+    assert tools == before
 
 
 async def test_a_picture_and_chosen_parameters_are_sent(
