@@ -41,6 +41,8 @@ def _problem(details: ErrorDetails, taken: type[BaseModel]) -> str:
         known = re.findall(r"\w+", details["ctx"]["expected"])
     word = str(given)[:60].lower()
     near = [name for name in known if name.startswith(f"{word}_")]
+    if details["type"] == "extra_forbidden":
+        near += [name for name in known if name.endswith(f"_{word}")]
     near += difflib.get_close_matches(word, known, n=1, cutoff=0.75)
     if near and details["type"] == "literal_error":  # all choices are in the schema
         said = f"{place}: there is no {reprlib.repr(given)}"

@@ -83,6 +83,9 @@ async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Sessi
         assert fact in said
     assert said.endswith("It takes: `colour`, `size`, `tags?`.")
     assert held.begun == []
+    editor = StrReplaceEditor(session=session)
+    said = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
+    assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in said
 
 
 async def test_enormous_arguments_are_not_repeated(session: Session) -> None:

@@ -116,7 +116,7 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
     # message may have led away from it.
     if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
-        raise ToolError("Nothing was done: you have not seen the page that is open now.")
+        raise ToolError("Nothing was done: the page had not been shown to you yet.")
     tab.target = ""
     begun = time.monotonic()
     said, failure = "", None
