@@ -122,6 +122,7 @@ def show(thread: str, full: bool, json: bool) -> int:
 
 async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) -> int:
     from manus.checkpoint import open_store
+    from manus.graph.outcome import question_of
     from manus.jobs import read_outcome
     from manus.report import headline, how_to_go_on, print_json, print_output, why
     from manus.threads import get_thread
@@ -139,11 +140,14 @@ async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) ->
             data |= {"plan": flow.plan, "steps": steps_as_messages(flow)}
         print_json(data)
         return 0
+    # in the order of `--answer`, which for a step of a plan need not be that of its calls
+    several = outcome.questions if len(outcome.questions) > 1 else ()
     parts = [
         f"Thread {thread.thread_id}, {thread.status}, files in {thread.workspace or '(unknown)'}",
         as_text(runs, full=full),
         "",
         f"{headline(outcome)}{why(outcome)}",
+        *(f"{number}. {question_of(one)}" for number, one in enumerate(several, 1)),
         how_to_go_on(outcome),
     ]
     print_output("\n".join(parts))

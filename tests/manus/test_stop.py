@@ -1,11 +1,13 @@
 """Stopped, killed, resumed: nothing is lost, and nothing is done twice."""
 
 import os
+import re
 import signal
 from typing import Any
 
 import pytest
 
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.processes import working_in
 from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, calls, fail, text
@@ -136,6 +138,23 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
     assert (answered.code, answered.out) == (0, "Blue it is.\n")
     assert server.requests[1].messages[-2]["content"] == "blue"
     assert len(server.requests) == 2
+
+
+def test_several_questions_are_answered_in_the_order_of_show(
+    manus: Program, server: ScriptedServer
+) -> None:
+    asked = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "size", "day")]
+    server.when(is_planner, makes("paint"))
+    server.when(is_step("paint"), calls(*asked), succeeds())
+    server.when(is_summary, text("Painted."))
+    assert manus("flow", "--thread", "t", "paint it").code == 1
+    shown = manus("show", "t").out
+    answers = [f"--answer={question}!" for question in re.findall(r"^\d\. (W.*)$", shown, re.M)]
+    assert len(answers) == 3
+    assert manus("resume", "t", *answers).out == "Painted.\n"
+    step = next(request for request in server.requests if "Which day?!" in str(request.messages))
+    heard = [message["content"] for message in step.messages if message["role"] == "tool"]
+    assert heard == ["Which colour?!", "Which size?!", "Which day?!"]
 
 
 def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:
