@@ -56,6 +56,7 @@ def demo(name: str | None) -> int:
         return play(name)
     for key, one in DEMOS.items():
         sys.stdout.write(f"  {key:<11} {one.title}\n")
+    sys.stderr.write("`manus demo NAME` plays one of them.\n")
     return 0
 
 

@@ -55,6 +55,8 @@ async def test_redirects_are_followed_and_checked(
         site.pages["/c"] = Answer("", 302, headers={"Location": place})
         with pytest.raises(ToolError, match=why):
             await read_page(proxy, f"{site.base}/c")
+    with pytest.raises(ToolError, match="egress rules"):  # the proxy hears its plain form
+        await read_page(proxy, "http://127。0。0。1/")
     assert inner.requests == []
 
 

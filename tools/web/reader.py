@@ -83,7 +83,8 @@ async def fetch(
         raise ToolError(f"no full answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         # what the proxy did not reach it answers itself; other pages may be fetched meanwhile
-        incidents = [one for one in proxy.incidents.since(mark) if one.host in url.lower()]
+        host = "" if isinstance(error, httpx.InvalidURL) else httpx.URL(url).raw_host.decode()
+        incidents = [one for one in proxy.incidents.since(mark) if host and host in one.host]
         why = incidents[-1].reason if incidents else str(error) or type(error).__name__
         raise ToolError(why) from None
 
