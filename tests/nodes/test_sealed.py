@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
-from manus.models.reasoning import REASONING, SealedReader
+from manus.models.reasoning import REASONING, SealedReader, follow
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, ScriptedServer, fail, message_of, said, stream_of, text
 
@@ -168,3 +169,12 @@ async def test_no_other_server_gets_it(
     assert "reasoning_details" not in others
     assert "extra_content" not in others["tool_calls"][0]
     assert "of the other" not in json.dumps(others)
+
+
+def test_what_belongs_to_a_call_follows_it_to_another_id() -> None:
+    googles = "__gemini_function_call_thought_signatures__"
+    kept = {googles: {"c0": "x"}, "reasoning_details": [{"id": "c0"}, {"id": "c1"}]}
+    message = AIMessage("", additional_kwargs=kept)
+    follow(message, "c0", "new")
+    assert message.additional_kwargs[googles] == {"new": "x"}
+    assert message.additional_kwargs["reasoning_details"] == [{"id": "new"}, {"id": "c1"}]

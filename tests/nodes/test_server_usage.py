@@ -40,6 +40,12 @@ def test_what_figures_mean(usage: Said, meant: tuple[int, ...]) -> None:
     assert (found["input_tokens"], found["output_tokens"], read, written) == meant
 
 
+def test_what_anthropic_wrote_to_its_cache_is_the_sum_of_its_kinds() -> None:
+    """Its package leaves the sum at nothing where it names the kinds."""
+    kinds = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}
+    assert cache_tokens({"cache_read": 5, "cache_creation": 0, **kinds}) == (5, 7)
+
+
 @pytest.mark.parametrize(
     "chunks",
     [
