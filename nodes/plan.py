@@ -199,7 +199,7 @@ def _question(state: FlowState) -> str:
         why = prompts.rejected(run["reason"])
     else:
         places = to_revise(present, run["revised"])
-        why = prompts.blocked([f"{i}. {steps[i]['text']}: {steps[i]['notes']}" for i in places])
+        why = prompts.blocked([f"{i}. {steps[i]['text']}" for i in places])
     return prompts.revise(
         text_of(last_request(state["messages"])),
         as_text(present),

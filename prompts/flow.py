@@ -87,8 +87,10 @@ and put in its place what leads to the same end in another way.\
 
 
 def blocked(steps: Sequence[str]) -> str:
-    """Why a plan is revised: steps that were blocked, with the reason of each."""
-    return "These steps are blocked:\n" + "\n".join(f"- {step}" for step in steps)
+    """Why a plan is revised: steps that were blocked; the notes in the plan say why."""
+    return "These steps are blocked, as their notes say:\n" + "\n".join(
+        f"- {step}" for step in steps
+    )
 
 
 def rejected(reason: str) -> str:

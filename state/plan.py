@@ -198,9 +198,12 @@ def executor_for(step: Step, names: Sequence[str]) -> str:
 
 
 def shown_result(index: int, step: Step, limit: int | None = None) -> str:
-    """A step and what came of it, for who has the plan before him; `limit` in characters."""
+    """A step and what came of it, for who has the plan before him; `limit` in characters.
+
+    Why it is blocked stands in the plan.
+    """
     lines = [f"Step {index} {MARKS[step['status']]} {one_line(step['text'], _REMINDER)}"]
-    if step["notes"]:
+    if step["notes"] and step["status"] != "blocked":
         lines.append(f"Notes: {flat(step['notes'])}")
     result = step["result"]
     if result is not None:

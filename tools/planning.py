@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from typing_extensions import override
 
 from manus.state.agent import ToolTask
@@ -43,7 +43,10 @@ class StepArgs(BaseModel):
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
-    text: str = Field(description="What is to be done")
+    text: str = Field(  # type: ignore[pydantic-alias]  # names that models give it
+        validation_alias=AliasChoices("text", "description", "task", "step", "title"),
+        description="What is to be done",
+    )
     depends_on: list[int] | None = Field(
         None,
         description="Numbers of the steps that must be completed before it, from 0; [] for none. "

@@ -56,7 +56,8 @@ async def test_all_commands(desk: Desk) -> None:
     assert desk.active == "trip"
     marked = await desk("mark_step", step_index=0, step_status="completed", step_notes="light")
     assert "0. [✓] pack\n   Notes: light\n1. [ ] go" in marked
-    updated = await desk("update", title="Trip to the sea", steps=["book", "pack", "go"])
+    objects = [{"step": "book"}, {"description": "pack"}, {"text": "go", "title": "End"}]
+    updated = await desk("update", title="Trip to the sea", steps=objects)
     assert "0. [ ] book\n1. [✓] pack\n   Notes: light\n2. [ ] go" in updated
     await desk("create", plan_id="home", title="Home", steps=["sweep"])
     listed = await desk("list")

@@ -30,7 +30,7 @@ FILLED: dict[str, Any] = {
     "after a special tool": agent.after_special("terminate"),
     "planner": flow.planner({"manus": "General.", "swe": "Code."}, PLACE),
     "planner with one executor": flow.planner({"manus": "General."}, PLACE),
-    "revision": flow.revise("Do it.", "PLAN", ["a", "b"], flow.blocked(["0. a: no"])),
+    "revision": flow.revise("Do it.", "PLAN", ["a", "b"], flow.blocked(["0. a"])),
     "rejected": [flow.rejected("too long"), flow.rejected("")],
     "ask again": flow.ask_again(flow.NO_CALL),
     "a step": flow.step("Do it.", "PLAN", ["Step 0: done"], 1, "b"),
