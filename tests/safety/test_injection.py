@@ -487,14 +487,15 @@ async def test_pages_of_its_own_send_nothing_along(
     internet.pages["localhost/leak"] = leak.replace("my page", "my server")
     script = [
         go("news.example/quiet"),
+        go("localhost/leak"),
+        go("news.example/quiet"),
         call(EDITOR, command="create", path="leak.html", file_text=leak),
         page("go_to_url", url=f"file://{agent.workspace}/leak.html"),
-        go("localhost/leak"),
         go("news.example/plain"),
     ]
     await carried_out(agent, scripted(script), "Look at news.example.")
-    assert "my page" in str(agent.server.requests[3].messages)
-    assert "my server" in str(agent.server.requests[4].messages)
+    assert "my server" in str(agent.server.requests[2].messages)
+    assert "my page" in str(agent.server.requests[5].messages)
     assert internet.at("thief.example") == []
     assert internet.at("news.example")[-1] == "news.example/plain"
 
