@@ -117,6 +117,12 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
     assert await say(bash, "echo $?") == "42\n[exit code 0]"
 
 
+async def test_options_and_names_that_trouble_what_is_said_around_a_command(bash: Bash) -> None:
+    await say(bash, "set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
+    await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
+    assert await say(bash, "echo a") == "a\n[exit code 0]"
+
+
 async def test_a_background_job_goes_on_and_neither_blocks_nor_soils(
     bash: Bash, session: Session
 ) -> None:
