@@ -205,6 +205,7 @@ async def test_a_second_run_sees_the_history_and_has_steps_of_its_own(agent: Scr
     await agent.run(read, read, text("No."), max_steps=3)
     outcome = await agent.run(read, text("No."), request="And now?", max_steps=2)
     assert outcome.stop_reason == "answered"
+    assert [line[:11] for line in outcome.results] == ["Step 1: rea", "Step 2: No."]
     assert (await agent.values())["loop"] is None, "what was repeated before does not count"
     roles = [m["role"] for m in agent.server.requests[3].messages]
     assert roles == ["system", "user", *["assistant", "tool"] * 2, "assistant", "user", "user"]

@@ -92,6 +92,13 @@ async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
     assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
 
 
+async def test_what_it_had_used_before_a_question_counts(lead: Delegator) -> None:
+    lead.given("Count the birds.", call("ask_human", inquire="Where?"))
+    await lead.run(COUNT, budget={"model_calls": 2})
+    outcome = await lead.invoke(Command(resume="In the park."), budget={"model_calls": 2})
+    assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 2)
+
+
 async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("hold", path="held", line="1"), text("Seven."))

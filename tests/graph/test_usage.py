@@ -49,13 +49,12 @@ async def test_a_limit_of_cost_without_a_price_is_refused(agent: ScriptedAgent) 
     assert not agent.server.requests
 
 
-async def test_a_run_whose_first_call_fails_has_nothing_of_the_run_before(
-    agent: ScriptedAgent,
-) -> None:
-    await agent.run(POLL, POLL, DONE)
-    failed = await agent.run(fail(401), request="Again.")
-    assert failed.stop_reason == "error"
+async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAgent) -> None:
+    await consulter.run(CONSULT, ANSWER, POLL, DONE)
+    failed = await consulter.run(fail(401), request="Again.")
+    assert (failed.stop_reason, failed.results) == ("error", [])
     assert failed.usage["model_calls"] == 0
+    assert (await consulter.run(POLL, DONE, request="And again.")).usage["model_calls"] == 2
 
 
 async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> None:
