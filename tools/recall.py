@@ -23,6 +23,10 @@ _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
 _MOST = 20
 """Messages that a range of numbers stands for at most."""
 _MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
+_BRANCHES = (
+    "(The user went back to an earlier point of this conversation: of messages with the same "
+    "number, only one was said in this course of it. Go by your notes.)"
+)
 _SHOWN = 1_500
 """Characters of the message that fits best, and of each other the less the less it fits.
 
@@ -65,6 +69,8 @@ class Recall(AgentTool):
             named = [m for number in numbers[:limit] for m in archive.numbered(number)]
             if named:
                 more = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
+                if len({m.number for m in named}) < len(named):
+                    more.append(_BRANCHES)
                 return "\n\n".join([*(_said(m, m.text) for m in named), *more])
             found = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
