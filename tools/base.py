@@ -82,7 +82,8 @@ def _unpacked(field: FieldInfo, value: str) -> Any:
     wanted = field.annotation
     kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
     taken = {get_origin(kind) or kind for kind in kinds}
-    if taken & {str, Any} or not taken & {list, dict}:
+    many = [kind for kind in taken if isinstance(kind, type)]
+    if taken & {str, Any} or not any(issubclass(kind, list | dict | BaseModel) for kind in many):
         return value
     try:
         return read_json(value)

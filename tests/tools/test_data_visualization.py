@@ -105,7 +105,8 @@ async def test_what_does_not_fit_is_said(session: Session, root: Path) -> None:
         assert made.is_error
         assert said in made.text
         assert "\n" not in made.text
-    made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区", "time_unit": "month"})
+    in_a_string: Any = '{"type": "bar", "x": "地区", "time_unit": "month"}'
+    made = await _draw(session, "sales.csv", in_a_string)
     assert "`chart.time_unit`: Extra inputs are not permitted" in made.text
     assert "`aggregate?`, `per?`," in made.text
 
