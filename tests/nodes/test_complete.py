@@ -1,5 +1,6 @@
 """Asking the model: what is tried again, how often, after which wait, and what is said then."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -92,6 +93,19 @@ async def test_a_server_that_is_away_interrupts_the_run_which_goes_on_when_resum
     assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
     assert agent.lines("a") == ["1"]
     assert len(agent.server.requests) == 4
+
+
+async def test_it_is_tried_again_no_longer_than_is_set(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tries together, and not each after the one before."""
+    monkeypatch.setenv("MANUS_RETRY_FOR", "0.3")
+    monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
+    agent.server.always(fail(503, headers={"Retry-After": "0"}))
+    async with asyncio.timeout(20):
+        outcome = await agent.run()
+    assert outcome.stop_reason == "interrupted"
+    assert len(agent.server.requests) > 2
 
 
 async def test_a_slow_steady_reply_is_waited_for(
