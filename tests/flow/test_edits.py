@@ -96,6 +96,7 @@ async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: Script
     with started(flow, REQUEST):
         await flow.server.arrived(4, 60)
     await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
+    assert (await flow.plan())["steps"][1]["notes"], "that it may have begun before"
     beta.script(succeeds())
     flow.step("delta", succeeds())
     flow.sums_up(text("All."))
