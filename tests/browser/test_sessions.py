@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 from playwright.async_api import async_playwright
 
 from manus.state.browser_settings import BrowserSettings
@@ -17,6 +16,7 @@ from tests.browser.conftest import new_session
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Request, Site
 from tests.browser.test_files import pdf
+from tests.helpers.blocking import nothing_blocks
 
 
 def cookies(request: Request) -> Answer:
@@ -36,8 +36,7 @@ async def test_a_profile_that_is_kept_and_nothing_blocks_the_event_loop(
     site.pages["/pdf"] = Answer(pdf("Text"), type="application/pdf")
     settings = BrowserSettings(profile_dir=str(tmp_path / "profile"))
     driver = Driver(new_session(tmp_path / "w", settings))
-    with blockbuster_ctx(scanned_modules=["state", "prompts", "tools"]) as guard:
-        guard.functions["os.stat"].deactivate()  # as the LangGraph server has it
+    with nothing_blocks():
         assert "Title: first" in await driver.open(site.base)
         await driver.open(f"{site.base}/form")
         await driver.write('textbox "Name"', "x")

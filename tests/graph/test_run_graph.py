@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from manus.graph import build_agent
 from manus.graph.given import to_input
 from manus.state.errors import UsageError
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
+from tests.helpers.blocking import nothing_blocks
 from tests.helpers.tools import Shelf
 from tests.server import Request, call, calls, fail, hang, mentions, text
 
@@ -150,7 +150,6 @@ class TestProfiles:
 
 async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> None:
     (agent.workspace / "long").write_text("y" * 20_000)
-    rooms = ["graph", "nodes", "state", "prompts", "tools"]
     work: Any = [
         calls(call("keep", path="", line="1"), call("poll"), call("broken"), call("nothing")),
         fail(500, headers={"Retry-After": "0.001"}),
@@ -159,7 +158,7 @@ async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> 
         *[call("read", path="missing")] * 4,
         text("Done."),
     ]
-    with blockbuster_ctx(scanned_modules=rooms):
+    with nothing_blocks():
         outcome = await agent.run(*work, record="turns.jsonl")
         assert outcome.stop_reason == "answered"
         again = await agent.run(text("Yes."), request="And?", record="turns.jsonl")

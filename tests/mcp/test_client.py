@@ -7,7 +7,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from blockbuster import blockbuster_ctx
 from mcp import types
 from pydantic import AnyUrl
 
@@ -18,6 +17,7 @@ from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
 from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent
+from tests.helpers.blocking import nothing_blocks
 from tests.helpers.sessions import session_in
 from tests.mcp.conftest import ASKING, ODD, ODD_SERVER, Connect, odd, odd_at_address
 from tests.server import replies
@@ -202,7 +202,7 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
         '[mcp.down]\nurl = "http://127.0.0.1:9/mcp"\n'
     )
     asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, ASKING)
-    with blockbuster_ctx(scanned_modules=["graph", "nodes", "state", "prompts", "tools"]):
+    with nothing_blocks():
         outcome = await asking.run(
             replies.call("mcp_odd_add", a=2, b=3),
             replies.call("mcp_down_add", a=2, b=3),
@@ -213,3 +213,7 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
     assert first == "5"
     assert second.startswith("There is no tool `mcp_down_add`.")
     assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
+
+    await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."), thread="other")
+    [said] = await agent.observations("other")
+    assert said.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"
