@@ -6,9 +6,11 @@ One process imports all there is to import and forks for each of them: a start t
 import asyncio
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +29,22 @@ _PATIENCE = 60.0
 Process = multiprocessing.context.ForkServerProcess
 
 
-@contextmanager
-def started(agent: ScriptedAgent, given: Any = None, **chosen: Any) -> Iterator[Process]:
+def started(
+    agent: ScriptedAgent, given: Any = None, **chosen: Any
+) -> AbstractContextManager[Process]:
     """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
 
     What is given is a request, or None to go on.
     """
     database = agent.workspace.parent / "threads.sqlite"
-    task = (database, agent.context(**chosen), given, agent.graph.name, dict(os.environ))
-    child = FORKS.Process(target=_main, args=task)
+    context = agent.context(**chosen)
+    return forked(_main, database, context, given, agent.graph.name, dict(os.environ))
+
+
+@contextmanager
+def forked(target: Callable[..., None], *args: Any) -> Iterator[Process]:
+    """A process that calls a function; it ends with the block, and with the tests if they die."""
+    child = FORKS.Process(target=_mortal, args=(target, *args), daemon=True)
     child.start()
     try:
         yield child
@@ -53,6 +62,19 @@ def killed_when(child: Process, ready: Callable[[], bool]) -> None:
         time.sleep(0.002)
     child.kill()
     child.join()
+
+
+def _mortal(target: Callable[..., None], *args: Any) -> None:
+    threading.Thread(target=_die_with_the_tests, daemon=True).start()
+    target(*args)
+
+
+def _die_with_the_tests() -> None:
+    """The fork server would live on as long as one of its children does."""
+    tests = multiprocessing.parent_process()
+    assert tests is not None
+    tests.join()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _main(

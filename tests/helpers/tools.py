@@ -10,6 +10,7 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Image, Observation
 from manus.tools.session import Resource
+from tests.helpers.processes import until
 
 RED_DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
@@ -47,15 +48,14 @@ class Append(AgentTool):
 
 
 class Hold(Append):
-    """Appends a line, then waits for the file `release`: for ever if nobody makes it."""
+    """Appends a line, then waits for the file `release`."""
 
     name: str = "hold"
     description: str = "Append a line to a file and wait."
 
     async def observe(self, path: str, line: str, **_: Any) -> Observation:
         await super().observe(path=path, line=line)
-        while not (self.session.workspace.root / "release").exists():
-            await asyncio.sleep(0.01)
+        await until((self.session.workspace.root / "release").exists)
         return Observation("Released.")
 
 

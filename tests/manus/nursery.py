@@ -6,16 +6,19 @@ import. What is forked is a process like any other: its own terminal or pipes, s
 """
 
 import atexit
+import fcntl
 import os
 import signal
 import sys
+import termios
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.child import FORKS, PRELOADED, Process
+from tests.helpers.child import FORKS, PRELOADED, Process, forked
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODULES = (
@@ -46,15 +49,9 @@ def fork(
     folder: Path,
     environment: Mapping[str, str],
     streams: tuple[int, int, int],
-    *,
-    on_terminal: bool = False,
-) -> Process:
-    """Start `manus ARGUMENTS`; the streams are its stdin, stdout and stderr."""
-    sent = [*map(Stream, streams)]
-    task = (list(arguments), folder, dict(environment), sent, on_terminal)
-    child = FORKS.Process(target=_become, args=task)
-    child.start()
-    return child
+) -> AbstractContextManager[Process]:
+    """Be `manus ARGUMENTS` for a block; the streams are its stdin, stdout and stderr."""
+    return forked(_become, list(arguments), folder, dict(environment), [*map(Stream, streams)])
 
 
 def server_pid() -> int:
@@ -64,11 +61,7 @@ def server_pid() -> int:
 
 
 def _become(
-    arguments: list[str],
-    folder: Path,
-    environment: dict[str, str],
-    streams: list[Stream],
-    on_terminal: bool,
+    arguments: list[str], folder: Path, environment: dict[str, str], streams: list[Stream]
 ) -> None:
     """Be the program: its session, streams, folder and environment, and Python's streams anew.
 
@@ -82,10 +75,7 @@ def _become(
     for number, stream in enumerate(streams):
         os.dup2(stream.descriptor, number)
         os.close(stream.descriptor)
-    if on_terminal:
-        import fcntl
-        import termios
-
+    if os.isatty(0):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(folder)
     os.environ.clear()

@@ -110,12 +110,8 @@ class Program:
             given.write(stdin.encode())
             given.seek(0)
             chosen = {**self.environment, **(environment or {})}
-            child = fork(arguments, self.home, chosen, streams)
-            try:
-                yield Running(child, streams[1], streams[2])
-            finally:
-                child.kill()
-                child.join()
+            with fork(arguments, self.home, chosen, streams) as child:
+                yield Running(child, *streams[1:])
 
     @contextmanager
     def terminal(self, *arguments: str, columns: int = 80) -> Iterator["Terminal"]:
@@ -123,14 +119,18 @@ class Program:
         environment = {"TERM": "xterm-256color", **self.environment}
         main, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        child = fork(arguments, self.home, environment, (side, side, side), on_terminal=True)
         try:
-            yield Terminal(child, main, side)
+            with fork(arguments, self.home, environment, (side, side, side)) as child:
+                yield Terminal(child, main, side)
         finally:
-            child.kill()
-            child.join()
             os.close(side)
             os.close(main)
+
+    def on_terminal(self, *arguments: str, columns: int = 80) -> "Terminal":
+        """Run to a good end on a terminal, at which nothing is typed."""
+        with self.terminal(*arguments, columns=columns) as terminal:
+            assert terminal.wait() == 0, terminal.text
+        return terminal
 
     def end_leftovers(self) -> None:
         """End what a killed program has left running in its folder."""
@@ -152,7 +152,6 @@ class Running:
     def __init__(self, child: Process, out: int, err: int) -> None:
         self._child = child
         self._out, self._err = out, err
-        self.kill = child.kill
 
     @property
     def pid(self) -> int:

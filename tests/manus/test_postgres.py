@@ -104,12 +104,10 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> None:
     manus.environment["MANUS_CHECKPOINT"] = url
     server.script(call("bash", command="echo ran >> runs; sleep 300"))
-    with manus.start("run", "--thread", "t", "work") as process:
+    with manus.start("run", "--thread", "t", "work"):
         wait_for_file(manus.workspace / "runs")
         second = manus("resume", "t")
         assert (second.code, "being worked on" in second.err) == (2, True)
-        process.kill()
-        process.end()
     server.script(call("ask_human", inquire="On?"), text("Done."))
     asked = manus("resume", "t")
     assert (asked.code, asked.out) == (1, "On?\n")

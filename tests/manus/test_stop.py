@@ -74,22 +74,12 @@ def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) ->
 
 
 def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
-    server.script(
-        calls(
-            call("bash", command="echo one >> log"),
-            call("bash", command=SLOW),
-            text="Two things.",
-        )
-    )
-    with manus.start(
-        "run", "--workspace", "place", "--max-steps", "7", "--thread", "t", "work"
-    ) as process:
+    server.script(calls(call("bash", command="echo one >> log"), call("bash", command=SLOW)))
+    options = ("--workspace", "place", "--max-steps", "7", "--thread", "t")
+    with manus.start("run", *options, "work"):
         wait_for_file(manus.home / "place" / "runs")
-        process.kill()
-        process.end()
-    row = manus("threads").out.splitlines()[1].split()
-    assert (row[0], row[1], row[2]) == ("t", "unfinished", "1")
-    assert row[-1] == "work"
+    thread, status, steps, *_, request = manus("threads").out.splitlines()[1].split()
+    assert (thread, status, steps, request) == ("t", "unfinished", "1", "work")
     server.script(call("bash", command="cat log runs"), text("All there."))
     resumed = manus("resume", "t")
     assert (resumed.code, resumed.out) == (0, "All there.\n")
@@ -111,10 +101,8 @@ def test_two_processes_on_one_thread(manus: Program, server: ScriptedServer) -> 
         wait_for_file(manus.workspace / "runs")
         for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
             second = manus(*arguments)
-            assert second.code == 2
-            assert second.err.startswith(
-                f"manus: The thread t is being worked on by process {process.pid}; "
-            )
+            said = f"manus: The thread t is being worked on by process {process.pid}; "
+            assert (second.code, second.err.startswith(said)) == (2, True)
         assert manus("threads", "--delete", "t").code == 2
         assert manus("threads").out.splitlines()[1].split()[1] == "running"
         server.script(text("Another thread."))
@@ -149,9 +137,11 @@ def test_several_questions_are_answered_in_the_order_of_show(
     server.when(is_summary, text("Painted."))
     assert manus("flow", "--thread", "t", "paint it").code == 1
     shown = manus("show", "t").out
-    answers = [f"--answer={question}!" for question in re.findall(r"^\d\. (W.*)$", shown, re.M)]
-    assert len(answers) == 3
-    assert manus("resume", "t", *answers).out == "Painted.\n"
+    questions = re.findall(r"^\d\. (W.*)$", shown, re.M)
+    answers = [f"--answer={question}!" for question in questions]
+    assert manus("resume", "t", *answers, "--answer=x").code == 2
+    assert manus("resume", "t", answers[0]).out.splitlines() == questions[1:]
+    assert manus("resume", "t", *answers[1:]).out == "Painted.\n"
     step = next(request for request in server.requests if "Which day?!" in str(request.messages))
     heard = [message["content"] for message in step.messages if message["role"] == "tool"]
     assert heard == ["Which colour?!", "Which size?!", "Which day?!"]

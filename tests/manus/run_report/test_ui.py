@@ -120,8 +120,6 @@ async def test_approve_stop_and_go_on_after_a_kill(
         await page.get_by_role("button", name="Stop").click()
         await expect(page.get_by_role("button", name="Go on")).to_be_visible()
         thread = urlsplit(page.url).path.split("/")[-2]
-        first.kill()
-        await asyncio.to_thread(first.end)
     with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
         address = await asyncio.to_thread(second.line)
         page = (await view(f"{address}t/{thread}/")).page
