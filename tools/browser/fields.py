@@ -24,9 +24,6 @@ from manus.tools.browser_use import BrowserArgs
 from manus.tools.editor.files import read_file
 from manus.tools.workspace import Workspace
 
-# Fields that take a value in a fixed form only; the form stands beside them on the page.
-_FORMED = frozenset({"date", "time", "datetime-local", "month", "week", "color", "range", "number"})
-_CLICKED = frozenset({"checkbox", "radio", "button", "submit", "reset", "image"})
 _TYPED = 400
 """Texts up to this long are typed key by key, since pages listen; longer ones are put in."""
 _NAMED = 80
@@ -57,64 +54,47 @@ _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === '
 
 async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Replace what a field holds. A line break at the end of a one-line text presses Enter."""
-    target = await find_target(tab, a.index)
-    _require_field(target)
+    target = await find_target(tab, a.index, "list", "file", "button", "other")
+    if target.read_only:
+        raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
     given = a.text or ""
-    is_secret = target.type == "password" or bool(names_in(given))
+    is_password, is_secret = target.type == "password", bool(names_in(given))
     text = fill(given, browser.session.settings.secrets, target.host)
-    is_line = target.tag == "INPUT"
-    is_formed = is_line and target.type in _FORMED
-    if is_line:
+    if target.kind != "text":
         text = " ".join(text.splitlines())
-        text = text.strip() if is_formed else text
-    held = await _write(tab, target, text, is_formed=is_formed)
-    if is_formed and text and not held:
-        raise ToolError(
-            f"{target.label} (a {target.type} field) does not take {given!r}; write a date as "
-            "2026-01-31, a time as 14:30, both as 2026-01-31T14:30, a month as 2026-01, a week as "
-            "2026-W05, a colour as #rrggbb."
-        )
-    what = f'"{given.strip() if names_in(given) else one_line(text, _NAMED)}"'
-    said = f"Typed {'the password' if target.type == 'password' else what} into {target.label}"
-    if not is_secret and held.split() != text.split():
+    held = await _write(tab, target, text, given)
+    what = f'"{given.strip() if is_secret else one_line(text, _NAMED)}"'
+    said = f"Typed {'the password' if is_password else what} into {target.label}"
+    if not (is_password or is_secret) and held.split() != text.split():
         said += f'; the field made of it: "{one_line(held, 200)}"'
-    if is_line and given.endswith("\n"):
+    if target.kind != "text" and given.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         said += ". Pressed Enter"
     return f"{said}."
 
 
-async def _write(tab: Tab, target: Target, text: str, *, is_formed: bool) -> str:
-    """What the field holds afterwards; nothing if it does not take such a text."""
+async def _write(tab: Tab, target: Target, text: str, given: str) -> str:
+    """What the field holds afterwards. `given` names secrets that `text` holds."""
+    is_formed = target.kind == "formed"
     try:
         if is_formed or len(text) > _TYPED:
-            await target.element.fill(text, timeout=ACTION_MS)
+            await target.element.fill(text.strip() if is_formed else text, timeout=ACTION_MS)
         else:
             await target.element.fill("", timeout=ACTION_MS)
             await target.element.focus()
             await tab.page.keyboard.type(text)
+        held = str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
     except PlaywrightError as error:
-        if "Malformed value" in str(error) or "Cannot type text" in str(error):
-            return ""
-        raise
-    return str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
-
-
-def _require_field(target: Target) -> None:
-    if target.tag == "INPUT" and target.type in _CLICKED:
-        raise ToolError(f"{target.label} cannot be written into: click it instead.")
-    if target.tag == "INPUT" and target.type == "file":
-        raise ToolError(f"{target.label} takes a file: use `upload_file`.")
-    if target.tag == "SELECT":
-        raise ToolError(f"{target.label} is a drop-down list: use `select_dropdown_option`.")
-    target.require_enabled()
-    if target.read_only:
-        raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
-    if target.tag not in {"INPUT", "TEXTAREA"} and not target.editable:
+        if "Malformed value" not in str(error) and "Cannot type text" not in str(error):
+            raise
+        held = ""
+    if is_formed and text.strip() and not held:
         raise ToolError(
-            f"{target.label} is not a field: choose the number of one. If it becomes one when it "
-            "is clicked, click it and use `send_keys`."
+            f"{target.label} (a {target.type} field) does not take {given!r}; write a date as "
+            "2026-01-31, a time as 14:30, both as 2026-01-31T14:30, a month as 2026-01, a week as "
+            "2026-W05, a colour as #rrggbb."
         )
+    return held
 
 
 async def send_keys(_: Browser, tab: Tab, a: BrowserArgs) -> str:
@@ -177,10 +157,7 @@ async def select_dropdown_option(_: Browser, tab: Tab, a: BrowserArgs) -> str:
 async def _options(target: Target) -> list[dict[str, Any]]:
     options: list[dict[str, Any]] = await target.ask(_OPTIONS)
     if not options:
-        raise ToolError(
-            f"{target.label} is no list of options; if it opens one, click it and then click the "
-            "option's own number."
-        )
+        raise ToolError(f"{target.label} is no list of options; if it opens one, click it.")
     return options
 
 
@@ -219,8 +196,6 @@ def _payload(workspace: Workspace, path: str) -> FilePayload:
     try:
         data = read_file(place, path)
     except OSError:
-        raise ToolError(
-            f"{path} is not a file in the workspace; only such can be uploaded."
-        ) from None
+        raise ToolError(f"{path} is not a file in the workspace to be uploaded.") from None
     kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
     return FilePayload(name=place.name, mimeType=kind, buffer=data)

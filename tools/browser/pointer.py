@@ -1,6 +1,6 @@
 """The element that an action is meant for, and what one does with a mouse; a picture of the view.
 
-Each says what it has done, or raises a `ToolError` that says why it could not be done.
+Each action says what it has done, or raises a `ToolError` that says why it could not be done.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import difflib
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from playwright.async_api import ElementHandle
@@ -37,6 +37,15 @@ _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "in
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
+# What helps with an element of a kind that an action is not for.
+_INSTEAD = {
+    "list": "is a drop-down list: use `select_dropdown_option`",
+    "file": "takes a file: use `upload_file`",
+    "button": "cannot be written into: click it instead",
+    "other": "is not a field; if it becomes one when it is clicked, click it and use `send_keys`",
+}
+
+
 @dataclass(slots=True)
 class Target:
     """An element and what it is."""
@@ -44,9 +53,9 @@ class Target:
     label: str
     """How it is called in what is said of it: `[9] link "Terms"`."""
     element: ElementHandle
-    tag: str
+    kind: Literal["list", "file", "button", "formed", "line", "text", "other"]
+    """`formed` takes a value in a fixed form only."""
     type: str
-    editable: bool
     disabled: bool
     read_only: bool
     is_behind_label: bool
@@ -58,32 +67,30 @@ class Target:
         """Run a script on the element."""
         return await with_timeout(ANSWER_SECONDS, self.element.evaluate(text, argument))
 
-    def require_enabled(self) -> None:
-        """Refuse to act on what is disabled."""
-        if self.disabled:
-            raise ToolError(f"{self.label} is disabled; something else has to be done first.")
 
-
-async def find_target(tab: Tab, number: int | None) -> Target:
-    """The element of a number.
+async def find_target(tab: Tab, number: int | None, *unfit: str) -> Target:
+    """The element of a number; to be acted on where some kinds are `unfit` for that.
 
     Raises:
-        ToolError: there is none, or it is not on the page any more.
+        ToolError: there is none, it is not on the page any more, or cannot be acted on.
     """
     reference = tab.numbering.references.get(number or 0)
     about = tab.numbering.labels.get(number or 0, "")
     label = f"[{number}] {shortened(about, 80)}".rstrip()
     tab.target = label
-    element = None
+    element, nearest = None, ""
     with contextlib.suppress(PlaywrightError):
         element = await element_of(reference, ANSWER_SECONDS) if reference else None
-    nearest = ""
     if element is None and about:
         element, nearest = await _drawn_anew(tab, about)
     if element is None:
         why = "is no longer on the page" if about else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    if found["kind"] in unfit:
+        raise ToolError(f"{label} {_INSTEAD[found['kind']]}.")
+    if unfit and found["disabled"]:
+        raise ToolError(f"{label} is disabled; something else has to be done first.")
     frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())  # one drawn anew has its own
     host = urlsplit(frame.url).hostname if frame else ""
     return Target(label, element, **found, host=host or "")
@@ -109,29 +116,18 @@ async def _drawn_anew(tab: Tab, about: str) -> tuple[ElementHandle | None, str]:
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     """What went wrong with an element, in a sentence. Playwright tells it in words only."""
     text = str(error)
-    if "intercepts pointer events" in text:
-        cover = text.split("intercepts pointer events")[0].rstrip().rsplit("\n", 1)[-1]
-        cover = one_line(cover.strip(" -"), 160)
+    before, is_covered, _ = text.partition("intercepts pointer events")
+    if is_covered:
+        cover = one_line(before.rstrip().rpartition("\n")[2].strip(" -"), 160)
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
-    if "not attached" in text or "detached" in text.lower():
-        return ToolError(f"{label} vanished while it was being acted on.")
-    why = [words for words in ("not visible", "not enabled", "not stable") if words in text]
-    return ToolError(
-        f"{label} could not be acted on: {why[0] if why else text.strip().splitlines()[0][:200]}."
-    )
+    known = ("not visible", "not enabled", "not stable", "not attached", "detached")
+    why = next((w for w in known if w in text.lower()), text.strip().splitlines()[0][:200])
+    return ToolError(f"{label} could not be acted on: {why}.")
 
 
 async def click_element(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click an element."""
-    target = await find_target(tab, a.index)
-    if target.tag == "SELECT":
-        raise ToolError(
-            f"{target.label} is a drop-down list: choose with `select_dropdown_option`, see its "
-            "options with `get_dropdown_options`."
-        )
-    if target.tag == "INPUT" and target.type == "file":
-        raise ToolError(f"{target.label} takes a file: use `upload_file`.")
-    target.require_enabled()
+    target = await find_target(tab, a.index, "list", "file")
     element = target.element
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
@@ -144,9 +140,7 @@ async def click_at(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click a place of the viewport, in CSS pixels from its top left corner."""
     x, y, size = a.x or 0, a.y or 0, tab.page.viewport_size
     if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
-        raise ToolError(
-            f"The place {x},{y} is outside the view, which is {size['width']}×{size['height']}."
-        )
+        raise ToolError(f"{x},{y} is outside the view ({size['width']}×{size['height']}).")
     await tab.page.mouse.click(x, y)
     return f"Clicked at {x},{y}."
 
@@ -160,8 +154,8 @@ async def hover(_: Browser, tab: Tab, a: BrowserArgs) -> str:
 
 async def scroll(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Scroll the page, or the area around an element, by pixels or (None) most of a screen."""
-    is_down = a.action == "scroll_down"
-    arguments = {"amount": a.scroll_amount, "direction": 1 if is_down else -1}
+    way = a.action.removeprefix("scroll_")
+    arguments = {"amount": a.scroll_amount, "direction": 1 if way == "down" else -1}
     if a.index is not None:
         got = await (await find_target(tab, a.index)).ask(script("scroll"), arguments)
     else:
@@ -170,14 +164,10 @@ async def scroll(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     what = "area" if got["inner"] else "page"
     left = f"{got['above']} px are above and {got['below']} px below now."
     if got["moved"]:
-        way = "down" if is_down else "up"
         return f"Scrolled the {what} {way} by {abs(got['moved'])} px; {left}"
     if got["above"] or got["below"]:
-        return f"The {what} is at its {'end' if is_down else 'beginning'} already; {left}"
-    return (
-        f"The {what} does not scroll. An area or a frame inside it does so with the `index` of an "
-        "element in it."
-    )
+        return f"The {what} is at its {'end' if way == 'down' else 'beginning'} already; {left}"
+    return f"The {what} does not scroll; an area inside it does with the `index` of an element."
 
 
 async def scroll_to_text(_: Browser, tab: Tab, a: BrowserArgs) -> str:
@@ -191,9 +181,7 @@ async def scroll_to_text(_: Browser, tab: Tab, a: BrowserArgs) -> str:
         except (PlaywrightError, PageStuckError):
             if frame == tab.page.main_frame:
                 raise
-    raise ToolError(
-        f'"{a.text}" is not on the page. Try fewer words, or read the page with `extract_content`.'
-    )
+    raise ToolError(f'"{a.text}" is not on the page. Try fewer words, or `extract_content`.')
 
 
 async def screenshot(browser: Browser, tab: Tab, a: BrowserArgs) -> str:

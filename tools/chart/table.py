@@ -23,7 +23,14 @@ _FORMS = (
 )
 """Dates as people write them, beside those that begin with the year."""
 _QUARTER = r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$"
-_CALENDAR = (list(calendar.month_name)[1:], list(calendar.day_name))
+_CALENDAR = [
+    {form.lower(): rank for names in forms for rank, form in enumerate(names)}
+    for forms in (
+        (calendar.month_name, calendar.month_abbr),
+        (calendar.day_name, calendar.day_abbr),
+    )
+]
+"""The rank of each name, long and short: of months, and of weekdays."""
 _SAID = 30
 """Names of columns that an error lists."""
 CATEGORIES = ("nominal", "ordinal")
@@ -109,55 +116,46 @@ def scale(values: Any) -> tuple[Any, str]:
     """A column as it goes along an axis, and its Vega-Lite type."""
     if pd.api.types.is_bool_dtype(values):
         return values.astype(str), "nominal"
-    if pd.api.types.is_numeric_dtype(values):
-        if values.between(19_000_101, 21_001_231).all() and (times := _dates(values)) is not None:
-            return times, "temporal"
-        return values.astype(float), "quantitative"
     if pd.api.types.is_datetime64_any_dtype(values):
         return values, "temporal"
-    texts = values.dropna().astype(str)
-    if len(texts) and texts.head(200).str.match(_DATE).all():
-        times = pd.to_datetime(values, errors="coerce", format="mixed", utc=True)
-        if times.notna().sum() == values.notna().sum():
-            return times.dt.tz_localize(None), "temporal"
-    if len(texts) and (times := _dates(values)) is not None:
+    is_numeric = pd.api.types.is_numeric_dtype(values)
+    may_be_dates = not is_numeric or values.between(19_000_101, 21_001_231).all()
+    if may_be_dates and (times := _dates(values)) is not None:
         return times, "temporal"
+    if is_numeric:
+        return values.astype(float), "quantitative"
     return values.where(values.isna(), values.astype(str)), "nominal"
 
 
 def _dates(values: Any) -> Any:
     """A column as points in time, where all of it is written in one of the usual forms."""
     texts = values.dropna().astype(str).str.strip()
+    if texts.empty:
+        return None
     quarters = texts.str.replace(_QUARTER, lambda m: f"{m[2] or m[3]}Q{m[1] or m[4]}", regex=True)
     if quarters.str.fullmatch(r"\d{4}Q[1-4]").all():
         times = pd.PeriodIndex(quarters, freq="Q").to_timestamp()
         return pd.Series(times, index=texts.index).reindex(values.index)
-    for form in _FORMS:
-        times = pd.to_datetime(texts, format=form, errors="coerce")
+    begins_with_year = texts.head(200).str.match(_DATE).all()
+    for form in ("mixed", *_FORMS) if begins_with_year else _FORMS:
+        times = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
         if times.notna().all():
-            return times.reindex(values.index)
+            return times.dt.tz_localize(None).reindex(values.index)
     return None
 
 
 def may_be_either(values: Any) -> bool:
     """Whether dates with slashes fit day first as well as month first."""
-    texts = values.dropna().astype(str).str.strip()
-    forms = (("%m/%d/%Y", "%d/%m/%Y"), ("%m/%d/%y", "%d/%m/%y"))
-    return any(
-        all(pd.to_datetime(texts, format=form, errors="coerce").notna().all() for form in pair)
-        for pair in forms
-    )
+    parts = values.dropna().astype(str).str.extract(r"^\s*(\d+)/(\d+)/\d+\s*$").astype(float)
+    return bool((parts <= 12).all(axis=None))
 
 
 def calendar_order(names: Any) -> list[str] | None:
     """The names of months or weekdays in their order; None if they are others."""
-    known = [str(name) for name in names]
+    known = {str(name): str(name).strip().lower() for name in names}
     for words in _CALENDAR:
-        ranks = {
-            form: n for n, word in enumerate(words) for form in (word.lower(), word[:3].lower())
-        }
-        if known and all(name.strip().lower() in ranks for name in known):
-            return sorted(known, key=lambda name: ranks[name.strip().lower()])
+        if known and words.keys() >= set(known.values()):
+            return sorted(known, key=lambda name: words[known[name]])
     return None
 
 
@@ -183,31 +181,25 @@ def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     if "y" not in table or chart.aggregate == "count":
         table["y"], how, name = 1.0, "sum", "count"
     else:
-        of = chart.y if isinstance(chart.y, str) else "value"
-        table["y"] = numbers(table["y"], of, "y")
+        table["y"] = numbers(table["y"], str(chart.y), "y")
         how = chart.aggregate or ("sum" if chart.type in ("bar", "pie") else "")
-        name = f"{how} of {of}" if chart.aggregate else of
+        name = f"{how} of {chart.y}" if chart.aggregate else str(chart.y)
     keys = [key for key in ("x", "color") if key in table]
     whole = table.dropna(subset=[*keys, "y"])
     if left := len(table) - len(whole):
         notes.append(f"{left:,} of {len(table):,} rows lack a value and are left out.")
-    if not how and chart.type in ("line", "area"):
-        _require_one_each(chart, whole, keys)
-    table = whole
-    return (table.groupby(keys, as_index=False)["y"].agg(how) if how else table), name
-
-
-def _require_one_each(chart: Chart, table: Any, keys: list[str]) -> None:
-    """Refuse a line that would go up and down at one place."""
-    many = table[table.duplicated(keys)]
-    if not many.empty:
-        first = many["x"].iloc[0]
+    if how:
+        return whole.groupby(keys, as_index=False)["y"].agg(how), name
+    many = whole["x"][whole.duplicated(keys)]
+    if chart.type in ("line", "area") and not many.empty:  # it would go up and down at one place
+        first = many.iloc[0]
         raise ToolError(
             f"`{chart.x}` {str(first).removesuffix(' 00:00:00')} has "
-            f"{int((table['x'] == first).sum())} rows. Should they be summed up, or are they "
+            f"{int((whole['x'] == first).sum())} rows. Should they be summed up, or are they "
             "several series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column "
             "that tells them apart."
         )
+    return whole, name
 
 
 def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
@@ -263,12 +255,13 @@ def bins(chart: Chart, table: Any) -> Any:
     if table.empty:
         raise ToolError(f"The column `{chart.x}` holds no numbers.")
     edges = np.histogram_bin_edges(table["x"], bins=chart.bins)
-    parts = []
-    for name, part in table.groupby("color") if "color" in table else [(None, table)]:
-        count, _ = np.histogram(part["x"], bins=edges)
-        parts.append(pd.DataFrame({"x": edges[:-1], "x2": edges[1:], "y": count, "color": name}))
-    rows = pd.concat(parts)
-    return rows if "color" in table else rows.drop(columns="color")
+    place = np.digitize(table["x"], edges[1:-1])
+    keys = {"x": edges[place], "x2": edges[place + 1]}
+    if "color" in table:
+        keys["color"] = table["color"].to_numpy()
+    return (
+        pd.DataFrame(keys).groupby(list(keys), as_index=False).size().rename(columns={"size": "y"})
+    )
 
 
 def slices(chart: Chart, table: Any, notes: list[str]) -> Any:

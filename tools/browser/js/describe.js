@@ -1,8 +1,11 @@
 // What an element is to the tool that is going to act on it.
 (element) => {
   const shown = element.getClientRects().length > 0 && (!element.checkVisibility || element.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
+  const type = (element.type || "").toLowerCase();
+  const kinds = { file: /^file$/, button: /^(checkbox|radio|button|submit|reset|image)$/, formed: /^(date|time|datetime-local|month|week|color|range|number)$/, line: /./ };
+  const kindOf = { SELECT: "list", TEXTAREA: "text", INPUT: Object.keys(kinds).find((kind) => kinds[kind].test(type)) };
   return {
-    tag: element.tagName, type: (element.type || "").toLowerCase(), editable: element.isContentEditable,
+    type, kind: kindOf[element.tagName] || (element.isContentEditable ? "text" : "other"),
     disabled: !!element.disabled || element.matches(":disabled"), read_only: !!element.readOnly,
     is_behind_label: !shown && !!(element.labels && element.labels.length),
   };
