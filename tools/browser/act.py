@@ -97,12 +97,10 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     try:
         async with asyncio.timeout(limit):
             return await _work(browser, tab, a)
-    except TimeoutError:
-        raise await _recovered(
-            browser, tab, f"It did not come to an end within {limit:g} s."
-        ) from None
-    except PageStuckError:
-        raise await _recovered(browser, tab, "The page did not answer.") from None
+    except (TimeoutError, PageStuckError) as error:
+        late = f"It did not come to an end within {limit:g} s."
+        what = "The page did not answer." if isinstance(error, PageStuckError) else late
+        raise await _recovered(browser, tab, what) from None
     except PlaywrightError as error:
         if not browser.has(tab):
             return "The tab was closed while the action was under way."
@@ -167,13 +165,11 @@ async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
     """Make the browser usable again after an action that did not end, and say what that took."""
     await tab.stop_loading()
     if await tab.revive():
-        return ToolError(f"{what} Its loading and its scripts were stopped; it can be used again.")
+        return ToolError(f"{what} Its loading and its scripts were stopped.")
     if browser.has(tab):
         await browser.open_tab()
         await browser.close_tab(tab)
-    return ToolError(
-        f"{what} It could not be brought back, so it was closed; there is an empty tab now."
-    )
+    return ToolError(f"{what} So it was closed; there is an empty tab now.")
 
 
 async def _changes(browser: Browser, before: _Before) -> list[str]:

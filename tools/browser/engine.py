@@ -19,7 +19,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
-from manus.tools.browser.tab import script
+from manus.tools.browser.tab import SCRIPTS
 from manus.tools.shell.process import scrubbed
 
 log = logging.getLogger("manus")
@@ -82,13 +82,16 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
             if settings.cdp_url:  # it was running before: only our context is ours to close
                 browser = await _join(playwright, settings.cdp_url)
                 context = await open_context(browser, settings, proxy_url)
-                return Engine(context, (playwright.stop,))
-            if settings.profile_dir:
-                context = await _open_profile(playwright, settings, proxy_url)
-                return Engine(context, (playwright.stop,))
-            browser = await launch(playwright, settings)
-            context = await open_context(browser, settings, proxy_url)
-            return Engine(context, (browser.close, playwright.stop))
+            elif settings.profile_dir:
+                folder = await asyncio.to_thread(Path(settings.profile_dir).expanduser)
+                options = _context_options(settings, proxy_url)
+                begin = partial(playwright.chromium.launch_persistent_context, folder, **options)
+                context = await _prepared(await _started(playwright, settings, begin))
+            else:
+                browser = await launch(playwright, settings)
+                context = await open_context(browser, settings, proxy_url)
+                return Engine(context, (browser.close, playwright.stop))
+            return Engine(context, (playwright.stop,))
     except BaseException as error:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()
@@ -118,26 +121,13 @@ async def _join(playwright: Playwright, url: str) -> Browser:
         return await playwright.chromium.connect_over_cdp(url)
 
 
-async def _open_profile(
-    playwright: Playwright, settings: BrowserSettings, proxy_url: str
-) -> BrowserContext:
-    options = _context_options(settings, proxy_url)
-    folder = Path(str(settings.profile_dir))
-    options["user_data_dir"] = await asyncio.to_thread(folder.expanduser)
-    start = playwright.chromium.launch_persistent_context
-    return await _prepared(await _started(playwright, settings, start, **options))
-
-
 async def _prepared(context: BrowserContext) -> BrowserContext:
-    await context.add_init_script(script=script("prepare"))
+    await context.add_init_script(script=SCRIPTS["prepare"])
     return context
 
 
 async def _started(
-    playwright: Playwright,
-    settings: BrowserSettings,
-    start: Callable[..., Awaitable[T]],
-    **options: Any,
+    playwright: Playwright, settings: BrowserSettings, begin: Callable[..., Awaitable[T]]
 ) -> T:
     """Start a browser, with Chromium's own sandbox where that works.
 
@@ -145,18 +135,16 @@ async def _started(
     of ours; its driver is a program of ours.
     """
     bundled = playwright.chromium.executable_path
-    screen = {name: os.environ[name] for name in os.environ if name.startswith(_SCREEN)}
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    sandbox = not is_root if settings.sandbox is None else settings.sandbox
     begin = partial(
-        start,
-        env=scrubbed(os.environ) | screen,
+        begin,
+        env=scrubbed(os.environ) | {n: v for n, v in os.environ.items() if n.startswith(_SCREEN)},
         executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
         headless=settings.headless,
         args=list(_FLAGS),
         timeout=_START_SECONDS * 1000,
-        **options,
     )
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    sandbox = not is_root if settings.sandbox is None else settings.sandbox
     try:
         return await begin(chromium_sandbox=sandbox)
     except PlaywrightError as error:
@@ -174,22 +162,20 @@ def find_browser(
     Raises:
         ToolUnavailableError: there is none; it says what was tried and what helps.
     """
-    if wanted is not None:
-        if found := which(wanted):
+    if wanted is None and bundled and Path(bundled).is_file():
+        return bundled
+    for name in _NAMES if wanted is None else (wanted,):
+        if found := which(name):
             return found
+    if wanted is not None:
         raise ToolUnavailableError(
             f"The browser cannot be started: `browser.path` (MANUS_BROWSER_PATH) is {wanted}, "
             "and there is no such program."
         )
-    if bundled and Path(bundled).is_file():
-        return bundled
-    if found := next((path for name in _NAMES if (path := which(name))), None):
-        return found
     tried = ", ".join([bundled or "Playwright's own", *_NAMES])
     raise ToolUnavailableError(
-        f"The browser cannot be started: no Chromium was found (tried {tried}). Install one with "
-        "`playwright install chromium` or `apt install chromium`, or name one in "
-        "MANUS_BROWSER_PATH."
+        f"The browser cannot be started: no Chromium was found (tried {tried}). Install one "
+        "(`playwright install chromium`, `apt install chromium`) or name it in MANUS_BROWSER_PATH."
     )
 
 

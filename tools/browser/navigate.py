@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,7 +63,7 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         await browser.leave_own(tab)
     happenings, incidents = browser.log.count, browser.proxy.incidents.count
     try:
-        await _go(browser, tab, url)
+        await _committed(browser, tab, tab.page.goto, url)
     except PlaywrightError as error:
         text = str(error)
         # a download announces itself a moment before or after the navigation is given up
@@ -76,16 +77,6 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if tab.status in {403, 502} and (why := _incident(browser, tab, url, incidents)):
         raise ToolError(f"{url} could not be opened: {why}")
     return f"Opened {url}."
-
-
-async def _go(browser: Browser, tab: Tab, url: str) -> None:
-    try:
-        await _committed(browser, tab, tab.page.goto, url)
-    except PlaywrightError as error:
-        if "interrupted by another navigation" not in str(error):
-            raise
-        # the page that was there went elsewhere at this moment
-        await _committed(browser, tab, tab.page.goto, url)
 
 
 def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
@@ -145,16 +136,20 @@ def _known_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> Tab:
 async def _committed(
     browser: Browser, tab: Tab, go: Callable[..., Awaitable[Any]], *to: str
 ) -> None:
-    """Wait until a navigation has an answer."""
+    """Wait until a navigation has an answer; once more if the page itself went elsewhere."""
     seconds = browser.navigation_seconds
+    begin = partial(go, *to, wait_until="commit", timeout=seconds * 1000)
     try:
-        await go(*to, wait_until="commit", timeout=seconds * 1000)
+        try:
+            await begin()
+        except PlaywrightError as error:
+            if "interrupted by another navigation" not in str(error):
+                raise
+            await begin()
     except PlaywrightTimeoutError:
         await tab.stop_loading()
-        what = to[0] if to else "The page"
-        raise ToolError(
-            f"{what} did not answer within {seconds:g} s; loading was stopped."
-        ) from None
+        said = f"{to[0] if to else 'The page'} did not answer within {seconds:g} s"
+        raise ToolError(f"{said}; loading was stopped.") from None
 
 
 async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
@@ -166,9 +161,8 @@ async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
     await asyncio.sleep(_NAP)  # a click's navigation begins a moment after the click
     while tab.navigation is not None and browser.has(tab):
         if time.monotonic() - begun > browser.navigation_seconds:
-            seconds = f"{browser.navigation_seconds:g} s"
-            said = f"The server did not answer within {seconds}; loading was stopped."
-            browser.log.add(("event", said))
+            said = f"The server did not answer within {browser.navigation_seconds:g} s"
+            browser.log.add(("event", f"{said}; loading was stopped."))
             await tab.stop_loading()
             return
         await asyncio.sleep(_NAP)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
@@ -28,13 +28,12 @@ _MAX_FRAMES = 20
 _MAX_DEPTH = 4
 
 
-@dataclass(slots=True)
-class FrameView:
+class FrameView(NamedTuple):
     """What one frame shows: what the script tells, and the frames inside by their element."""
 
     frame: Frame
-    seen: dict[str, Any] = field(default_factory=dict)
-    children: dict[int, FrameView] = field(default_factory=dict)
+    seen: dict[str, Any]
+    children: dict[int, FrameView]
 
 
 async def take_snapshot(page: Page) -> FrameView:
@@ -44,31 +43,28 @@ async def take_snapshot(page: Page) -> FrameView:
         PageStuckError: the page itself does not answer.
         PlaywrightError: the page is gone, or changes its document at this moment.
     """
-    view = FrameView(page.main_frame)
-    await _look(view, None, 0)
-    return view
+    return await _look(page.main_frame, None, 0)
 
 
-async def _look(view: FrameView, clip: dict[str, float] | None, depth: int) -> None:
+async def _look(frame: Frame, clip: dict[str, float] | None, depth: int) -> FrameView:
     options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
     seconds = _FRAME_SECONDS if depth else _LOOK_SECONDS
-    view.seen = await with_timeout(seconds, view.frame.evaluate(script("walk"), options))
-    inner = [item for item in view.seen["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
-    if depth < _MAX_DEPTH:
-        children = await asyncio.gather(*(_child(view, item, depth + 1) for item in inner))
-        view.children = {i["id"]: c for i, c in zip(inner, children, strict=True) if c}
+    seen = await with_timeout(seconds, frame.evaluate(script("walk"), options))
+    inner = [item for item in seen["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
+    if depth == _MAX_DEPTH:
+        inner = []
+    children = (_child(Reference(frame, seen["token"], i["id"]), i["clip"], depth) for i in inner)
+    views = await asyncio.gather(*children)
+    return FrameView(frame, seen, {i["id"]: v for i, v in zip(inner, views, strict=True) if v})
 
 
-async def _child(parent: FrameView, item: dict[str, Any], depth: int) -> FrameView | None:
-    child: FrameView | None = None
+async def _child(at: Reference, clip: dict[str, float], depth: int) -> FrameView | None:
+    """What the frame of an element shows, if it can be told in time."""
     with contextlib.suppress(PlaywrightError, PageStuckError):
-        reference = Reference(parent.frame, parent.seen["token"], item["id"])
-        element = await element_of(reference, _FRAME_SECONDS)
+        element = await element_of(at, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
-        if frame is not None:
-            child = FrameView(frame)
-            await _look(child, item["clip"], depth)
-    return child
+        return await _look(frame, clip, depth + 1) if frame else None
+    return None
 
 
 # What matters least is left out first when the room is not enough: the highest rank.
@@ -114,8 +110,8 @@ def texts_of(lines: list[Line]) -> list[str]:
 def _frame_lines(
     inner: FrameView | None, head: str, numbering: Numbering, known: Collection[int] | None
 ) -> list[Line]:
-    if inner is None or not inner.seen:
-        return [Line(f"{head}: {'could not be read' if inner else 'not shown'}", _ELEMENT)]
+    if inner is None:
+        return [Line(f"{head}: not shown", _ELEMENT)]
     lines = page_lines(inner, numbering, known)
     for line in lines:
         line.text = "  " + line.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import time
 from urllib.parse import urlsplit
@@ -153,10 +154,9 @@ async def new_texts(browser: Browser) -> str:
         return ""
     before, now = tab.numbering.texts, texts_of(page_lines(view, tab.numbering, None))
     top, tab.numbering.top = tab.numbering.top, view.seen["scroll"]["top"]
-    is_scrolled, tab.numbering.texts = top != tab.numbering.top, now
-    new = [] if is_scrolled else [text for text in now if text not in before]
-    told = new if len(new) <= _MAX_NEW else []
-    return ", ".join(f'"{text[:_NEW_CHARACTERS]}"' for text in told)
+    tab.numbering.texts = now
+    new = [f'"{text[:_NEW_CHARACTERS]}"' for text in now if text not in before]
+    return ", ".join(new) if top == tab.numbering.top and len(new) <= _MAX_NEW else ""
 
 
 async def _look(browser: Browser, tab: Tab) -> FrameView | None:
@@ -170,10 +170,8 @@ async def _look(browser: Browser, tab: Tab) -> FrameView | None:
         except PlaywrightError:  # it changes its document at this moment
             if not browser.has(tab):
                 return None
-            try:
+            with contextlib.suppress(PageStuckError):
                 await wait_until_idle(browser, tab, time.monotonic())
-            except PageStuckError:
-                continue
     return None
 
 

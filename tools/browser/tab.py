@@ -19,18 +19,16 @@ ANSWER_SECONDS = 4.0
 """How long a page may take over a question that a sound one answers at once."""
 _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
-_SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
+SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
+"""What runs in pages."""
 
 T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
 
 
 def script(name: str) -> str:
-    """A function that runs in pages, with the store at hand; or what runs in every document."""
-    text = _SCRIPTS[name]
-    if name == "prepare":
-        return text
-    return f"(...given) => {{\n{_SCRIPTS['store']}\nreturn (\n{text}\n)(...given);\n}}"
+    """A function that runs in pages, with the store at hand."""
+    return f"(...given) => {{\n{SCRIPTS['store']}\nreturn (\n{SCRIPTS[name]}\n)(...given);\n}}"
 
 
 class PageStuckError(Exception):
@@ -181,8 +179,7 @@ class Tab:
 
     def is_loading_since(self, moment: float) -> bool:
         """Whether something that was asked for after a moment has not arrived yet."""
-        asked = (begun >= moment for begun in self._requests.values())
-        return self.navigation is not None or any(asked)
+        return self.navigation is not None or max(self._requests.values(), default=0) >= moment
 
     @property
     def is_pdf(self) -> bool:
@@ -213,26 +210,30 @@ class Tab:
         except PlaywrightError:
             return ""
 
+    async def _send(self, command: str) -> bool:
+        """Whether the page's inner workings have carried out a command."""
+        cdp = await self.cdp()
+        try:
+            if cdp is not None:
+                await with_timeout(ANSWER_SECONDS, cdp.send(command))
+        except (PlaywrightError, PageStuckError):
+            return False
+        return cdp is not None
+
     async def stop_loading(self) -> None:
         """Give up on what is being loaded."""
-        cdp = await self.cdp()
-        if cdp is not None:
-            with contextlib.suppress(PlaywrightError, PageStuckError):
-                await with_timeout(ANSWER_SECONDS, cdp.send("Page.stopLoading"))
+        await self._send("Page.stopLoading")
         self.navigation = None
         self._requests.clear()
 
     async def revive(self) -> bool:
         """End a script that runs for ever; whether the page answers then."""
-        cdp = await self.cdp()
-        if cdp is None:
+        if not await self._send("Runtime.terminateExecution"):
             return False
         try:
-            await with_timeout(ANSWER_SECONDS, cdp.send("Runtime.terminateExecution"))
-            await with_timeout(ANSWER_SECONDS, self.page.evaluate("1"))
+            return bool(await with_timeout(ANSWER_SECONDS, self.page.evaluate("true")))
         except (PlaywrightError, PageStuckError):
             return False
-        return True
 
     async def title(self) -> str:
         """The page's title, or nothing if it does not tell in time."""
