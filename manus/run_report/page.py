@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from manus.formatting import (
     moment,
     span,
 )
-from manus.run_report.clock import Clock, box
+from manus.run_report.clock import Clock
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
@@ -77,36 +77,20 @@ def page_of(
     if kind != "page":
         style, script = style + asset(f"{kind}.css"), script + asset(f"{kind}.js")
     policy = _policy(style, script, is_live=is_live)
-    html = (
-        environment()
-        .get_template(f"{kind}.html")
-        .render(
-            kind=kind,
-            thread_id=thread_id,
-            runs=[RunReport(run, Clock(run), *files_of(run)) for run in runs],
-            place=place,
-            is_live=is_live,
-            written=datetime.now(UTC),
-            style=style,
-            script=script,
-            policy=policy,
-            **more,
-        )
-    )
-    return html, policy
+    known = {"kind": kind, "thread_id": thread_id, "place": place, "is_live": is_live, **more}
+    known["runs"] = [RunReport(run, Clock(run), *files_of(run)) for run in runs]
+    template = environment().get_template(f"{kind}.html")
+    return template.render(known, style=style, script=script, policy=policy), policy
 
 
 def _policy(style: str, script: str, *, is_live: bool) -> str:
     """The page's own style and script, images in it; where it is live, its own server too."""
-    parts = [
-        "default-src 'none'",
-        "img-src 'self' data:" if is_live else "img-src data:",
-        f"style-src {_digest(style)}",
-        f"script-src {_digest(script)}",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
-    return "; ".join([*parts, "connect-src 'self'"] if is_live else parts)
+    server = "'self'" if is_live else ""
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"img-src data: {server}; connect-src {server}; "
+        f"style-src {_digest(style)}; script-src {_digest(script)}"
+    )
 
 
 def _digest(code: str) -> str:
@@ -137,7 +121,7 @@ def environment() -> Environment:
         first_line=first_line, main_argument=main_argument, gist=gist,
         json=_as_json, tokens=_tokens, total=tokens_of, edit=edit_of,
     )  # fmt: skip
-    made.globals.update(state=state, reason=reason, named=named, box=box)
+    made.globals.update(state=state, reason=reason, named=named, now=partial(datetime.now, UTC))
     return made
 
 

@@ -27,23 +27,20 @@
   };
 
   const goBack = (step) => {
-    at = step ? step.dataset.checkpoint : null;
+    at = step?.dataset.checkpoint ?? null;
     byId("from").hidden = !at;
-    byId("from").firstElementChild.textContent = step
-      ? `What you say goes on from before step ${step.querySelector(".num").textContent}.` : "";
-    if (at) words.focus();
+    if (!at) return;
+    byId("before").textContent = step.querySelector(".num").textContent;
+    words.focus();
   };
 
   byId("main").addEventListener("click", (event) => {
-    const fork = event.target.closest(".fork");
-    if (fork) goBack(fork.closest("article"));
-    const choice = event.target.closest(".ask button[value]");
-    if (choice) answer(choice.form, choice.value);
-    const draft = event.target.closest(".ask button[data-draft]")?.dataset.draft;
-    if (draft) {
-      const field = event.target.form.querySelector("textarea");
-      field.value = draft;
-      field.rows = draft.split("\n").length + 1;
+    const button = event.target.closest("button");
+    if (button?.classList.contains("fork")) goBack(button.closest("article"));
+    if (button?.value) answer(button.form, button.value);
+    if (button?.dataset.draft) {
+      const field = button.form.querySelector("textarea");
+      field.value = button.dataset.draft;
       field.focus();
     }
   });
@@ -76,32 +73,20 @@
     list();
   };
   const list = () => {
-    byId("attached").replaceChildren(...attached.map((file, place) => {
-      const item = document.createElement("li");
+    byId("attached").replaceChildren(...attached.map((file) => {
       const drop = document.createElement("button");
-      drop.type = "button";
-      drop.className = "way";
-      drop.textContent = "×";
-      drop.setAttribute("aria-label", `Leave ${file.name} out`);
-      drop.addEventListener("click", () => { attached.splice(place, 1); list(); });
-      item.append(file.name, " ", drop);
-      return item;
+      Object.assign(drop, { type: "button", title: "Leave it out", textContent: `${file.name} ×` });
+      drop.addEventListener("click", () => { attached = attached.filter((one) => one !== file); list(); });
+      return drop;
     }));
   };
-  const grow = () => { words.style.height = "auto"; words.style.height = `${words.scrollHeight + 2}px`; };
-  words.addEventListener("input", grow);
   words.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       byId("say").requestSubmit();
     }
   });
-  words.addEventListener("paste", (event) => {
-    if (event.clipboardData.files.length) {
-      event.preventDefault();
-      attach(event.clipboardData.files);
-    }
-  });
+  words.addEventListener("paste", (event) => attach(event.clipboardData.files));
   byId("say").addEventListener("submit", async (event) => {
     event.preventDefault();
     const text = words.value.trim();
@@ -112,7 +97,6 @@
       words.value = "";
       attached = [];
       list();
-      grow();
       goBack(null);
       scrollTo({ top: document.body.scrollHeight });
     }
@@ -122,15 +106,8 @@
   byId("resume").addEventListener("click", () => post("resume"));
   byId("files").addEventListener("change", (event) => { attach(event.target.files); event.target.value = ""; });
   byId("attach").addEventListener("click", () => byId("files").click());
-  addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
-  addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) document.body.classList.remove("dropping");
-  });
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    document.body.classList.remove("dropping");
-    attach(event.dataTransfer.files);
-  });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => { event.preventDefault(); attach(event.dataTransfer.files); });
   byId("list").addEventListener("click", () => {
     const open = document.body.classList.toggle("showing-threads");
     byId("list").setAttribute("aria-expanded", String(open));
@@ -154,13 +131,12 @@
       if (browses) screen.src = `screen?${Date.now()}`;
       return;
     }
-    if (isStale || piece.of !== of || piece.kind === "work") text.textContent = "";
-    if (isStale || piece.of !== of) byId("doing").textContent = "";
+    const isNew = isStale || piece.of !== of;
+    if (isNew || piece.kind === "work") text.textContent = "";
+    if (isNew || piece.name) byId("doing").textContent = `${doing[piece.kind]} ${piece.name ?? ""}`;
     browses ||= piece.kind === "work" && Boolean(piece.name?.startsWith("browser_use"));
-    const name = piece.name ? ` ${piece.name}` : "";
-    if (name || !byId("doing").textContent) byId("doing").textContent = doing[piece.kind] + name;
     [isStale, of] = [false, piece.of];
-    text.classList.toggle("printed", piece.kind === "work" || piece.kind === "call");
+    text.classList.toggle("printed", ["work", "call"].includes(piece.kind));
     text.append(piece.text);
     text.scrollTop = text.scrollHeight;
     now.hidden = false;

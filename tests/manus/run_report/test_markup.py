@@ -76,6 +76,5 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     assert clock.length == 20
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
     assert clock.idle == [(0.5, 3_600)]
-    assert clock.ticks == [0, 5, 10, 15, 20]
     assert clock.place(at(9_999)) == 1
     assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0

@@ -42,7 +42,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.locator("#files").set_input_files(
             {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
         )
-        await expect(page.locator("#attached li")).to_have_count(1)
+        await expect(page.locator("#attached button")).to_have_count(1)
         await page.get_by_label("Message").press("Enter")
         # a question, and its answer
         ask = page.locator(".ask")
