@@ -6,17 +6,15 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base import id as checkpoint_ids
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.state.errors import SettingsError, StorageError
 from manus.state.files import data_folder
 from manus.state.settings import Settings
-
-if TYPE_CHECKING:
-    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SMALL = 64
@@ -79,26 +77,28 @@ def make_ids_later_than(checkpoint_id: str | None) -> None:
         clock._last_v6_timestamp = time
 
 
-class Store(Protocol):
-    """An open store: its saver, and what the program asks of it besides.
+class Store(BaseCheckpointSaver[Any]):
+    """An open store: a saver for LangGraph, and what the program asks of it besides.
 
     Whatever goes wrong with the store inside the block that opened it leaves that block as a
     `StorageError` with a sentence for the user.
     """
 
-    @property
-    def saver(self) -> BaseCheckpointSaver[Any]:
-        """For LangGraph."""
+    place: str
+    """Where it is, fit to be shown: without a password."""
 
     @property
-    def place(self) -> str:
-        """Where it is, fit to be shown: without a password."""
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """For LangGraph: itself."""
+        return self
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
+        raise NotImplementedError
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Keep other processes from working on a thread, or raise `ThreadBusyError`."""
+        raise NotImplementedError
 
 
 def default_file() -> Path:

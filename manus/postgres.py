@@ -9,15 +9,9 @@ from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
+from langgraph.checkpoint.base import CheckpointTuple
 
-from manus.checkpoint import CompactSerializer, make_ids_later_than
+from manus.checkpoint import CompactSerializer, Store, make_ids_later_than
 from manus.state.errors import SettingsError, StorageError
 from manus.thread_lock import ATTEMPTS, PAUSE, busy
 
@@ -44,25 +38,15 @@ _OPTIONS: dict[str, Any] = {
 Connection = psycopg.AsyncConnection[DictRow]
 
 
-class PostgresStore(AsyncPostgresSaver):
-    """An open database as a saver for LangGraph."""
+class PostgresStore(AsyncPostgresSaver, Store):
+    """An open database."""
 
     def __init__(self, pool: AsyncConnectionPool[Connection], url: str) -> None:
         super().__init__(pool, serde=CompactSerializer())
         self._pool = pool
-        self._url = url
+        self._url, self.place = url, _place_of(url)
         self._locks: dict[str, Connection] = {}
         """The connections that hold threads for this process."""
-
-    @property
-    def saver(self) -> BaseCheckpointSaver[Any]:
-        """Itself."""
-        return self
-
-    @property
-    def place(self) -> str:
-        """The database, without its password."""
-        return _place_of(self._url)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base; what is written next comes after the newest of the thread."""
@@ -76,17 +60,11 @@ class PostgresStore(AsyncPostgresSaver):
             make_ids_later_than(row["newest"])
         return await super().aget_tuple(config)
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    async def aput(self, config: RunnableConfig, *written: Any) -> RunnableConfig:
         """As the base, as long as the thread is still held: another process may have it by now."""
         if (lock := self._locks.get(str(config["configurable"]["thread_id"]))) is not None:
             await lock.execute("SELECT 1")
-        return await super().aput(config, checkpoint, metadata, new_versions)
+        return await super().aput(config, *written)
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
@@ -135,16 +113,9 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
         # Once without the pool: it would say of a wrong password only that time has passed.
         async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
             await AsyncPostgresSaver(connection).setup()
-        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-            url,
-            min_size=1,
-            max_size=4,
-            open=False,
-            timeout=_CONNECT,
-            kwargs=_OPTIONS,
-            check=AsyncConnectionPool.check_connection,
-        )
-        async with pool:
+        check = AsyncConnectionPool.check_connection
+        options: dict[str, Any] = {"timeout": _CONNECT, "kwargs": _OPTIONS, "check": check}
+        async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
             yield PostgresStore(pool, url)
 
 

@@ -10,17 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from manus.checkpoint import CompactSerializer, make_ids_later_than
+from manus.checkpoint import CompactSerializer, Store, make_ids_later_than
 from manus.state.errors import StorageError
 from manus.thread_lock import hold_file
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _WAIT = 5.0
@@ -65,28 +64,26 @@ _RECENT = """
 """
 
 
-def _in_its_thread(
-    use: Callable[Concatenate[Any, _P], _T],
-) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _T]]:
+def _in_its_thread(use: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:
     """The same as a coroutine, done in the store's own thread."""
 
     @wraps(use)  # LangGraph looks at the names of its arguments
-    async def used(store: Any, /, *args: _P.args, **more: _P.kwargs) -> _T:
+    async def used(store: Any, /, *args: Any, **more: Any) -> _T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(store.thread, partial(use, store, *args, **more))
 
     return used
 
 
-class SqliteStore(SqliteSaver):
-    """An open file as a saver for LangGraph, from any thread and any event loop.
+class SqliteStore(SqliteSaver, Store):
+    """An open file, from any thread and any event loop.
 
     All that is asked of it by a coroutine is done in one thread of its own, one trip for each
     thing: with many runs at once these trips, not SQLite, are what a step waits for.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.place = path, str(path)
         # Several threads may use it, one at a time: the base has a lock around each use.
         connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
         connection.execute("PRAGMA page_size=8192")  # of a new file: less of it stays unused
@@ -109,16 +106,6 @@ class SqliteStore(SqliteSaver):
         self.thread.shutdown()
         self.conn.close()
 
-    @property
-    def saver(self) -> BaseCheckpointSaver[Any]:
-        """Itself."""
-        return self
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.path)
-
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """A cursor for one transaction, taken back whole if anything in it fails.
@@ -131,20 +118,12 @@ class SqliteStore(SqliteSaver):
                 yield cursor
                 return
             self._check_file()
-            try:
+            with self.conn:
                 yield cursor
-                self.conn.commit()
-            except BaseException:  # raised on, a cancellation too
-                self.conn.rollback()
-                raise
 
     def _check_file(self) -> None:
         """SQLite goes on writing to a file that nobody will find again."""
-        try:
-            is_there = self.path.stat().st_ino == self._inode
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
+        if not (self.path.exists() and self.path.stat().st_ino == self._inode):
             raise StorageError(
                 f"The store of threads {self.path} was removed or replaced while it was in use; "
                 "what the run did since is not stored. Put it back, or begin anew."
@@ -170,22 +149,21 @@ class SqliteStore(SqliteSaver):
         for found in await self._all(config, **chosen):
             yield found
 
-    def _list_all(self, /, config: RunnableConfig | None, **chosen: Any) -> list[CheckpointTuple]:
+    @_in_its_thread
+    def _all(self, config: RunnableConfig | None, **chosen: Any) -> list[CheckpointTuple]:
         return [*self.list(config, **chosen)]
 
-    _all = _in_its_thread(_list_all)
     aget_tuple = _in_its_thread(get_tuple)
     aput = _in_its_thread(SqliteSaver.put)
     aput_writes = _in_its_thread(SqliteSaver.put_writes)
     adelete_thread = _in_its_thread(SqliteSaver.delete_thread)
     aget_delta_channel_history = _in_its_thread(SqliteSaver.get_delta_channel_history)
 
-    def _recent(self, limit: int) -> list[str]:
+    @_in_its_thread
+    def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
         with self.cursor(transaction=False) as cursor:
             return [str(row[0]) for row in cursor.execute(_RECENT, (limit,))]
-
-    recent = _in_its_thread(_recent)
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Keep others from working on a thread, or raise `ThreadBusyError`."""
