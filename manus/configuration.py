@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
+    from manus.checkpoint import Store
     from manus.options import RunOptions
     from manus.state.context import Context
     from manus.state.model_settings import ModelSettings
     from manus.state.settings import Settings
 
+T = TypeVar("T")
 _CHOSEN = ("workspace", "max_steps", "model", "record", "approve")
 _NOT_FILES_OF_A_USER = {"manus.toml", "workspace"}
 
@@ -112,6 +115,21 @@ def read_context(args: RunOptions, **known: Any) -> Context:
     if interactive is None:
         interactive = sys.stdin.isatty()
     return Context(**{**known, **given, "budget": budget, "interactive": interactive})
+
+
+def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None = None) -> T:
+    """What a use of the store gives, which is opened as the settings say, and closed."""
+    import asyncio
+
+    from manus.checkpoint import open_store
+
+    chosen = settings or read_settings()
+
+    async def used() -> T:
+        async with open_store(chosen) as store:
+            return await use(store)
+
+    return asyncio.run(used())
 
 
 def check_model(endpoint: ModelSettings) -> None:

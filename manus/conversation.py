@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from manus import startup
 from manus.attachments import mentioned
 from manus.commands.pages import has_desktop
 from manus.commands.run import begin, go_on
-from manus.configuration import read_settings, workspace_of
+from manus.configuration import read_settings, with_store, workspace_of
 from manus.options import NEWEST, RunOptions
 from manus.questions import request_session
 from manus.screen import DONE, Screen
@@ -26,12 +25,10 @@ from manus.state.errors import UsageError
 from manus.tools.sandbox.sandbox import wall_in_words
 
 if TYPE_CHECKING:
-    from manus.checkpoint import Store
     from manus.graph.outcome import Outcome
     from manus.threads import Thread
     from manus.trace.model import Run
 
-T = TypeVar("T")
 _COMMANDS = {
     "new": "begin a new thread",
     "threads": "list threads",
@@ -183,28 +180,19 @@ class Conversation:
         """This thread, as it is stored; None before its first request."""
         from manus.threads import read_thread
 
-        return self._stored(lambda store: read_thread(store, self._thread))
+        return with_store(lambda store: read_thread(store, self._thread))
 
     def _outcome_of(self, thread: Thread) -> Outcome:
         """How its newest run stands."""
         from manus.jobs import read_outcome
 
-        return self._stored(lambda store: read_outcome(store, thread))
+        return with_store(lambda store: read_outcome(store, thread))
 
     def _runs(self) -> list[Run]:
         """What was done on this thread."""
         from manus.trace.reading import read_trace
 
-        return self._stored(lambda store: read_trace(store.saver, self._thread))
-
-    def _stored(self, read: Callable[[Store], Awaitable[T]]) -> T:
-        from manus.checkpoint import open_store
-
-        async def found() -> T:
-            async with open_store(read_settings()) as store:
-                return await read(store)
-
-        return asyncio.run(found())
+        return with_store(lambda store: read_trace(store, self._thread))
 
     def _on_help(self, _: str) -> None:
         commands = {f"/{name}": text for name, text in _COMMANDS.items()}
@@ -253,7 +241,7 @@ class Conversation:
         from manus.report import hint_in_chat, print_outcome
         from manus.threads import get_thread
 
-        known = self._stored(lambda store: get_thread(store, meant))
+        known = with_store(lambda store: get_thread(store, meant))
         self._thread, self._before_plan = known.thread_id, ""
         self._happened.clear()
         for run in self._runs()[-1:]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context
@@ -43,7 +43,9 @@ class Job:
     given: Any
     """The graph's input: a request, a command, or None to go on."""
     pending: Outcome | None = None
-    """Where the run waits with questions that are to be asked first."""
+    """Where the run stands, with questions that are to be asked first."""
+    stays: bool = False
+    """Whether there is nothing to be worked on: the run is told as it stands."""
     at: str | None = None
     """The checkpoint to go back to first, where that is not the newest."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
@@ -52,7 +54,7 @@ class Job:
     @property
     def workspace(self) -> str:
         """Where it is worked on."""
-        return str(self.context.workspace)
+        return str(self.context.workspace or "")
 
     def config(self) -> Any:
         """The configuration of the run.
@@ -103,14 +105,6 @@ def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None
     return context.model_copy(update={"max_steps": more})
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """There is nothing to be worked on: the run as it stands."""
-
-    outcome: Outcome
-    workspace: str
-
-
 async def new_job(
     kind: str,
     thread: str,
@@ -134,7 +128,7 @@ async def new_job(
         )
     profile = args.profile or (known and known.profile) or settings.profile
     context = read_context(args, **({"workspace": known.workspace} if known else {}))
-    graph = build(kind, profile, store.saver)
+    graph = build(kind, profile, store)
     context = await _with_workspace(settings, context)
     request = (known and known.request) or request  # a thread is known by its first one
     return Job(thread, kind, profile, context, request, graph, given)
@@ -146,7 +140,7 @@ async def job_to_resume(
     settings: Settings,
     store: Store,
     answers: Mapping[str, str] | None = None,
-) -> Job | Nothing:
+) -> Job:
     """What is left to be done on a thread, with answers to its questions.
 
     They are given by the questions' ids, or are those of `args`.
@@ -156,32 +150,38 @@ async def job_to_resume(
     """
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
-    graph = build(thread.kind, profile, store.saver)
+    graph = build(thread.kind, profile, store)
     snapshot = await graph.aget_state(config_of(thread_id))
     outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
     context = read_context(args, workspace=thread.workspace, **thread.chosen)
-    asked = () if has_ended else outcome.questions
-    if answers is None:
-        answers = match_answers(args.answer, asked, thread_id)
-    elif answers and not any(question.id in answers for question in asked):
-        raise UsageError("This question is not open any more.")
-    answers = {question.id: answers[question.id] for question in asked if question.id in answers}
-    may_go_on = has_ended and outcome.stop_reason in ENDED_EARLY
-    # a run whose model was away is asked nothing: it tries again
-    asks = outcome.asks_person and not answers
-    if has_ended and not may_go_on:
+    given = _answers_to(() if has_ended else outcome.questions, answers, args, thread_id)
+    job = Job(thread_id, thread.kind, profile, context, thread.request, graph, given)
+    is_done = has_ended and outcome.stop_reason not in ENDED_EARLY
+    if is_done:
         sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
-    if (has_ended and not may_go_on) or (asks and not context.interactive):
-        return Nothing(outcome, thread.workspace or settings.workspace)
-    if may_go_on and outcome.stop_reason == "max_steps":
+    # a run whose model was away is asked nothing: it tries again
+    asks = outcome.asks_person and given is None
+    if is_done or (asks and not context.interactive):
+        return replace(job, pending=outcome, stays=True)
+    if has_ended and outcome.stop_reason == "max_steps":
         context = with_more_steps(context, snapshot.values["run"], args.max_steps)
     check_model(settings.for_role("main").at(context.model, None))
     context = await _with_workspace(settings, context)
-    if may_go_on:
+    if has_ended:
         await reopen(graph, config_of(thread_id))
-    given: Any = Command(resume=answers) if answers else None
-    pending = outcome if asks else None
-    return Job(thread_id, thread.kind, profile, context, thread.request, graph, given, pending)
+    return replace(job, context=context, pending=outcome if asks else None)
+
+
+def _answers_to(
+    asked: Sequence[Interrupt], given: Mapping[str, str] | None, args: RunOptions, thread_id: str
+) -> Command[Any] | None:
+    if given is None:
+        answers = match_answers(args.answer, asked, thread_id)
+    else:
+        answers = {question.id: given[question.id] for question in asked if question.id in given}
+        if given and not answers:
+            raise UsageError("This question is not open any more.")
+    return Command(resume=answers) if answers else None
 
 
 async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = None) -> Outcome:
@@ -202,7 +202,7 @@ async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = N
                         await show(mode, data)
                 job = replace(job, at=None)
                 outcome = outcome_of(await job.graph.aget_state(job.config()))
-            more = await go_on(job, outcome) if go_on else None
+            more = await go_on(job, outcome) if go_on and not job.stays else None
             if more is None:
                 return outcome
             job, outcome = more, None
@@ -228,7 +228,7 @@ def build(kind: str, profile: str, saver: Any = None) -> Any:
 async def read_outcome(store: Store, thread: Thread) -> Outcome:
     """How the newest run of a thread stands."""
     # The profile makes no difference to reading, and a user's own one may not be known here.
-    graph = build(thread.kind, "manus", store.saver)
+    graph = build(thread.kind, "manus", store)
     return outcome_of(await graph.aget_state(config_of(thread.thread_id)))
 
 

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
-from manus.jobs import Job, Nothing, with_more_steps, work_on
+from manus.jobs import Job, with_more_steps, work_on
 from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
@@ -38,7 +38,7 @@ from manus.tools.sandbox.sandbox import wall_in_words
 
 log = logging.getLogger("manus.run")
 
-Prepare = Callable[[Store, str], Awaitable[Job | Nothing]]
+Prepare = Callable[[Store, str], Awaitable[Job]]
 """Finds out what is to be done on a thread, once the store is open and the thread is ours."""
 
 
@@ -88,14 +88,12 @@ class Run:
 
     async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
         async with store.hold(self._thread_id):
-            found = await prepare(store, self._thread_id)
-            self._workspace = found.workspace
-            if isinstance(found, Nothing):
-                return found.outcome
-            if not (self._args.quiet or self._args.chat):
+            job = await prepare(store, self._thread_id)
+            self._workspace = job.workspace
+            if not (self._args.quiet or self._args.chat or job.stays):
                 wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
-            return await self._work_on(found)
+            return await self._work_on(job)
 
     async def _work_on(self, job: Job) -> Outcome:
         if job.kind == "flow":

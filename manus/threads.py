@@ -65,7 +65,7 @@ def config_of(thread_id: str) -> Any:
 
 async def read_thread(store: Store, thread_id: str) -> Thread | None:
     """The thread, or None if there is none of that id."""
-    found = await store.saver.aget_tuple(config_of(thread_id))
+    found = await store.aget_tuple(config_of(thread_id))
     return None if found is None else _thread(thread_id, found)
 
 
@@ -153,7 +153,7 @@ async def delete_thread_files(store: Store, thread: Thread) -> None:
 
     if thread.workspace is None:
         return
-    stored = store.saver.alist({"configurable": {"thread_id": thread.thread_id}})
+    stored = store.alist({"configurable": {"thread_id": thread.thread_id}})
     namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
     records = Workspace(thread.workspace).records
     for key in (f"{thread.thread_id}:{namespace}" for namespace in {"", *namespaces}):

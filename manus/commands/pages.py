@@ -13,7 +13,7 @@ import click
 from manus.options import PORT, RunOptions, thread_argument
 
 if TYPE_CHECKING:
-    from manus.state.settings import Settings
+    from manus.checkpoint import Store
 
 _port = click.option(
     "--port", metavar="N", type=PORT, default=0, help="On 127.0.0.1 (default: any free one)."
@@ -28,13 +28,11 @@ _port = click.option(
 @click.option("--open", "show", is_flag=True, help="Show it in the browser.")
 def report(thread: str, output: str | None, show: bool) -> int:
     """Write a thread as one HTML page."""
-    import asyncio
-
-    from manus.configuration import read_settings
+    from manus.configuration import with_store
     from manus.state.errors import UsageError
     from manus.state.files import write_atomically
 
-    thread, shown = asyncio.run(_page(thread, read_settings()))
+    thread, shown = with_store(lambda store: _page(store, thread))
     html = shown.encode("utf-8", "replace")
     if output == "-":
         sys.stdout.buffer.write(html)
@@ -62,18 +60,16 @@ def has_desktop() -> bool:
     return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
-async def _page(meant: str, settings: Settings) -> tuple[str, str]:
+async def _page(store: Store, meant: str) -> tuple[str, str]:
     """The thread's id, and its page."""
-    from manus.checkpoint import open_store
     from manus.run_report.page import page
     from manus.threads import find_thread, is_being_worked_on
     from manus.trace.reading import read_trace
 
-    async with open_store(settings) as store:
-        thread = await find_thread(store, meant)
-        is_running = await is_being_worked_on(store, thread)
-        runs = await read_trace(store.saver, thread, is_running=is_running)
-        return thread, page(thread, runs, place=store.place)
+    thread = await find_thread(store, meant)
+    is_running = await is_being_worked_on(store, thread)
+    runs = await read_trace(store, thread, is_running=is_running)
+    return thread, page(thread, runs, place=store.place)
 
 
 @click.command()
@@ -97,35 +93,31 @@ def watch(thread: str, port: int, show: bool) -> int:
 
 
 def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) -> int:
-    import asyncio
-
     from manus import startup
-    from manus.configuration import read_settings
+    from manus.configuration import read_settings, with_store
     from manus.logs import set_up_logging
 
     settings = read_settings()
     set_up_logging()
     startup.load()
-    from manus.checkpoint import open_store
     from manus.threads import find_thread, read_thread
     from manus.ui.conversation import Conversation
     from manus.ui.server import serve
 
-    async def talk() -> None:
-        async with open_store(settings) as store:
-            place = ""
-            if watched is not None:
-                thread = await find_thread(store, watched, or_new=True)
-                place = f"t/{thread}/report"
-                if await read_thread(store, thread) is None:
-                    sys.stderr.write(
-                        f"There is no thread {thread} in {store.place} yet; the page fills when "
-                        "it begins.\n"
-                    )
-            conversation = Conversation(store, settings, RunOptions(**chosen))
-            await serve(conversation, port, lambda address: _tell(f"{address}{place}", show=show))
+    async def talk(store: Store) -> None:
+        place = ""
+        if watched is not None:
+            thread = await find_thread(store, watched, or_new=True)
+            place = f"t/{thread}/report"
+            if await read_thread(store, thread) is None:
+                sys.stderr.write(
+                    f"There is no thread {thread} in {store.place} yet; the page fills when it "
+                    "begins.\n"
+                )
+        conversation = Conversation(store, settings, RunOptions(**chosen))
+        await serve(conversation, port, lambda address: _tell(f"{address}{place}", show=show))
 
-    asyncio.run(talk())
+    with_store(talk, settings)
     return 0
 
 

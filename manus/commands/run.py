@@ -18,7 +18,7 @@ from manus.options import (
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
-    from manus.jobs import Job, Nothing
+    from manus.jobs import Job
     from manus.run import Prepare
     from manus.state.settings import Settings
 
@@ -78,7 +78,7 @@ def go_on(args: RunOptions, meant: str) -> int:
     settings = read_settings()
     set_up_logging()
 
-    async def prepare(store: Store, thread_id: str) -> Job | Nothing:
+    async def prepare(store: Store, thread_id: str) -> Job:
         from manus.jobs import job_to_resume
 
         return await job_to_resume(thread_id, args, settings, store)

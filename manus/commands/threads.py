@@ -13,7 +13,6 @@ from manus.options import COUNT, thread_argument, thread_id
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
-    from manus.state.settings import Settings
     from manus.threads import Thread
 
 
@@ -29,30 +28,25 @@ if TYPE_CHECKING:
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
 def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
     """List threads, the newest first, or delete some."""
-    import asyncio
+    from manus.configuration import with_store
 
-    from manus.configuration import read_settings
-
-    settings = read_settings()
     if delete:
-        return asyncio.run(_delete(settings, delete))
-    return asyncio.run(_list(settings, limit, as_json=json))
+        with_store(lambda store: _delete(store, delete))
+    else:
+        with_store(lambda store: _list(store, limit, as_json=json))
+    return 0
 
 
-async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
-    from manus.checkpoint import open_store
+async def _list(store: Store, limit: int, *, as_json: bool) -> None:
     from manus.report import print_json
 
-    async with open_store(settings) as store:
-        found = [t for i in await store.recent(limit) if (t := await _look_up(store, i))]
-        place = store.place
+    found = [t for i in await store.recent(limit) if (t := await _look_up(store, i))]
     if as_json:
         print_json([thread.as_json() for thread in found])
     elif found:
         _print_table(found)
     else:
-        sys.stderr.write(f"There are no threads yet in {place}.\n")
-    return 0
+        sys.stderr.write(f"There are no threads yet in {store.place}.\n")
 
 
 async def _look_up(store: Store, found: str) -> Thread | None:
@@ -93,18 +87,15 @@ def _print_table(threads: list[Thread]) -> None:
         sys.stdout.write(f"{line}\n")
 
 
-async def _delete(settings: Settings, ids: Sequence[str]) -> int:
-    from manus.checkpoint import open_store
+async def _delete(store: Store, ids: Sequence[str]) -> None:
     from manus.threads import delete_thread_files, get_thread
 
-    async with open_store(settings) as store:
-        for thread in [await get_thread(store, given) for given in ids]:
-            async with store.hold(thread.thread_id):
-                # first, so that the command can be given again if it is stopped in between
-                await delete_thread_files(store, thread)
-                await store.saver.adelete_thread(thread.thread_id)
-            sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
-    return 0
+    for thread in [await get_thread(store, given) for given in ids]:
+        async with store.hold(thread.thread_id):
+            # first, so that the command can be given again if it is stopped in between
+            await delete_thread_files(store, thread)
+            await store.adelete_thread(thread.thread_id)
+        sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
 
 
 @click.command()
@@ -113,15 +104,13 @@ async def _delete(settings: Settings, ids: Sequence[str]) -> int:
 @click.option("--json", is_flag=True, help="Print one JSON object on stdout.")
 def show(thread: str, full: bool, json: bool) -> int:
     """Show the history of a thread."""
-    import asyncio
+    from manus.configuration import with_store
 
-    from manus.configuration import read_settings
+    with_store(lambda store: _show(store, thread, full=full, as_json=json))
+    return 0
 
-    return asyncio.run(_show(thread, read_settings(), full=full, as_json=json))
 
-
-async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) -> int:
-    from manus.checkpoint import open_store
+async def _show(store: Store, meant: str, *, full: bool, as_json: bool) -> None:
     from manus.graph.outcome import question_of
     from manus.jobs import read_outcome
     from manus.report import headline, how_to_go_on, print_json, print_output, why
@@ -129,17 +118,16 @@ async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) ->
     from manus.trace.as_text import as_messages, as_text, steps_as_messages
     from manus.trace.reading import read_trace
 
-    async with open_store(settings) as store:
-        thread = await get_thread(store, meant)
-        outcome = await read_outcome(store, thread)
-        runs = await read_trace(store.saver, thread.thread_id)
+    thread = await get_thread(store, meant)
+    outcome = await read_outcome(store, thread)
+    runs = await read_trace(store, thread.thread_id)
     if as_json:
         data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}
         flow = next((run for run in reversed(runs) if run.kind == "flow" and run.plan), None)
         if flow is not None:
             data |= {"plan": flow.plan, "steps": steps_as_messages(flow)}
         print_json(data)
-        return 0
+        return
     # in the order of `--answer`, which for a step of a plan need not be that of its calls
     several = outcome.questions if len(outcome.questions) > 1 else ()
     parts = [
@@ -151,4 +139,3 @@ async def _show(meant: str, settings: Settings, *, full: bool, as_json: bool) ->
         how_to_go_on(outcome),
     ]
     print_output("\n".join(parts))
-    return 0

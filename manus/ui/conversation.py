@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.types import Interrupt
 
@@ -15,7 +16,7 @@ from manus.attachments import given_of
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
 from manus.graph.outcome import draft_of_change, is_of_model, question_of
-from manus.jobs import ENDED_EARLY, Job, Nothing, job_to_resume, new_job, read_outcome
+from manus.jobs import ENDED_EARLY, Job, job_to_resume, new_job, read_outcome
 from manus.options import RunOptions
 from manus.run_report.page import page_of
 from manus.state.errors import ToolError, UsageError
@@ -42,14 +43,8 @@ _CHOICES = {
 """Answers that are a button, by the kind of the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a thread stands, which decides what can be done with it."""
-
-    state: Literal["new", "running", "waiting", "early", "ended"]
-    """`running`: in this process; `early`: it could go on."""
-    questions: tuple[Interrupt, ...] = ()
-    problem: str = ""
+State = Literal["new", "running", "waiting", "early", "ended"]
+"""What can be done with a thread. `running`: in this process; `early`: it could go on."""
 
 
 class Conversation:
@@ -63,7 +58,7 @@ class Conversation:
 
     async def version(self, thread: str) -> str:
         """What differs where the page does."""
-        mark = await fingerprint(self._store.saver, thread)
+        mark = await fingerprint(self._store, thread)
         runs = self.sessions
         # the end of a process that is killed leaves nothing in the store
         live = await self._is_running(thread), runs.waits(thread), runs.problems.get(thread)
@@ -72,31 +67,26 @@ class Conversation:
 
     async def page(self, thread: str) -> tuple[str, str]:
         """The page of a thread, and its content security policy."""
-        stand = await self._stand(thread)
-        is_running = await self._is_running(thread)
-        runs = await read_trace(self._store.saver, thread, is_running=is_running)
+        state, asked = await self._stand(thread)
         listed = [await read_thread(self._store, one) for one in await self._store.recent(_LISTED)]
-        threads = [one for one in listed if one is not None]
-        where = await asyncio.to_thread(self._where)
-        return await asyncio.to_thread(
-            page_of,
+        return await self._page(
             "ui",
             thread,
-            runs,
-            self._store.place,
-            threads=threads,
-            stand=stand,
-            asked=[
-                (q.id, question_of(q), _choices(q), draft_of_change(q)) for q in stand.questions
-            ],
-            workspace=where,
+            threads=[one for one in listed if one is not None],
+            standing=state,
+            asked=[(q.id, question_of(q), _choices(q), draft_of_change(q)) for q in asked],
+            problem=self.sessions.problems.get(thread, ""),
+            workspace=await asyncio.to_thread(self._where),
         )
 
     async def report(self, thread: str) -> tuple[str, str]:
         """The thread as `manus report` writes it, following it; and its policy."""
+        return await self._page("page", thread)
+
+    async def _page(self, kind: str, thread: str, **more: Any) -> tuple[str, str]:
         is_running = await self._is_running(thread)
-        runs = await read_trace(self._store.saver, thread, is_running=is_running)
-        return await asyncio.to_thread(page_of, "page", thread, runs, self._store.place)
+        runs = await read_trace(self._store, thread, is_running=is_running)
+        return await asyncio.to_thread(page_of, kind, thread, runs, self._store.place, **more)
 
     async def file(self, thread: str, path: str) -> bytes:
         """A file of a thread's workspace.
@@ -129,9 +119,9 @@ class Conversation:
         Raises:
             ManusError: it cannot be worked on.
         """
-        stand = await self._stand(thread)
-        if stand.questions and not at:
-            await self.answer(thread, {stand.questions[0].id: text})
+        _, asked = await self._stand(thread)
+        if asked and not at:
+            await self.answer(thread, {asked[0].id: text})
             return
         known = await read_thread(self._store, thread)
         kind = known.kind if known else "flow" if plans else "agent"
@@ -166,10 +156,9 @@ class Conversation:
         """
         args = replace(self._args, profile=None)
 
-        async def prepare() -> Job | Nothing:
-            return await job_to_resume(thread, args, self._settings, self._store, answers)
-
-        await self.sessions.begin(thread, prepare)
+        await self.sessions.begin(
+            thread, lambda: job_to_resume(thread, args, self._settings, self._store, answers)
+        )
 
     async def _with_files(
         self, known: Thread | None, text: str, files: Sequence[tuple[str, bytes]]
@@ -196,21 +185,18 @@ class Conversation:
             return False
         return self.sessions.is_at_work(thread) or await is_being_worked_on(self._store, thread)
 
-    async def _stand(self, thread: str) -> Stand:
-        """Whether the thread is at work, waits, or could go on."""
+    async def _stand(self, thread: str) -> tuple[State, Sequence[Interrupt]]:
+        """What can be done with a thread, and the questions that it waits with."""
         if self.sessions.is_at_work(thread):
-            return Stand("running")
+            return "running", ()
         known = await read_thread(self._store, thread)
         if known is None:
-            return Stand("new", problem=self.sessions.problems.get(thread, ""))
+            return "new", ()
         outcome = await read_outcome(self._store, known)
-        asked = tuple(q for q in outcome.questions if not is_of_model(q))
+        if asked := [q for q in outcome.questions if not is_of_model(q)]:
+            return "waiting", asked
         may_go_on = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
-        return Stand(
-            "waiting" if asked else "early" if may_go_on else "ended",
-            asked,
-            self.sessions.problems.get(thread, ""),
-        )
+        return "early" if may_go_on else "ended", ()
 
 
 def _choices(question: Interrupt) -> dict[str, str]:
@@ -227,12 +213,10 @@ def _keep(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[Path
     kept = []
     for given, data in files:
         name = Path(Path(given).name or "file")
+        more = (f"{name.stem}-{number}{name.suffix}" for number in itertools.count(2))
         try:
-            path = workspace.writable(name.name)
-            number = 1
-            while path.exists():
-                number += 1
-                path = workspace.writable(f"{name.stem}-{number}{name.suffix}")
+            places = map(workspace.writable, itertools.chain([name.name], more))
+            path = next(place for place in places if not place.exists())
             replace_file(path, data)
         except (ToolError, OSError) as error:
             raise UsageError(f"{name} cannot be put into the workspace: {error}") from None

@@ -15,7 +15,7 @@ from langgraph.types import Command
 from manus.checkpoint import Store
 from manus.formatting import main_argument
 from manus.graph.outcome import Outcome
-from manus.jobs import Job, Nothing, work_on
+from manus.jobs import Job, work_on
 from manus.state.errors import ManusError, UsageError
 from manus.state.messages import thinking_in
 from manus.tools.browser.state import view
@@ -46,7 +46,7 @@ class Sessions:
         """Whether a run waits here for an answer."""
         return thread in self._asked
 
-    async def begin(self, thread: str, prepare: Callable[[], Awaitable[Job | Nothing]]) -> None:
+    async def begin(self, thread: str, prepare: Callable[[], Awaitable[Job]]) -> None:
         """Prepare a job, and have a task work on it.
 
         Raises:
@@ -58,10 +58,9 @@ class Sessions:
             await held.enter_async_context(self._store.hold(thread))
             job = await prepare()
             self.problems.pop(thread, None)
-            if isinstance(job, Job):
-                self._jobs[thread] = job
-                self._tasks[thread] = asyncio.create_task(self._work(job, held.pop_all()))
-                await asyncio.sleep(0)  # a task that is cancelled before it begins lets go of none
+            self._jobs[thread] = job
+            self._tasks[thread] = asyncio.create_task(self._work(job, held.pop_all()))
+            await asyncio.sleep(0)  # a task that is cancelled before it begins lets go of none
 
     def answer(self, thread: str, answers: Mapping[str, str]) -> bool:
         """Give a run that waits here its answers; False where none does."""
