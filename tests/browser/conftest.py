@@ -54,7 +54,7 @@ async def join(chromium: Chromium, session: Session) -> Driver:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDriver]:
+async def new_driver(chromium: Chromium, tmp_path: Path, site: Site) -> AsyncIterator[NewDriver]:
     """Make sessions in contexts of their own of the shared browser."""
     made: list[Driver] = []
 
@@ -66,6 +66,7 @@ async def new_driver(chromium: Chromium, tmp_path: Path) -> AsyncIterator[NewDri
         session = new_session(tmp_path / str(len(made)), settings, egress)
         await session.obtain("egress", lambda: EgressProxy.start(EgressRules(egress, resolve)))
         made.append(await join(chromium, session))
+        made[-1].site = site
         return made[-1]
 
     yield make
@@ -84,8 +85,9 @@ async def shared(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(shared: Driver) -> AsyncIterator[Driver]:
+async def driver(shared: Driver, site: Site) -> AsyncIterator[Driver]:
     """A browser with no page open and nothing in its workspace."""
+    shared.site = site
     yield shared
     for tab in list(shared.browser.tabs.values()):
         await shared.browser.close_tab(tab)

@@ -9,10 +9,14 @@ from manus.tools.browser_use import BrowserUse
 from manus.tools.call import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
+from tests.browser.site import Page, Site
 
 
 class Driver:
     """Drives one session's browser through the tool alone."""
+
+    site: Site
+    """Where the pages of the test are."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -45,6 +49,11 @@ class Driver:
     async def open(self, url: str) -> str:
         await self.say("go_to_url", url=url)
         return await self.look()
+
+    async def show(self, page: Page) -> str:
+        """Open a page of the site."""
+        self.site.pages["/"] = page
+        return await self.open(self.site.base)
 
     def number(self, what: str) -> int:
         """The number of the one element whose line begins like that: `button "Save"`."""

@@ -1,6 +1,7 @@
-"""What an action tells of what it has changed; batches; tabs; dialogs."""
+"""What an action tells of what it has changed; batches; tabs; dialogs; the digest of a page."""
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,11 @@ from tests.browser.site import Answer, Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_navigation_and_the_first_error_in_the_console_are_told(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = """<a href=/two>Two</a><a href=/none>None</a>
-      <button onclick="console.error('one'); console.error('two')">A</button>
-      <button onclick="nowhere.to.go()">B</button>"""
+async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Site) -> None:
     site.pages["/two"] = "<title>Second</title>"
-    await driver.open(site.base)
+    await driver.show("""<a href=/two>Two</a><a href=/none>None</a>
+      <button onclick="console.error('one'); console.error('two')">A</button>
+      <button onclick="nowhere.to.go()">B</button>""")
     said = await driver.click('button "A"')
     assert "console: one" in said
     assert "two" not in said
@@ -32,9 +30,8 @@ async def test_a_navigation_and_the_first_error_in_the_console_are_told(
 
 
 async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) -> None:
-    site.pages["/"] = "<title>One</title><a href=/two>Next</a><button>Other</button>"
     site.pages["/two"] = "<title>Two</title><button onclick='document.title=1'>Delete</button>"
-    await driver.open(site.base)
+    await driver.show("<title>One</title><a href=/two>Next</a><button>Other</button>")
     await driver.say("click_element", index=1)
     tab = driver.browser.active
     assert tab is not None
@@ -51,11 +48,10 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
     await driver.say("click_element", index=1)
 
 
-async def test_texts_that_an_action_brings_are_told(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<p>Price: <b id=p>–</b></p><p id=m></p>
+async def test_texts_that_an_action_brings_are_told(driver: Driver) -> None:
+    await driver.show("""<p>Price: <b id=p>–</b></p><p id=m></p>
       <button onclick="p.textContent = 9; m.textContent = 'Sold out'">Blue</button>
-      <button onclick="p.textContent = 8">Red</button><p style=height:3000px></p><p>End</p>"""
-    await driver.open(site.base)
+      <button onclick="p.textContent = 8">Red</button><p style=height:3000px></p><p>End</p>""")
     said = await driver.say("click_element", index=1)
     assert said.endswith('- New on the page: "Price: 9", "Sold out"')
     assert '- New on the page: "Price: 8"' in await driver.say("click_element", index=2)
@@ -63,18 +59,15 @@ async def test_texts_that_an_action_brings_are_told(driver: Driver, site: Site) 
     assert "New" not in await driver.say("send_keys", keys="Control+Home")
 
 
-async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = """<div id=all></div><script>
+async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver) -> None:
+    await driver.show("""<div id=all></div><script>
       let ticked = [], names = ["Read", "Run"];
       const draw = () => { all.innerHTML = names.map((n) => `<p><button onclick="tick('${n}')">${n}
         </button>
         <button onclick="drop('${n}')">Drop</button> ${ticked.includes(n)}</p>`).join("") };
       const tick = (n) => { ticked.push(n); draw() };
       const drop = (n) => { names = names.filter((m) => m !== n); draw() };
-      draw()</script>"""
-    await driver.open(site.base)
+      draw()</script>""")
     await driver.say("click_element", index=3)
     await driver.say("click_element", index=1)
     said = await driver.fail("click_element", index=2)  # there are two of the name
@@ -87,21 +80,16 @@ async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(
     assert "Nothing was done" in await driver.fail("click_element", index=number)
 
 
-async def test_without_a_next_step_prompt_the_answer_shows_the_page(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = "<button onclick='this.textContent=\"Done\"'>Go</button>"
+async def test_without_a_next_step_prompt_the_answer_shows_the_page(driver: Driver) -> None:
+    await driver.show("<button onclick='this.textContent=\"Done\"'>Go</button>")
     driver.session.page_is_prompted = False
-    assert '[1] button "Go"' in await driver.say("go_to_url", url=site.base)
+    assert '[1] button "Go"' in await driver.say("refresh")
     assert '[1] button "Done"' in await driver.say("click_element", index=1)
 
 
-async def test_popups_are_followed_and_tabs_opened_switched_and_closed(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = "<title>Main</title><a href=/pop target=_blank>Open</a>"
+async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     site.pages["/pop"] = "<title>Popup</title><button onclick='window.close()'>Close me</button>"
-    await driver.open(site.base)
+    await driver.show("<title>Main</title><a href=/pop target=_blank>Open</a>")
     assert driver.browser.active is not None
     first = driver.browser.active.id
     said = await driver.click('link "Open"')
@@ -119,10 +107,9 @@ async def test_popups_are_followed_and_tabs_opened_switched_and_closed(
     assert "Title: Main" in await driver.open(site.base)
 
 
-async def test_dialogs_are_answered_and_told(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<button onclick="alert('Hello'); r.textContent = confirm('Sure?') + '/'
-      + prompt('Name?', 'x')">Ask</button><p id=r></p>"""
-    await driver.open(site.base)
+async def test_dialogs_are_answered_and_told(driver: Driver) -> None:
+    await driver.show("""<button onclick="alert('Hello'); r.textContent = confirm('Sure?') + '/'
+      + prompt('Name?', 'x')">Ask</button><p id=r></p>""")
     said = await driver.click('button "Ask"')
     assert said.splitlines()[1:] == [
         '- alert "Hello" was closed.',
@@ -136,26 +123,66 @@ async def test_dialogs_are_answered_and_told(driver: Driver, site: Site) -> None
     assert "dismissed" in await driver.say("click_element", index=1)
 
 
-async def test_unfit_arguments_are_named_in_a_line(driver: Driver) -> None:
+async def test_unfit_arguments_and_nothing_there_are_said_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
     said = await driver.fail("click", index=1)
     assert said.endswith("did you mean `click_element`?")
     assert "\n" not in said
-
-
-async def test_addresses_without_a_scheme() -> None:
-    assert complete_url("example.com") == "https://example.com"
-    assert complete_url("example.com:8443/x") == "https://example.com:8443/x"
-    assert complete_url("localhost:8000") == "http://localhost:8000"
-    assert complete_url("127.0.0.1/x") == "http://127.0.0.1/x"
-    assert complete_url("javascript:alert(1)") == "javascript:alert(1)"
-
-
-async def test_nothing_there(driver: Driver, site: Site) -> None:
-    site.pages["/"] = Answer("", 204)
-    assert "could not be opened" in await driver.fail("go_to_url", url=site.base)
+    driver.site.pages["/"] = Answer("", 204)
+    assert "could not be opened" in await driver.fail("go_to_url", url=driver.site.base)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     said = await driver.fail("go_to_url", url=f"http://127.0.0.1:{port}/")
     assert "127.0.0.1 does not answer" in said
+
+
+ADDRESSES = {
+    "example.com": "https://example.com",
+    "example.com:8443/x": "https://example.com:8443/x",
+    "localhost:8000": "http://localhost:8000",
+    "127.0.0.1/x": "http://127.0.0.1/x",
+    "javascript:alert(1)": "javascript:alert(1)",
+}
+
+
+async def test_addresses_without_a_scheme() -> None:
+    assert {given: complete_url(given) for given in ADDRESSES} == ADDRESSES
+
+
+CALENDAR = """<h2 id=h></h2><button onclick="m++; show()">Next month</button><div id=days></div>
+  <script>let m = 0; const show = () => { const d = new Date(2026, m, 1);
+  h.textContent = d.toLocaleString("en", {month: "long", year: "numeric"});
+  days.textContent = "1 2 3 4 5" }; show()</script>"""
+CAROUSEL = """<div style="width:200px;overflow:hidden"><div id=strip
+  style="display:flex;width:900px">
+  <img src=/0.png width=200 height=90><img src=/1.png width=200 height=90></div></div>
+  <button onclick="strip.append(strip.firstElementChild); strip.firstElementChild.src =
+    '/' + (n++) + '.png'">Next</button><script>let n = 2</script>"""
+COUNTER = "<p id=p>0</p><button onclick='p.textContent = +p.textContent + 1'>+</button>"
+LIST = """<ul id=l><li>Row</ul><button onclick="l.insertAdjacentHTML('beforeend', '<li>Row')">
+  Load more</button>"""
+MENU = """<ul>{}</ul><button id=b>Menu</button><script>let at = 0; onkeydown = () => {{
+  const all = document.querySelectorAll("li"); all[at].className = "";
+  all[at = (at + 1) % all.length].className = "chosen" }}</script>""".format("<li>Entry" * 12)
+CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
+  setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 50)</script>"""
+
+
+async def test_what_has_an_effect_changes_the_digest(driver: Driver) -> None:
+    """By it loop detection tells effect from none."""
+
+    async def digests(times: int, action: str, **arguments: Any) -> list[str | None]:
+        return [(await driver.do(action, **arguments)).fingerprint for _ in range(times)]
+
+    await driver.show(CALENDAR + CAROUSEL + COUNTER + LIST)
+    for number in range(1, 5):
+        assert len(set(await digests(2, "click_element", index=number))) == 2, number
+    await driver.show(MENU)
+    assert len(set(await digests(3, "send_keys", keys="ArrowDown"))) == 3
+    await driver.show("<p style='height:1500px'>Part</p>")
+    first, second, third = await digests(3, "scroll_down")
+    assert first != second == third, "until the end"
+    await driver.show(CLOCK)
+    first, second = await digests(2, "click_element", index=1)
+    assert first == second is not None

@@ -77,8 +77,7 @@ async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     headers = {"Content-Disposition": "attachment; filename=x.bin"}
     # it never ends: only giving it up ends the action
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
-    site.pages["/"] = "<a href=/f>Get</a>"
-    await driver.open(site.base)
+    await driver.show("<a href=/f>Get</a>")
     for _ in range(2):  # the second one, too, though its address is known
         assert "fetch it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
@@ -98,13 +97,12 @@ async def test_names_of_downloads(driver: Driver, site: Site) -> None:
 
 
 async def test_uploads_come_from_the_workspace_only(
-    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.pages["/"] = """<input type=file aria-label=File onchange="t.textContent =
+    await driver.show("""<input type=file aria-label=File onchange="t.textContent =
       this.files[0].name + ' ' + this.files[0].size"><p id=t></p>
       <button onclick="document.querySelector('input').click()">Choose</button>
-      <a href=#>Other</a>"""
-    await driver.open(site.base)
+      <a href=#>Other</a>""")
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
     said = await driver.say("upload_file", index=field, path="data.txt")

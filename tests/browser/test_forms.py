@@ -38,13 +38,12 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     )
 
 
-async def test_keys_are_heard_and_a_field_takes_what_it_can(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<input aria-label=Find value=old><p id=p></p><script>
+async def test_keys_are_heard_and_a_field_takes_what_it_can(driver: Driver) -> None:
+    await driver.show("""<input aria-label=Find value=old><p id=p></p><script>
       const f = document.querySelector("input");
       f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
       </script><div contenteditable aria-label=Editor><b>old</b> text</div>
-      <input aria-label=Code maxlength=3><label>Day<input type=date></label>"""
-    await driver.open(site.base)
+      <input aria-label=Code maxlength=3><label>Day<input type=date></label>""")
     said = await driver.write('textbox "Find"', "abc")
     assert said == 'Typed "abc" into [1] textbox "Find".\n- New on the page: "ABC"'
     assert "| ABC" in driver.text
@@ -76,20 +75,16 @@ WRONG = [
 ]
 
 
-async def test_the_wrong_tool_for_an_element_names_the_right_one(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = "".join(f"<p>{html}</p>" for html, *_ in WRONG)
-    await driver.open(site.base)
+async def test_the_wrong_tool_for_an_element_names_the_right_one(driver: Driver) -> None:
+    await driver.show("".join(f"<p>{html}</p>" for html, *_ in WRONG))
     for number, (html, action, text, said) in enumerate(WRONG, 1):
         given = {} if text is None else {"text": text}
         assert said in await driver.fail(action, index=number, **given), html
 
 
-async def test_lists_tell_their_options(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
-      <option selected>Kiwi</optgroup></select>"""
-    await driver.open(site.base)
+async def test_lists_tell_their_options(driver: Driver) -> None:
+    await driver.show("""<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
+      <option selected>Kiwi</optgroup></select>""")
     many = driver.number('listbox "Many"')
     said = await driver.say("get_dropdown_options", index=many)
     assert said.splitlines()[1:] == ["- Fig", "* Kiwi"]
@@ -119,12 +114,11 @@ async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
 
 
 async def test_a_covered_element_names_its_cover(
-    driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.pages["/"] = """<button>Target</button><button onclick="document.body.insertAdjacentHTML(
+    await driver.show("""<button>Target</button><button onclick="document.body.insertAdjacentHTML(
       'beforeend', '<div id=veil style=position:fixed;inset:0;background:#fff>Cookies</div>')">
-      Veil</button>"""
-    await driver.open(site.base)
+      Veil</button>""")
     target = driver.number('button "Target"')
     await driver.click('button "Veil"')
     monkeypatch.setattr(pointer, "ACTION_MS", 500)
@@ -136,19 +130,17 @@ async def test_a_covered_element_names_its_cover(
     assert "Last action failed" not in await driver.look()
 
 
-async def test_a_hidden_check_box_is_clicked_through_its_label(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<style>input{position:absolute;opacity:0;width:0;height:0}</style>
-      <label><input type=checkbox><span>Fancy</span></label>"""
-    await driver.open(site.base)
+async def test_a_hidden_check_box_is_clicked_through_its_label(driver: Driver) -> None:
+    await driver.show("""<style>input{position:absolute;opacity:0;width:0;height:0}</style>
+      <label><input type=checkbox><span>Fancy</span></label>""")
     await driver.click('checkbox "Fancy"')
     assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
 
 
-async def test_scrolling_an_area_and_to_a_text(driver: Driver, site: Site) -> None:
+async def test_scrolling_an_area_and_to_a_text(driver: Driver) -> None:
     rows = "".join(f"<p>Item {n}</p>" for n in range(100))
-    site.pages["/"] = f"""<div tabindex=0 aria-label=List style="height:200px;overflow:auto">
-      {rows}</div><div style="height:4000px"></div><p>The <b>very</b> end</p>"""
-    await driver.open(site.base)
+    await driver.show(f"""<div tabindex=0 aria-label=List style="height:200px;overflow:auto">
+      {rows}</div><div style="height:4000px"></div><p>The <b>very</b> end</p>""")
     area = driver.number('scroll area "List"')
     assert "0 px above" in driver.line('scroll area "List"')
     assert "by 500 px" in await driver.say("scroll_down", index=area, scroll_amount=500)
@@ -159,6 +151,5 @@ async def test_scrolling_an_area_and_to_a_text(driver: Driver, site: Site) -> No
     await driver.say("scroll_up", scroll_amount=100_000)
     assert "nothing above" in await driver.look()
     assert "unicorn" in await driver.fail("scroll_to_text", text="unicorn")
-    site.pages["/"] = "<p>Short</p>"
-    await driver.open(site.base)
+    await driver.show("<p>Short</p>")
     assert "does not scroll" in await driver.say("scroll_down")

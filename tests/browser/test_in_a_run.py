@@ -8,7 +8,7 @@ import pytest
 from manus.graph import build_agent
 from manus.graph.profiles import BROWSER
 from tests.browser.site import Site
-from tests.browser.test_fingerprint import COUNTER
+from tests.browser.test_changes import COUNTER
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, call, text
 

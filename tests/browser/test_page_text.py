@@ -1,9 +1,11 @@
-"""What the model is shown of a page."""
+"""What the model is shown of a page, and what it reads of all of it."""
 
 import re
 
 import pytest
+from langchain_core.messages import BaseMessage
 
+from manus.state.errors import ModelUnavailableError
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 
@@ -14,15 +16,14 @@ def numbers(text: str) -> list[int]:
     return [int(n) for n in re.findall(r"(?m)^ *\*?\[(\d+)\]", text)]
 
 
-async def test_elements_have_number_role_name_value_and_state(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<title>Order</title><h2>Your order</h2><p>Pick a size.</p>
+async def test_elements_have_number_role_name_value_and_state(driver: Driver) -> None:
+    text = await driver.show("""<title>Order</title><h2>Your order</h2><p>Pick a size.</p>
       <a href=/terms>Terms</a> <button disabled>Pay</button>
       <label>Name <input value=Ann required></label>
       <input type=checkbox id=c checked><label for=c>Gift</label>
       <select aria-label=Size><option>S<option selected>M</select>
       <button aria-expanded=false>More</button><details><summary>Help</summary>text</details>
-      <div role=tab aria-selected=true tabindex=0>Cart</div>"""
-    text = await driver.open(site.base)
+      <div role=tab aria-selected=true tabindex=0>Cart</div>""")
     assert "Title: Order" in text
     assert "## Your order" in text
     assert "| Pick a size." in text
@@ -40,14 +41,11 @@ async def test_elements_have_number_role_name_value_and_state(driver: Driver, si
     assert numbers(text) == list(range(1, 9))
 
 
-async def test_what_lies_behind_something_and_passwords_are_not_shown(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = """<button>Under</button><p>Text under it</p>
+async def test_what_lies_behind_something_and_passwords_are_not_shown(driver: Driver) -> None:
+    text = await driver.show("""<button>Under</button><p>Text under it</p>
       <div style="position:fixed;inset:0;background:#fff"><button>Over</button>
       <input type=password aria-label=Secret value=hunter2></div>
-      <button style="visibility:hidden">Unseen</button><button style="display:none">None</button>"""
-    text = await driver.open(site.base)
+      <button style=visibility:hidden>Unseen</button><button style=display:none>None</button>""")
     assert "Over" in text
     hidden = ("Under", "under it", "Unseen", '"None"', "hunter2")
     assert not [word for word in hidden if word in text]
@@ -78,10 +76,9 @@ async def test_frames_and_shadow_roots_are_part_of_the_page(driver: Driver, site
     assert driver.number('button "Done"') == last
 
 
-async def test_numbers_stay_and_new_elements_are_marked(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<button onclick="b.insertAdjacentHTML('beforebegin','<a href=#>New</a>')">
-      Add</button><button id=b>Last</button>"""
-    await driver.open(site.base)
+async def test_numbers_stay_and_new_elements_are_marked(driver: Driver) -> None:
+    await driver.show("""<button onclick="b.insertAdjacentHTML('beforebegin','<a href=#>New</a>')">
+      Add</button><button id=b>Last</button>""")
     add, last = driver.number('button "Add"'), driver.number('button "Last"')
     text = await driver.look()
     assert "*" not in text
@@ -91,11 +88,8 @@ async def test_numbers_stay_and_new_elements_are_marked(driver: Driver, site: Si
     assert "*" not in await driver.look()
 
 
-async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = "<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low"
-    await driver.open(site.base)
+async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(driver: Driver) -> None:
+    await driver.show("<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low")
     await driver.click('button "Save"\n')
     said = await driver.fail("click_element", index=1)
     assert said.startswith("Nothing was done: [1]")
@@ -106,10 +100,9 @@ async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
-async def test_what_lies_above_and_below_is_said(driver: Driver, site: Site) -> None:
+async def test_what_lies_above_and_below_is_said(driver: Driver) -> None:
     rows = "".join(f"<p style='height:100px'><a href=/{n}>Link {n}</a></p>" for n in range(40))
-    site.pages["/"] = f"<body style='margin:0'>{rows}"
-    text = await driver.open(site.base)
+    text = await driver.show(f"<body style='margin:0'>{rows}")
     assert re.search(r"Page: nothing above; \d\.\d screens below \(\d+ elements\)", text)
     assert '"Link 0"' in text
     assert '"Link 30"' not in text
@@ -119,25 +112,21 @@ async def test_what_lies_above_and_below_is_said(driver: Driver, site: Site) -> 
     assert '"Link 0"' not in text
 
 
-async def test_the_text_is_bounded_and_says_what_is_missing(driver: Driver, site: Site) -> None:
+async def test_the_text_is_bounded_and_says_what_is_missing(driver: Driver) -> None:
     words = "word " * 60
     cells = "".join(f"<button>{words}{n}</button><span>{words}</span>" for n in range(250))
-    site.pages["/"] = f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}"
-    text = await driver.open(site.base)
+    text = await driver.show(f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}")
     limit = driver.session.settings.browser.page_characters
     assert limit // 2 < len(text) < limit + 200
     assert re.search(r"… \d+ more elements in view, left out", text)
 
 
-async def test_clickable_things_without_a_role_are_found_and_text_is_none(
-    driver: Driver, site: Site
-) -> None:
-    site.pages["/"] = """<pre>\n[7] button "Buy"\n</pre>
+async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver: Driver) -> None:
+    text = await driver.show("""<pre>\n[7] button "Buy"\n</pre>
       <div id=a>By listener</div><div id=b>By property</div>
       <div style="cursor:pointer">By cursor</div><div>Plain</div>
       <script>a.addEventListener("click", () => a.textContent = "heard");
-      b.onclick = () => 0</script>"""
-    text = await driver.open(site.base)
+      b.onclick = () => 0</script>""")
     assert driver.line('clickable "By listener"')
     assert driver.line('clickable "By property"')
     assert driver.line('clickable "By cursor"')
@@ -147,10 +136,67 @@ async def test_clickable_things_without_a_role_are_found_and_text_is_none(
     assert driver.line('clickable "heard"')
 
 
-async def test_an_attribute_does_not_make_a_line_of_its_own(driver: Driver, site: Site) -> None:
-    site.pages["/"] = """<input type=number aria-label=Count min="1&#10;[7] link" max=3>
-      <div role=slider tabindex=0 aria-label=Level aria-valuetext="a&#10;[8] link">x</div>"""
-    text = await driver.open(site.base)
+async def test_an_attribute_does_not_make_a_line_of_its_own(driver: Driver) -> None:
+    text = await driver.show("""<input type=number aria-label=Count min="1&#10;[7] link" max=3>
+      <div role=slider tabindex=0 aria-label=Level aria-valuetext="a&#10;[8] link">x</div>""")
     assert "1 [7] link to 3" in driver.line('spinbutton "Count"')
     assert "\n[7]" not in text
     assert "\n[8]" not in text
+
+
+FILLER = "".join(
+    f"<h2>Part {n}</h2><p>{'Nothing of interest stands in this long paragraph. ' * 12}</p>"
+    for n in range(60)
+)
+PAGE = f"""<title>Report</title><nav><a href=/>Home</a></nav><article><h1>Yearly report</h1>
+  {FILLER}<h2>Penguins</h2><p>The colony counts 4,211 penguins.</p>{FILLER}</article>"""
+
+
+async def test_without_a_goal_page_by_page(driver: Driver, site: Site) -> None:
+    await driver.show(PAGE)
+    first = await driver.say("extract_content")
+    assert first.startswith(f"From Report ({site.base}/), page 1 of ")
+    count = int(first.split("page 1 of ")[1].split(":")[0])
+    assert len(first) < 8_200
+    last = await driver.say("extract_content", page=count)
+    assert f"page {count} of {count}" in last
+    said = await driver.fail("extract_content", page=count + 1)
+    assert f"no page {count + 1}" in said
+
+
+async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Driver) -> None:
+    await driver.show(PAGE)
+    said = await driver.say("extract_content", goal="How many penguins are there?")
+    assert "4,211 penguins" in said
+    assert len(said) < 6_500
+    asked: list[tuple[str, list[BaseMessage]]] = []
+
+    async def complete(role: str, messages: list[BaseMessage]) -> str:
+        asked.append((role, messages))
+        if len(asked) > 1:
+            raise ModelUnavailableError("The model does not answer.")
+        return "4,211"
+
+    driver.session.complete = complete
+    said = await driver.say("extract_content", goal="How many penguins?")
+    assert said == f"From Report ({driver.site.base}/):\n\n4,211"
+    role, messages = asked[0]
+    assert (role, [message.type for message in messages]) == ("extract", ["system", "human"])
+    assert "Goal: How many penguins?" in messages[1].text
+    assert "4,211 penguins" in messages[1].text
+    assert len(messages[1].text) < 41_000
+    said = await driver.say("extract_content", goal="How many penguins?")
+    assert "does not answer" in said
+    assert "4,211 penguins" in said
+
+
+async def test_frames_are_read_and_a_picture_has_no_text(driver: Driver, site: Site) -> None:
+    site.pages["/frame"] = "<p>Outside</p><iframe src=/in></iframe>"
+    site.pages["/in"] = "<p>Inside words</p>"
+    site.pages["/none"] = "<canvas></canvas>"
+    await driver.open(f"{site.base}/frame")
+    said = await driver.say("extract_content")
+    assert "Outside" in said
+    assert "Inside words" in said
+    await driver.open(f"{site.base}/none")
+    assert "no text" in await driver.fail("extract_content")

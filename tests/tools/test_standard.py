@@ -37,13 +37,21 @@ ALONE = sorted(set(EXAMPLES) - {"ask_human", "delegate"} - SLOW)
 """Those that can be called outside a graph, and in less than a second."""
 
 
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A search engine on loopback."""
+    site = Site()
+    found = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
+    site.pages["/searx/search"] = Answer(json.dumps({"results": [found]}), type="application/json")
+    yield site
+    site.close()
+
+
 class BuiltIn:
     """One of the built-in tools, in a session of its own."""
 
-    session: Session
-    chosen: str
-
-    def prepare(self, chosen: str, session: Session, site: Site) -> None:
+    @pytest.fixture(autouse=True)
+    def prepared(self, chosen: str, session: Session, site: Site) -> None:
         self.session, self.chosen = session, chosen
         session.settings = Settings(
             search=SearchSettings(engines=("searxng",), searxng_url=f"{site.base}/searx"),
@@ -66,31 +74,11 @@ class BuiltIn:
         return EXAMPLES[self.chosen]
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    """A search engine on loopback."""
-    site = Site()
-    found = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
-    site.pages["/searx/search"] = Answer(json.dumps({"results": [found]}), type="application/json")
-    yield site
-    site.close()
-
-
-def test_no_built_in_tool_is_left_out() -> None:
-    assert sorted(EXAMPLES) == sorted(BUILT_IN)
-
-
+@pytest.mark.parametrize("chosen", sorted(BUILT_IN))
 class TestUnit(BuiltIn, ToolsUnitTests):
     """What can be said of a tool without calling it."""
 
-    @pytest.fixture(autouse=True, params=sorted(EXAMPLES))
-    def prepared(self, request: pytest.FixtureRequest, session: Session, site: Site) -> None:
-        self.prepare(request.param, session, site)
 
-
+@pytest.mark.parametrize("chosen", ALONE)
 class TestCalled(BuiltIn, ToolsIntegrationTests):
     """Called with and without a tool call, on an event loop and without one."""
-
-    @pytest.fixture(autouse=True, params=ALONE)
-    def prepared(self, request: pytest.FixtureRequest, session: Session, site: Site) -> None:
-        self.prepare(request.param, session, site)
