@@ -21,13 +21,6 @@ MESSAGES = [
 ]
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Archive:
-    archive = Archive(tmp_path / "deep" / "archive.sqlite")
-    archive.add(MESSAGES)
-    return archive
-
-
 FOUND = {
     "refund": "b",
     "failing test empty_cart": "b",
@@ -43,28 +36,16 @@ FOUND = {
 NOT_FOUND = ("", "zebra", '"', "*", "NEAR(zebra) NOT OR", "\0", "\ud800", "'; DROP TABLE words; --")
 
 
-def test_search(archive: Archive) -> None:
+def test_a_message_is_put_in_once_and_is_found_later(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "archive.sqlite"
+    for _ in range(2):
+        Archive(path).add(MESSAGES)
+    archive = Archive(path)
     assert {query: archive.search(query)[0].id for query in FOUND} == FOUND
     assert [archive.search(query) for query in NOT_FOUND] == [[]] * len(NOT_FOUND)
-
-
-def test_a_message_is_put_in_once_and_is_there_again_later(tmp_path: Path) -> None:
-    path = tmp_path / "archive.sqlite"
-    for _ in range(2):
-        archive = Archive(path)
-        archive.add(MESSAGES)
-    again = Archive(path)
-    assert [m.id for m in again.numbered(2)] == ["b"]
-    assert len(again.search("refund")) == 1
-    assert again.numbered(9) == []
-
-
-async def test_a_broken_archive_is_told_of(tmp_path: Path) -> None:
-    path = tmp_path / "archive.sqlite"
-    path.write_bytes(b"this is no database" * 100)
-    session = Session(Workspace(tmp_path), archive=Archive(path))
-    with pytest.raises(ToolUnavailableError, match="cannot be read: file is not a database"):
-        await Recall(session=session).observe(query="refund")
+    assert len(archive.search("refund")) == 1
+    assert [m.id for m in archive.numbered(2)] == ["b"]
+    assert archive.numbered(9) == []
 
 
 async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
@@ -79,6 +60,11 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
     assert await recalled(tmp_path, "#99") == NOTHING
     with pytest.raises(ToolError, match="empty"):
         await recalled(tmp_path, " ")
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(b"this is no database" * 100)
+    session = Session(Workspace(tmp_path), archive=Archive(broken))
+    with pytest.raises(ToolUnavailableError, match="cannot be read: file is not a database"):
+        await Recall(session=session).observe(query="refund")
 
 
 async def recalled(folder: Path, query: str, limit: int = 5) -> str:

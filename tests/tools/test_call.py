@@ -62,9 +62,7 @@ TAGS: list[tuple[Any, str]] = [
 ]
 
 
-async def test_a_null_and_a_list_in_a_string_are_taken_for_what_they_mean(
-    session: Session,
-) -> None:
+async def test_a_null_and_a_list_in_a_string_are_what_they_mean(session: Session) -> None:
     held = Picky(session=session)
     for tags, said in TAGS:
         args = {"colour": "red", "size": 1, "tags": tags}
@@ -86,22 +84,8 @@ async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Sessi
     editor = StrReplaceEditor(session=session)
     said = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
     assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in said
-
-
-async def test_enormous_arguments_are_not_repeated(session: Session) -> None:
-    held = Picky(session=session)
-    said = await said_of(session, held, {"colour": "X" * 10_000_000, "size": [1] * 1_000_000})
-    assert len(said) < 1_000
-
-
-async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
-    assert (
-        await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
-    ).message.text == ("hi\n[exit code 0]")
-    editor = StrReplaceEditor(session=session)
-    made = {"command": "create", "file_path": "a.txt", "content": "text"}
-    await execute_alone(session, editor, made, key="create")
-    assert (session.workspace.root / "a.txt").read_text() == "text"
+    enormous = {"colour": "X" * 10_000_000, "size": [1] * 1_000_000}
+    assert len((await execute_alone(session, held, enormous, key="large")).message.text) < 1_000
 
 
 # Names that can mean two things or none, and a path that cannot be asked what it touches.
@@ -112,11 +96,16 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_names_and_paths_that_are_not_taken(session: Session) -> None:
-    tool = StrReplaceEditor(session=session)
-    for key, (given, said) in enumerate(UNFIT):
-        made = await execute_alone(session, tool, {"command": "view", **given}, key=str(key))
-        assert said in made.message.text
+async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
+    said = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
+    assert said.message.text == "hi\n[exit code 0]"
+    editor = StrReplaceEditor(session=session)
+    made = {"command": "create", "file_path": "a.txt", "content": "text"}
+    await execute_alone(session, editor, made, key="create")
+    assert (session.workspace.root / "a.txt").read_text() == "text"
+    for key, (given, why) in enumerate(UNFIT):
+        said = await execute_alone(session, editor, {"command": "view", **given}, key=str(key))
+        assert why in said.message.text
 
 
 async def test_images_are_kept_beside_the_text(session: Session) -> None:
@@ -155,18 +144,15 @@ async def test_without_a_claim_there_is_no_effect(
 
 
 async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
+    """Which changes no channel that the tool does not change."""
     held = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
     first = await execute_alone(session, held)
     again = await execute_alone(session, held)
     assert (again.message, again.observation.update) == (first.message, {"n": 1})
-    assert len(held.begun) == 1
-
-
-async def test_a_journal_changes_no_channel_that_the_tool_does_not(session: Session) -> None:
-    held = Act(session=session, does=lambda _: Observation("done", update={"n": 1}))
-    entry = (await execute_alone(session, held)).message.model_dump()
+    entry = first.message.model_dump()
     session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
     assert (await execute_alone(session, held)).observation.update == {"n": 2}
+    assert len(held.begun) == 1
 
 
 async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:

@@ -23,14 +23,6 @@ class Report(BaseModel):
     config: dict[str, int] | None = None
 
 
-class Numbers(RootModel[list[int]]):
-    pass
-
-
-def _made(response_type: Any, session: Session) -> CreateChatCompletion:
-    return CreateChatCompletion(response_type=response_type, session=session)
-
-
 _SINGLE: list[tuple[Any, Any, Any]] = [
     (str, "plain text", "plain text"),
     (int, 7, "7"),
@@ -42,13 +34,13 @@ _SINGLE: list[tuple[Any, Any, Any]] = [
     (list[int] | str, "[1, 2]", "[1, 2]"),
     (list[Part], [{"name": "a"}], [{"name": "a", "weight": 1.0}]),
     (Part | None, None, "null"),
-    (Numbers, [1, 2], [1, 2]),
+    (RootModel[list[int]], [1, 2], [1, 2]),
 ]
 
 
 async def test_one_value_is_the_argument_response(session: Session) -> None:
     for response_type, given, wanted in _SINGLE:
-        made = _made(response_type, session)
+        made = CreateChatCompletion(response_type=response_type, session=session)
         observation = await Catalog([made]).execute(made.name, {"response": given})
         assert not observation.is_error, response_type
         said = observation.text
@@ -56,7 +48,7 @@ async def test_one_value_is_the_argument_response(session: Session) -> None:
 
 
 async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
-    made = _made(Report, session)
+    made = CreateChatCompletion(response_type=Report, session=session)
     [schema] = Catalog([made]).schemas()
     parameters = schema["function"]["parameters"]
     assert set(parameters["properties"]) == {"title", "parts", "config"}

@@ -47,17 +47,8 @@ async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Pat
     assert said.split("\n")[2:] == [" a", "-B", "\\ No newline at end of file", "+B"]
 
 
-async def test_the_nearest_place_is_the_best_match_of_the_whole_text(
-    edit: Edit, root: Path
-) -> None:
-    """The longest line of the text stands in forty functions."""
-    same = "    raise NotImplementedError('the caller has to see to it that this is given')"
-    parts = (f"def part_{n}(x):\n    y = {n}\n{same}\n" for n in range(40))
-    (root / "f").write_text("".join(parts))
-    wanted = f"def part_33(x):\n    y =  33;\n{same}"
-    assert "   100\tdef part_33(x):" in await refused(edit("str_replace", "f", old_str=wanted))
-
-
+LONGEST = "    raise NotImplementedError('the caller has to see to it that this is given')"
+FORTY = "".join(f"def part_{n}(x):\n    y = {n}\n{LONGEST}\n" for n in range(40))
 RUSSIAN = "Привет, мир. Это файл с текстом на русском языке.\n"
 CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
 
@@ -136,6 +127,7 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
             "'def total(item):'",
         ),
         ("a\r\nb  b\r\n", "a\nb b", [1, 2], "'b  b'"),
+        (FORTY, f"def part_33(x):\n    y =  33;\n{LONGEST}", [100, 101, 102], "'    y = 33'"),
     ],
 )
 async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
@@ -192,14 +184,7 @@ async def test_nothing_is_written_where_nothing_may_be(
     assert (root / "f").read_text() == "a\n"
 
 
-async def test_a_path_is_never_a_command(edit: Edit, root: Path) -> None:
-    name = "$(touch pwned); `touch pwned` && 'x' \"y\" *\n"
-    await done(edit("create", name, file_text="x\n"))
-    assert "x" in await done(edit("view", name))
-    assert names_in(root) == sorted([".manus", name])
-
-
-async def test_a_link_stays_a_link_and_a_second_name_outside_sees_no_change(
+async def test_a_link_stays_a_link_and_names_lead_nowhere_else(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "file"
@@ -210,6 +195,10 @@ async def test_a_link_stays_a_link_and_a_second_name_outside_sees_no_change(
     assert (root / "link").is_symlink()
     assert (root / "real").read_text() == "b\n"
     assert outside.read_text() == "a\n"
+    name = "$(touch pwned); `touch pwned` && 'x' \"y\" *\n"  # which is never a command
+    await done(edit("create", name, file_text="x\n"))
+    assert "x" in await done(edit("view", name))
+    assert names_in(root) == sorted([".manus", "link", "real", name])
 
 
 async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: Path) -> None:
@@ -224,15 +213,11 @@ async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: P
     await done(again("undo_edit", f"{root}/./link"))
     assert (root / "f").read_text() == "a"
     assert (root / "link").is_symlink()
-
-
-async def test_an_edit_that_cannot_be_undone_says_so(edit: Edit, root: Path) -> None:
-    await done(edit("create", "f", file_text="a"))
     undo = Workspace(root).records / "undo"
     shutil.rmtree(undo)
     undo.touch()
     said = await refused(edit("str_replace", "f", old_str="a", new_str="b"))
-    assert "has been written, but" in said
+    assert "has been written, but" in said, "it cannot be undone"
     assert (root / "f").read_text() == "b"
 
 

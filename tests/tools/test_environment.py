@@ -24,14 +24,7 @@ KEYS = (
     *("LANGSMITH_API_KEY", "AWS_SECRET_ACCESS_KEY", "MANUS_SERVER_TOKEN", "GITHUB_TOKEN"),
 )
 SECRET = "sk-kept-from-all"
-_DRIVER = "playwright/driver"
-"""Playwright's own program, which runs nothing of a page's or a model's."""
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in KEYS:
-        monkeypatch.setenv(name, SECRET)
+_DRIVER = "playwright/driver"  # it runs nothing of a page's or a model's
 
 
 class Watch:
@@ -49,13 +42,13 @@ class Watch:
             self.started.append((" ".join(map(str, words)), environment))
 
     def found(self) -> list[str]:
-        """The commands of all of them; none has a key."""
+        """The commands of all of them; none has a key, but for Playwright's own program."""
         for command, environment in self.started:
             assert environment is not None, f"{command} inherits everything"
             assert SECRET not in str(environment) or _DRIVER in command, command
         return [command for command, _ in self.started]
 
-    def names_of_living(self) -> set[str]:
+    def living(self) -> set[str]:
         """The names of all processes below this one that are new; none has a key."""
         names = set()
         for process in _family() - self._before:
@@ -71,7 +64,9 @@ def _family() -> set[psutil.Process]:
 
 
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    for name in KEYS:
+        monkeypatch.setenv(name, SECRET)
     watch = Watch()
     yield watch
     watch.is_on = False
@@ -89,7 +84,7 @@ async def test_what_tools_start(session: Session, watch: Watch) -> None:
         said = (await execute_alone(session, tool, args, key=name)).message
         assert said.status == "success", said.text
         assert SECRET not in str(said.content)
-    assert "bash" in watch.names_of_living()
+    assert "bash" in watch.living()
     started = [command for command in watch.found() if not command.endswith("-- true")]  # a probe
     ours = ("porter.py", " bash ", "python/")  # the sandbox's network, then what two tools start
     assert [any(mark in command for mark in ours) for command in started] == [True] * 3
@@ -104,7 +99,7 @@ async def test_an_mcp_server(session: Session, watch: Watch) -> None:
     session.settings = Settings(mcp={"odd": odd(sandbox=False)})
     session.profile = ASKING
     await load_mcp_tools(build_catalog(ASKING.tools, session), session)
-    assert len(watch.names_of_living()) == 1
+    assert len(watch.living()) == 1
     assert len(watch.found()) == 1
 
 
@@ -115,7 +110,7 @@ async def test_the_browser(session: Session, watch: Watch, tmp_path: Path) -> No
     args = {"action": "go_to_url", "url": page.as_uri()}
     said = (await execute_alone(session, BrowserUse(session=session), args)).message
     assert said.status == "success", said.text
-    names = watch.names_of_living()
+    names = watch.living()
     assert any("chrom" in name or "headless" in name for name in names), names
     assert any("node" in name for name in names), names
     assert len(watch.found()) == 1

@@ -1,5 +1,6 @@
 """Tools that are not ours, and ours called by others: plain LangChain on both sides."""
 
+import itertools
 import sys
 from dataclasses import replace
 from typing import Annotated, Any
@@ -8,7 +9,6 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
@@ -60,7 +60,10 @@ async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Sessi
         Act(session=session).invoke({"text": "x"})
 
 
-def _look(seen: dict[str, Any]) -> Any:
+async def test_what_langgraph_injects_is_there(agent: ScriptedAgent) -> None:
+    """In an agent's graph, as in LangGraph's own ToolNode; what the model forges is dropped."""
+    seen: dict[str, Any] = {}
+
     @tool
     async def look(
         word: str,
@@ -72,19 +75,11 @@ def _look(seen: dict[str, Any]) -> Any:
     ) -> str:
         """Look at what is injected."""
         found = await store.aget(("words",), word)
-        seen.update(state=set(state), calls=messages[-1].tool_calls, ids={call})
-        seen["ids"].add(runtime.tool_call_id)
+        seen.update(state=set(state), calls=messages[-1].tool_calls)
+        seen["ids"] = {call, runtime.tool_call_id}
         return str(found.value["means"])
 
-    return look
-
-
-async def test_what_langgraph_injects_is_there(
-    agent: ScriptedAgent, saver: AsyncSqliteSaver
-) -> None:
-    """In an agent's graph, as in LangGraph's own ToolNode; what the model forges is dropped."""
-    seen: dict[str, Any] = {}
-    agent.graph = build_agent(replace(TESTER, tools=(_look(seen),)), checkpointer=saver)
+    agent.graph = build_agent(replace(TESTER, tools=(look,)), checkpointer=agent.saver)
     agent.graph.store = store = InMemoryStore()
     store.put(("words",), "otter", {"means": "an animal"})
     await agent.run(calls(call("look", word="otter", state={"forged": 1})), text("done"))
@@ -94,19 +89,14 @@ async def test_what_langgraph_injects_is_there(
 
 
 @tool
-def leave(code: str) -> str:
+def leave(text: str) -> str:
     """End the program."""
-    sys.exit(code)
+    sys.exit(text)
 
 
-@pytest.mark.parametrize("config", [None, {"callbacks": AsyncCallbackManager([])}])
-async def test_a_tool_that_would_end_the_program_is_an_observation(
-    session: Session, config: Any
-) -> None:
-    for held, arguments in (
-        (leave, {"code": "bye"}),
-        (Act(session=session, does=sys.exit), {"text": "bye"}),
-    ):
-        observation = await observe_call(held, arguments, config=config)
+async def test_a_tool_that_would_end_the_program_is_an_observation(session: Session) -> None:
+    heard: list[Any] = [None, {"callbacks": AsyncCallbackManager([])}]
+    for held, config in itertools.product((leave, Act(session=session, does=sys.exit)), heard):
+        observation = await observe_call(held, {"text": "bye"}, config=config)
         assert observation.is_error
         assert "bye" in observation.text

@@ -33,7 +33,14 @@ async def later(word: str) -> str:
     return word
 
 
-def test_the_docstring_describes_it_and_its_arguments() -> None:
+CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
+    (briefly, {"words": ["a", "b"]}, "a b"),
+    (later, {"word": "中文"}, "中文"),
+]
+
+
+async def test_its_docstring_describes_it_and_it_is_called() -> None:
     made = convert_to_openai_tool(from_function(described))["function"]
     assert (made["name"], made["description"]) == ("described", "Say a word.")
     takes = made["parameters"]["properties"]
@@ -41,17 +48,7 @@ def test_the_docstring_describes_it_and_its_arguments() -> None:
     assert takes["times"] == {"type": "integer", "description": "How often.", "default": 1}
     assert takes["tone"]["enum"] == ["calm", "loud"]
     assert made["parameters"]["required"] == ["word"]
-
-
-_CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
-    (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
-    (briefly, {"words": ["a", "b"]}, "a b"),
-    (later, {"word": "中文"}, "中文"),
-]
-
-
-async def test_it_is_called() -> None:
-    for function, args, said in _CALLED:
+    for function, args, said in CALLED:
         found = await observe_call(from_function(function), args)
         assert (found.text, found.is_error) == (said, False)
     found = await observe_call(from_function(described), {"times": "many"})

@@ -2,31 +2,28 @@
 
 import asyncio
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manus.tools.session import EVERYTHING, Resource, ResourceLocks
 from manus.tools.workspace import WORKSPACE
 
+PAIRS = [
+    (Resource("a"), Resource("a"), True),
+    (Resource("a"), Resource("b"), False),
+    (Resource("a", write=False), Resource("a", write=False), False),
+    (Resource("a", write=False), Resource("a"), True),
+    (Resource(WORKSPACE), Resource("workspace/x.py"), True),
+    (Resource("workspace/x"), Resource("workspace/x/y"), True),
+    (Resource("workspace/x"), Resource("workspace/xy"), False),
+    (Resource(EVERYTHING), Resource("browser", write=False), True),
+    (Resource(EVERYTHING, write=False), Resource("browser", write=False), False),
+]
 
-@pytest.mark.parametrize(
-    ("one", "other", "collide"),
-    [
-        (Resource("a"), Resource("a"), True),
-        (Resource("a"), Resource("b"), False),
-        (Resource("a", write=False), Resource("a", write=False), False),
-        (Resource("a", write=False), Resource("a"), True),
-        (Resource(WORKSPACE), Resource("workspace/x.py"), True),
-        (Resource("workspace/x"), Resource("workspace/x/y"), True),
-        (Resource("workspace/x"), Resource("workspace/xy"), False),
-        (Resource(EVERYTHING), Resource("browser", write=False), True),
-        (Resource(EVERYTHING, write=False), Resource("browser", write=False), False),
-    ],
-)
-def test_two_resources(one: Resource, other: Resource, collide: bool) -> None:
-    assert one.collides(other) is collide
-    assert other.collides(one) is collide
+
+def test_two_resources() -> None:
+    for one, other, collide in PAIRS:
+        assert one.collides(other) is other.collides(one) is collide, (one, other)
 
 
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:
@@ -58,9 +55,7 @@ _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.
 
 @settings(max_examples=40, deadline=None)
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
-def test_all_get_in_and_those_that_collide_in_call_order(
-    calls: list[frozenset[Resource]],
-) -> None:
+def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resource]]) -> None:
     locks, begun, inside = ResourceLocks(), list[int](), list[int]()
 
     async def call(number: int) -> None:

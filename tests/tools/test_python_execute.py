@@ -1,6 +1,6 @@
 """`python_execute`: Python in a real process."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -8,16 +8,10 @@ from manus.tools.python_execute import PythonExecute
 from manus.tools.session import Session
 from tests.helpers.processes import lives
 
-STOPPED = "[stopped: not done after"
-
 
 @pytest.fixture
 def python(session: Session) -> PythonExecute:
     return PythonExecute(session=session)
-
-
-async def say(python: PythonExecute, code: str, **more: Any) -> str:
-    return (await python.observe(code=code, **more)).text
 
 
 ENDINGS = {
@@ -32,9 +26,13 @@ ENDINGS = {
         "import os, signal\nprint('a')\nos.kill(os.getpid(), signal.SIGSEGV)",
         "a\n[killed by SIGSEGV]",
     ),
-    "main": (
-        "print(__name__)\nif __name__ == '__main__': print('a')",
-        "__main__\na\n[exit code 0]",
+    "main and its processes": (
+        "import multiprocessing\n"
+        "def square(n): return n * n\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
+        "        print(pool.map(square, range(4)))\n",
+        "[0, 1, 4, 9]\n[exit code 0]",
     ),
 }
 
@@ -46,10 +44,9 @@ async def test_output_and_exit_state(python: PythonExecute) -> None:
         assert observation.is_error == ("[exit code 0" not in said), name
 
 
-async def test_what_was_printed_before_an_error_is_kept_and_the_line_is_shown(
-    python: PythonExecute,
-) -> None:
-    said = await say(python, "print('before')\ndef f():\n    return 1 / 0\nf()")
+async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
+    code = "print('before')\ndef f():\n    return 1 / 0\nf()"
+    said = (await python.observe(code=code)).text
     name = said.split('"')[1]
     assert said.startswith("before\nTraceback (most recent call last):\n")
     assert f'File "{name}", line 3, in f\n    return 1 / 0\n' in said
@@ -59,34 +56,19 @@ async def test_what_was_printed_before_an_error_is_kept_and_the_line_is_shown(
 
 
 async def test_it_works_in_the_workspace_and_imports_from_it(
-    python: PythonExecute, session: Session
+    python: PythonExecute, root: Path
 ) -> None:
-    (session.workspace.root / "mine.py").write_text("def f(): return 'mine'\n")
-    said = await say(
-        python,
+    (root / "mine.py").write_text("def f(): return 'mine'\n")
+    code = (
         "import os, mine, subprocess, sys\n"
         "print(mine.f(), os.listdir('.').count('mine.py'))\n"
         "os.chdir('/')\n"
-        "subprocess.run([sys.executable, '-c', 'import mine; print(mine.f())'])\n",
+        "subprocess.run([sys.executable, '-c', 'import mine; print(mine.f())'])\n"
     )
-    assert said == "mine 1\nmine\n[exit code 0]"
+    assert (await python.observe(code=code)).text == "mine 1\nmine\n[exit code 0]"
 
 
-async def test_multiprocessing(python: PythonExecute) -> None:
-    said = await say(
-        python,
-        "import multiprocessing\n"
-        "def square(n): return n * n\n"
-        "if __name__ == '__main__':\n"
-        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
-        "        print(pool.map(square, range(4)))\n",
-    )
-    assert said == "[0, 1, 4, 9]\n[exit code 0]"
-
-
-async def test_a_time_out_keeps_the_output_and_ends_everything(
-    python: PythonExecute, session: Session
-) -> None:
+async def test_a_time_out_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
     code = (
         "import subprocess, time\n"
         "jobs = [subprocess.Popen(['sleep', '600'], start_new_session=s) for s in (0, 1)]\n"
@@ -96,6 +78,6 @@ async def test_a_time_out_keeps_the_output_and_ends_everything(
     )
     observation = await python.observe(code=code, timeout=1)
     assert observation.is_error
-    assert observation.text.startswith(f"before\n{STOPPED} 1 s")
-    pids = (session.workspace.root / "pids").read_text().split()
+    assert observation.text.startswith("before\n[stopped: not done after 1 s")
+    pids = (root / "pids").read_text().split()
     assert [lives(pid) for pid in pids] == [False, False]

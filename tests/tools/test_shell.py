@@ -26,9 +26,7 @@ def test_only_what_a_program_needs_passes() -> None:
     assert "/usr/bin" in scrubbed({})["PATH"].split(":")
 
 
-async def test_a_program_may_clean_up_before_it_is_killed_with_those_that_are_deaf(
-    session: Session,
-) -> None:
+async def test_a_program_may_clean_up_before_it_is_killed_with_the_deaf(session: Session) -> None:
     code = (
         "(trap '' TERM; sleep 600; :) & echo $! > pids; setsid sleep 600 & echo $! >> pids; "
         "trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done"
@@ -58,13 +56,6 @@ def test_how_a_stream_is_cut_into_pieces_makes_no_difference(
     assert piecewise.dropped == at_once.dropped == max(0, len(whole) - head - tail)
 
 
-def test_head_and_tail_are_kept_and_the_rest_is_counted() -> None:
-    text = captured(b"0123456789" * 10, head=4, tail=3).text()
-    assert text == "0123\n[… 93 bytes left out …]\n789"
-    text = captured("é".encode() * 10, head=2, tail=3).text()
-    assert text == "é\n[… 15 bytes left out …]\né", "no half of a character"
-
-
 SHOWN = {
     b"a\xff\x00b\x1bc\x7f": "a\ufffd\ufffdb\ufffdc\ufffd",
     b"tab\tcr\r\n": "tab\tcr\n",
@@ -73,5 +64,9 @@ SHOWN = {
 }
 
 
-def test_bytes_as_a_terminal_shows_them() -> None:
+def test_bytes_are_shown_as_on_a_terminal_with_head_and_tail() -> None:
     assert {data: captured(data).text() for data in SHOWN} == SHOWN
+    text = captured(b"0123456789" * 10, head=4, tail=3).text()
+    assert text == "0123\n[… 93 bytes left out …]\n789"
+    text = captured("é".encode() * 10, head=2, tail=3).text()
+    assert text == "é\n[… 15 bytes left out …]\né", "no half of a character"
