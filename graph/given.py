@@ -89,9 +89,9 @@ def to_context(given: Any) -> Context:
 
 def _chosen(given: Any) -> Any:
     """Without the boxes of a form that were left empty."""
-    if not isinstance(given, Mapping):
-        return given
-    return {name: _chosen(value) for name, value in given.items() if value != ""}
+    if isinstance(given, Mapping):
+        return {name: _chosen(value) for name, value in given.items() if value != ""}
+    return given
 
 
 def outer_context() -> Any:

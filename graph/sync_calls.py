@@ -25,18 +25,12 @@ class SyncCalls:
     that is bound to one loop (LangGraph's own asynchronous ones) is used in that loop.
     """
 
-    checkpointer: Any
-
-    @property
-    def _twin(self) -> Any:
-        return self
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+    def invoke(self: Any, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
         """As `ainvoke`."""
-        return self._wait_for(lambda: self._twin.ainvoke(input, config, **options))
+        return self._wait_for(lambda: self.ainvoke(input, config, **options))
 
     def stream(
-        self,
+        self: Any,
         input: Any,  # noqa: A002
         config: RunnableConfig | None = None,
         **options: Any,
@@ -46,7 +40,7 @@ class SyncCalls:
         asked, left = threading.Semaphore(0), threading.Event()
 
         async def work() -> None:
-            stream = self._twin.astream(input, config, **options)
+            stream = self.astream(input, config, **options)
             try:
                 while not left.is_set():
                     parts.put(await anext(stream, _END))
@@ -66,23 +60,25 @@ class SyncCalls:
                 asked.release()
         done.result()
 
-    def get_state(self, config: RunnableConfig, **options: Any) -> Any:
+    def get_state(self: Any, config: RunnableConfig, **options: Any) -> Any:
         """As `aget_state`."""
-        return self._wait_for(lambda: self._twin.aget_state(config, **options))
+        return self._wait_for(lambda: self.aget_state(config, **options))
 
-    def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[Any]:
+    def get_state_history(self: Any, config: RunnableConfig, **options: Any) -> Iterator[Any]:
         """As `aget_state_history`, read at once."""
 
         async def read() -> list[Any]:
-            return [found async for found in self._twin.aget_state_history(config, **options)]
+            return [found async for found in self.aget_state_history(config, **options)]
 
         yield from self._wait_for(read)
 
-    def update_state(self, config: RunnableConfig, values: Any, *more: Any, **named: Any) -> Any:
+    def update_state(
+        self: Any, config: RunnableConfig, values: Any, *more: Any, **named: Any
+    ) -> Any:
         """As `aupdate_state`."""
-        return self._wait_for(lambda: self._twin.aupdate_state(config, values, *more, **named))
+        return self._wait_for(lambda: self.aupdate_state(config, values, *more, **named))
 
-    def _wait_for(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    def _wait_for(self: Any, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         home = getattr(self.checkpointer, "loop", None)
         try:
             here = asyncio.get_running_loop()

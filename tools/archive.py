@@ -65,7 +65,7 @@ class Archive:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         """Its file; None if it is in memory."""
-        self._memory = _open(":memory:") if path is None else None
+        self._memory = None if path else sqlite3.connect(":memory:", check_same_thread=False)
 
     @staticmethod
     def path_for(records: Path, thread_id: str) -> Path:
@@ -127,23 +127,14 @@ class Archive:
         """A connection for one transaction."""
         if self.path is not None:
             open_own(self.path).close()  # SQLite itself would follow a link
-        connection = self._memory or _open(str(self.path))
+        connection = self._memory or sqlite3.connect(str(self.path), timeout=_PATIENCE)
         try:
+            connection.executescript(_SCHEMA)
             with connection:
                 yield connection
         finally:
             if connection is not self._memory:
                 connection.close()
-
-
-def _open(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
-    try:
-        connection.executescript(_SCHEMA)
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
 
 
 def _pieces(query: str) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import glob
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
@@ -146,10 +147,8 @@ class AgentTool(BaseTool):
 
     @override
     async def _arun(self, **arguments: Any) -> tuple[Any, Observation]:
-        try:
+        with exit_is_error():
             observation = await self.observe(**arguments)
-        except SystemExit as error:  # asyncio would end the loop: LangChain runs it in a task
-            raise exit_error(error) from error
         return observation.content(), observation
 
     @override
@@ -168,34 +167,29 @@ class AgentTool(BaseTool):
             await self.session.release()
 
 
-def exit_error(error: BaseException) -> ToolException:
-    """What is said of a tool that would have ended the program."""
-    return ToolException(f"The tool tried to end the program: {type(error).__name__}: {error}")
+@contextmanager
+def exit_is_error() -> Iterator[None]:
+    """Make an error of `sys.exit()` in a tool.
+
+    LangChain runs a tool in a task, and asyncio ends the event loop where a `SystemExit` comes out
+    of one.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        raise ToolException(f"The tool tried to end the program: SystemExit: {error}") from error
 
 
 def contained(tool: BaseTool) -> BaseTool:
-    """The tool with `sys.exit()` in what it runs made an error.
-
-    LangChain runs that in a task of its own, and asyncio ends the event loop where such an
-    exception comes out of a task.
-    """
-    run, arun = tool._run, tool._arun
-
-    @functools.wraps(run)
-    def contained_run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return run(*args, **kwargs)
-        except SystemExit as error:
-            raise exit_error(error) from error
+    """The tool with `sys.exit()` in what it runs made an error."""
+    arun = tool._arun
 
     @functools.wraps(arun)
     async def contained_arun(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with exit_is_error():
             return await arun(*args, **kwargs)
-        except SystemExit as error:
-            raise exit_error(error) from error
 
     shell = tool.model_copy()
-    object.__setattr__(shell, "_run", contained_run)  # pydantic refuses it otherwise
+    object.__setattr__(shell, "_run", exit_is_error()(tool._run))  # pydantic refuses it otherwise
     object.__setattr__(shell, "_arun", contained_arun)
     return shell

@@ -82,10 +82,8 @@ class Bash(AgentTool):
     @override
     def scope(self, subject: str) -> str:
         words = subject.split()
-        return (
-            glob.escape(" ".join(words[: 2 if _SUBCOMMAND.fullmatch(" ".join(words[1:2])) else 1]))
-            + " *"
-        )
+        count = 2 if _SUBCOMMAND.fullmatch(" ".join(words[1:2])) else 1
+        return f"{glob.escape(' '.join(words[:count]))} *"
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

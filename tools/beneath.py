@@ -122,24 +122,19 @@ def _regular(descriptor: int) -> int:
     raise OSError(errno.EINVAL, "It is no regular file")
 
 
-def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """`write_atomically`, with the folders it needs.
+def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int = 0o777) -> None:
+    """`write_atomically`, with the folders it needs, which get that mode.
 
     Raises:
         OSError: it cannot be written; nothing has changed.
     """
-    with enter(path.parent, 0o777) as at:
+    with enter(path.parent, folders) as at:
         write_atomically(Path(path.name), data, mode, at)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """`write_atomically`, for what only its user may read, as are the folders it needs.
-
-    Raises:
-        OSError: it cannot be written; nothing has changed.
-    """
-    with enter(path.parent, _PRIVATE) as at:
-        write_atomically(Path(path.name), data, 0o600, at)
+    """As `write_file`, for what only its user may read."""
+    write_file(path, data, 0o600, folders=_PRIVATE)
 
 
 def remove(path: Path) -> None:

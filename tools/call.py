@@ -16,7 +16,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
@@ -27,7 +27,7 @@ from manus.state.secret_texts import mask
 from manus.state.text import sanitize
 from manus.tools.approval import Call, Verdict, judge
 from manus.tools.arguments import explain_arguments, is_model
-from manus.tools.base import AgentTool, Arguments, contained, exit_error
+from manus.tools.base import AgentTool, Arguments, contained, exit_is_error
 from manus.tools.journal import Entry
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import EVERYTHING, Resource, Session
@@ -185,7 +185,7 @@ async def observe_call(
             if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
                 return await _observed_directly(tool, args)
             return await _invoked(tool, args, call_id, config)
-    except (GraphBubbleUp, KeyboardInterrupt, GeneratorExit):
+    except GraphBubbleUp:
         raise
     except asyncio.CancelledError:
         current = asyncio.current_task()
@@ -197,17 +197,16 @@ async def observe_call(
             return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
         source = error.source if isinstance(error, ToolError) else ""
         return replace(_failed(_said(tool, error)), source=source)
-    except BaseException as error:  # noqa: BLE001 - `sys.exit()` in a tool does not end the run
-        return _failed(str(exit_error(error)))
 
 
 async def _observed_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
     """Call one of ours without LangChain around it, since nobody listens."""
-    schema = tool.args_schema
-    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-        return await tool.observe(**args)
-    given = schema.model_validate(dict(args))
-    return await tool.observe(**{name: getattr(given, name) for name in schema.model_fields})
+    schema, given = tool.args_schema, dict(args)
+    if is_model(schema):
+        valid = schema.model_validate(given)
+        given = {name: getattr(valid, name) for name in schema.model_fields}
+    with exit_is_error():
+        return await tool.observe(**given)
 
 
 async def _invoked(
@@ -242,7 +241,7 @@ def _said(tool: BaseTool, error: Exception) -> str:
         error = error.source
     if isinstance(error, ValidationError) and _is_about_arguments(tool, error):
         return explain_arguments(tool, error)
-    text, kind = _text(error), type(error).__name__
+    text, kind = str(error).strip(), type(error).__name__
     if isinstance(error, ToolError | ToolException) and text:
         return text
     if not isinstance(error, ManusError):
@@ -254,13 +253,4 @@ def _said(tool: BaseTool, error: Exception) -> str:
 def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
     """Whether the arguments did not fit, rather than something the tool read on its way."""
     schema = tool.args_schema
-    if not is_model(schema):
-        return False
-    return error.title in (schema.__name__, schema.model_config.get("title"))
-
-
-def _text(error: Exception) -> str:
-    try:
-        return str(error).strip()
-    except Exception:  # noqa: BLE001 - an error that cannot even be shown must not end the run
-        return ""
+    return is_model(schema) and error.title in (schema.__name__, schema.model_config.get("title"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
@@ -121,7 +121,27 @@ def carry_out(args: PlanningArgs, shelf: Shelf) -> Change:
     Raises:
         PlanError: it does not fit the plans there are.
     """
-    return _COMMANDS[args.command](args, shelf)
+    match args.command:
+        case "create":
+            return _create(args, shelf)
+        case "list":
+            return Change(_listed(shelf) or _NO_PLANS, {}, shelf.active)
+    plan = _named(args, shelf)
+    match args.command:
+        case "get":
+            return Change(as_text(plan), {}, shelf.active)
+        case "update":
+            if not args.title and args.steps is None:
+                raise PlanError("`update` needs a `title`, `steps`, or both.")
+            return _changed("Plan updated.", update(plan, args.title, args.wanted()), shelf.active)
+        case "mark_step":
+            return _mark_step(args, plan, shelf)
+        case "set_active":
+            said = f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}"
+            return Change(said, {}, plan["id"])
+        case "delete":
+            active = None if shelf.active == plan["id"] else shelf.active
+            return Change(f"Plan `{plan['id']}` deleted.", {plan["id"]: None}, active)
 
 
 def _create(args: PlanningArgs, shelf: Shelf) -> Change:
@@ -137,33 +157,16 @@ def _create(args: PlanningArgs, shelf: Shelf) -> Change:
     return _changed("Plan created.", create(plan_id, title, args.wanted() or []), plan_id)
 
 
-def _update(args: PlanningArgs, shelf: Shelf) -> Change:
-    plan = _named(args, shelf)
-    if not args.title and args.steps is None:
-        raise PlanError("`update` needs a `title`, `steps`, or both.")
-    return _changed("Plan updated.", update(plan, args.title, args.wanted()), shelf.active)
-
-
-def _list(_: PlanningArgs, shelf: Shelf) -> Change:
+def _listed(shelf: Shelf) -> str:
     lines = []
     for plan_id, plan in shelf.plans.items():
         mark = " (active)" if plan_id == shelf.active else ""
         done, total = count_of(plan)["completed"], len(plan["steps"])
         lines.append(f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)")
-    return Change("\n".join(lines) or _NO_PLANS, {}, shelf.active)
+    return "\n".join(lines)
 
 
-def _get(args: PlanningArgs, shelf: Shelf) -> Change:
-    return Change(as_text(_named(args, shelf)), {}, shelf.active)
-
-
-def _set_active(args: PlanningArgs, shelf: Shelf) -> Change:
-    plan = _named(args, shelf, by_id=True)
-    return Change(f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}", {}, plan["id"])
-
-
-def _mark_step(args: PlanningArgs, shelf: Shelf) -> Change:
-    plan = _named(args, shelf)
+def _mark_step(args: PlanningArgs, plan: Plan, shelf: Shelf) -> Change:
     if args.step_index is None:
         raise PlanError(f"`mark_step` needs a `step_index`, 0 to {len(plan['steps']) - 1}.")
     if args.step_status is None and args.step_notes is None:
@@ -172,29 +175,13 @@ def _mark_step(args: PlanningArgs, shelf: Shelf) -> Change:
     return _changed(f"Step {args.step_index} changed.", plan, shelf.active)
 
 
-def _delete(args: PlanningArgs, shelf: Shelf) -> Change:
-    plan_id = _named(args, shelf, by_id=True)["id"]
-    active = None if shelf.active == plan_id else shelf.active
-    return Change(f"Plan `{plan_id}` deleted.", {plan_id: None}, active)
-
-
-_COMMANDS: dict[Command, Callable[[PlanningArgs, Shelf], Change]] = {
-    "create": _create,
-    "update": _update,
-    "list": _list,
-    "get": _get,
-    "set_active": _set_active,
-    "mark_step": _mark_step,
-    "delete": _delete,
-}
-
-
 def _changed(said: str, plan: Plan, active: str | None) -> Change:
     return Change(f"{said}\n\n{as_text(plan)}", {plan["id"]: plan}, active)
 
 
-def _named(args: PlanningArgs, shelf: Shelf, *, by_id: bool = False) -> Plan:
-    """The plan that a call names, or else the active one."""
+def _named(args: PlanningArgs, shelf: Shelf) -> Plan:
+    """The plan that a call names, or else the active one where that can be meant."""
+    by_id = args.command in ("set_active", "delete")
     plan_id = args.plan_id or (None if by_id else shelf.active)
     known = f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
     if plan_id is None:

@@ -137,7 +137,9 @@ class StrReplaceEditor(AgentTool):
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
         workspace, is_view = self.session.workspace, wanted.command == "view"
         try:
-            editor = Editor(workspace, wanted.path, self._room(), writes=not is_view)
+            # so that nothing has to be cut from the answer later
+            room = max(self.session.max_observe - _TITLE, 200)
+            editor = Editor(workspace, wanted.path, room, writes=not is_view)
             if is_view:
                 return editor.view(wanted.view_range)
             with workspace.exclusive(editor.real):
@@ -147,10 +149,6 @@ class StrReplaceEditor(AgentTool):
                 f"{wanted.path} cannot be {'read' if is_view else 'changed'}: "
                 f"{error.strerror or type(error).__name__}."
             ) from None
-
-    def _room(self) -> int:
-        """Characters of lines in an answer, so that nothing has to be cut from it later."""
-        return max(self.session.max_observe - _TITLE, 200)
 
 
 def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:

@@ -1,4 +1,4 @@
-"""A text's lines and places, lines put in, and what was nearly meant.
+"""A text's lines, lines put in, and what was nearly meant.
 
 Lines end with a line feed, as for `grep -n` and `sed`. No file is touched here.
 """
@@ -29,16 +29,6 @@ def split_lines(text: str) -> list[str]:
     """The lines, each with its end; the last may have none."""
     *lines, rest = text.split("\n")
     return [f"{line}\n" for line in lines] + ([rest] if rest else [])
-
-
-def line_at(text: str, position: int) -> int:
-    """The number, from 1, of the line that holds a character."""
-    return text.count("\n", 0, position) + 1
-
-
-def places_of(text: str, old: str) -> list[tuple[int, int]]:
-    """Where `old` begins and ends, overlapping places too."""
-    return [match.span(1) for match in re.finditer(f"(?=({re.escape(old)}))", text)]
 
 
 def inserted(text: str, after: int, new: str) -> str:

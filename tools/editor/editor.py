@@ -5,26 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
 from manus.tools.editor import view
-from manus.tools.editor.editing import (
-    inserted,
-    line_at,
-    nearest,
-    places_of,
-    split_lines,
-)
-from manus.tools.editor.files import (
-    TextFile,
-    as_text,
-    image_type,
-    read_file,
-    replace_file,
-)
+from manus.tools.editor.editing import inserted, nearest, split_lines
+from manus.tools.editor.files import TextFile, as_text, image_type, read_file, replace_file
 from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 
@@ -85,8 +74,9 @@ class Editor:
         """Replace the one place where `old` stands."""
         data = self._read()
         file = as_text(self._shown, data)
-        start, end = self._only_place(file.text, file.typed(old))
-        text = file.text[:start] + file.typed(new) + file.text[end:]
+        old, new = file.typed(old), file.typed(new)
+        start = self._only_place(file.text, old)
+        text = file.text[:start] + new + file.text[start + len(old) :]
         if text == file.text:
             raise ToolError("`old_str` and `new_str` are the same, so nothing would change.")
         return self._changed("str_replace", file, data, text)
@@ -128,14 +118,15 @@ class Editor:
         """Whether there is an edit to be undone that was made at a time or later."""
         return self._undo.time_of_last() >= since
 
-    def _only_place(self, text: str, old: str) -> tuple[int, int]:
+    def _only_place(self, text: str, old: str) -> int:
         if not old:
             raise ToolError("`old_str` is empty; give the text to replace, or use `insert`.")
-        places = places_of(text, old)
+        # overlapping places too
+        places = [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]
         if not places:
             raise ToolError(self._not_found(text, old))
         if len(places) > 1:
-            lines = dict.fromkeys(line_at(text, start) for start, _ in places[:_LISTED])
+            lines = dict.fromkeys(text.count("\n", 0, at) + 1 for at in places[:_LISTED])
             more = ", …" if len(places) > _LISTED else ""
             raise ToolError(
                 f"`old_str` is not unique: it stands {len(places):,} times in {self._shown}, on "

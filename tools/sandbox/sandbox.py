@@ -130,16 +130,11 @@ class Sandbox:
     def remarks(self, mark: int, printed: str) -> str:
         """Lines on what programs asked for since a mark in vain, and on why they were ended."""
         kept = self.wall == "bubblewrap" and any(sign in printed for sign in _SIGNS)
-        return (_KEPT if kept else "") + self.limits.take() + self._not_reached(mark)
-
-    def _not_reached(self, mark: int) -> str:
-        if self._proxy is None:
-            return ""
-        found = [
-            i.reason.rstrip(".") for i in self._proxy.incidents.since(mark) if i.door == self._port
-        ]
+        said = (_KEPT if kept else "") + self.limits.take()
+        incidents = self._proxy.incidents.since(mark) if self._proxy else ()
+        found = [i.reason.rstrip(".") for i in incidents if i.door == self._port]
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        return f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else ""
+        return said + (f"\n[not reached: {'; '.join(found[:_NAMED])}{more}]" if found else "")
 
     def _own_variables(self, home: Path, chosen: bool) -> dict[str, str]:
         inside = self.wall == "bubblewrap"
@@ -149,7 +144,11 @@ class Sandbox:
             variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":
             user = f"{self._proxy.key}@" if chosen else ""
-            variables |= _proxied(f"http://{user}127.0.0.1:{self._port}")
+            names = ("http_proxy", "https_proxy", "all_proxy")
+            proxy = f"http://{user}127.0.0.1:{self._port}"
+            variables |= dict.fromkeys((*names, *map(str.upper, names)), proxy)
+            variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+            variables["NODE_USE_ENV_PROXY"] = "1"
         return variables
 
     @property
@@ -192,7 +191,12 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
     """
     if settings.kind == "none":
         return Sandbox("none", settings, workspace)
-    sandbox = await asyncio.to_thread(_raised, settings, workspace, proxy)
+
+    def raised() -> Sandbox:
+        wall, network = _raise_wall(settings)
+        return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
+
+    sandbox = await asyncio.to_thread(raised)
     try:
         if (network := sandbox.network) is not None:
             proxy.rules.inside = network.connect
@@ -244,19 +248,3 @@ def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
             return "landlock", None
         faults.append("the kernel has no Landlock")
     raise ToolUnavailableError(_NO_WALL.format(faults=" and ".join(faults)))
-
-
-def _raised(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> Sandbox:
-    """A sandbox without a way out. Blocking."""
-    wall, network = _raise_wall(settings)
-    return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
-
-
-def _proxied(url: str) -> dict[str, str]:
-    names = ("http_proxy", "https_proxy", "all_proxy")
-    here = {
-        "NODE_USE_ENV_PROXY": "1",
-        "no_proxy": "localhost,127.0.0.1,::1",
-        "NO_PROXY": "localhost,127.0.0.1,::1",
-    }
-    return {**dict.fromkeys((*names, *map(str.upper, names)), url), **here}
