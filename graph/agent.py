@@ -31,12 +31,7 @@ _AFTER_THINK: dict[Hashable, str] = {
 }
 _AFTER_STUCK_CHECK: dict[Hashable, str] = {
     "next_step": "think",
-    "terminated": END,
-    "answered": END,
-    "max_steps": END,
-    "budget": END,
-    "stuck": END,
-    "error": END,
+    **dict.fromkeys(("terminated", "answered", "max_steps", "budget", "stuck", "error"), END),
 }
 
 

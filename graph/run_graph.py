@@ -182,9 +182,14 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.runs.begin(key, turn)
-        held = AsyncExitStack()
+        held, configurable = AsyncExitStack(), config.get("configurable", {})
+        # the store of the command line keeps other processes, and other graphs of this one, from
+        # the thread; whoever holds it already says so
+        hold = getattr(self.checkpointer, "hold", None)
+        is_held = bool(configurable.get(HELD) or configurable.get("checkpoint_ns"))
         try:
-            await self._hold(held, config)
+            if hold is not None and not is_held:
+                await held.enter_async_context(hold(str(configurable["thread_id"])))
             turn.running = await open_run(
                 key,
                 self.profile,
@@ -194,7 +199,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                 waited=waited,
             )
             turn.running.agent_named = self.agent_named
-            served = "assistant_id" in config.get("configurable", {})  # it may have many users
+            served = "assistant_id" in configurable  # it may have many users
             if served or not turn.running.settings.memory:
                 turn.running.forget()
             yield turn.running
@@ -217,16 +222,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             self.inner[name] = build_agent(replace(profile, tools=tools))
         self.inner[name].runs = self.runs
         return self.inner[name]
-
-    async def _hold(self, held: AsyncExitStack, config: RunnableConfig) -> None:
-        """Keep other processes, and other graphs of this one, from the thread of a run.
-
-        The store of the command line can do that; whoever holds the thread already says so.
-        """
-        configurable = config.get("configurable", {})
-        hold = getattr(self.checkpointer, "hold", None)
-        if hold is not None and not (configurable.get(HELD) or configurable.get("checkpoint_ns")):
-            await held.enter_async_context(hold(str(configurable["thread_id"])))
 
     async def _end(self, key: str, turn: Turn, held: AsyncExitStack, *, may_wait: bool) -> None:
         try:

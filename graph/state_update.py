@@ -68,11 +68,10 @@ def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:
     try:
         if name == "messages":
             append_messages([], [value])
-        elif name == "plans":
-            kind.validate_python(value)
-            fold_plans({}, [value])
         else:
             kind.validate_python(value)
+        if name == "plans":
+            fold_plans({}, [value])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join([name, *map(str, first["loc"])])

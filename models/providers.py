@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -222,15 +222,15 @@ def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseC
     # a local server wants no key, the client wants one; given as a function, it keeps the client
     # from being built a second time for synchronous use
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
-    values |= {"api_key": partial(_later, key), "model": name}
+
+    async def later() -> str:
+        return key
+
+    values |= {"api_key": later, "model": name}
     if settings.base_url is not None:
         # a compatible server knows chat completions, whatever the model is called
         values["use_responses_api"] = False
     return FastChatOpenAI(**values)
-
-
-async def _later(key: str) -> str:
-    return key
 
 
 def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:

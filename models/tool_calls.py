@@ -27,7 +27,7 @@ from manus.state.messages import (
     is_cut_off,
     reason_of,
 )
-from manus.state.text import is_too_deep, read_json
+from manus.state.text import read_json
 
 log = logging.getLogger("manus")
 
@@ -47,8 +47,6 @@ def arguments_of(text: str) -> dict[str, Any]:
     """
     try:
         found = _json(text) if text.strip() else {}
-    except RecursionError:
-        raise ValueError("they are nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"they are not valid JSON ({error})") from None
     if not isinstance(found, dict):
@@ -181,7 +179,7 @@ def _in_text(text: str) -> Any:
 
 
 def _python(text: str) -> Any:
-    if len(text) > MOST_ARGUMENTS or is_too_deep(text):
+    if len(text) > MOST_ARGUMENTS:
         raise ValueError(text)
     tree = ast.parse(text, mode="eval")
     for node in ast.walk(tree):

@@ -22,7 +22,7 @@ from manus.nodes.turn.stop_conditions import (
     with_reason,
 )
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, Run, StopReason
+from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, since
@@ -72,7 +72,10 @@ async def stuck_check(
     said = answer_of(special) if special is not None else ""
     said = said or last_text(history, [*lines, *update.get("results", [])])
     output = with_reason(said, reason, max_steps=run["max_steps"], budget=over)
-    ended = {"status": status, "stop_reason": reason, "success": is_success(reason, special)}
+    success = reason == "answered"
+    if special is not None:
+        success = special.get("status", "success") == "success"
+    ended = {"status": status, "stop_reason": reason, "success": success}
     return {**update, **ended, "output": output}
 
 
@@ -112,13 +115,6 @@ def special_call(
         if call["name"].lower() in special and call["id"] in done:
             return call["args"]
     return None
-
-
-def is_success(reason: StopReason, special: dict[str, Any] | None) -> bool:
-    """Whether the run did what was asked, as far as the agent says."""
-    if reason == "terminated" and special is not None:
-        return bool(special.get("status", "success") == "success")
-    return reason == "answered"
 
 
 def ask_person(running: Running, run: Run, loop: Loop) -> Update:

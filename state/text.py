@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 DEEPEST = 64
 """Levels of lists and objects within each other that are read."""
-_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def sanitize(text: str) -> str:
@@ -56,18 +54,16 @@ def read_json(text: str, **how: Any) -> Any:
     Raises:
         ValueError: it is no JSON, or nested deeper than `DEEPEST`.
     """
-    if is_too_deep(text):
+    try:
+        found = json.loads(text, strict=False, **how)
+        is_too_deep = _depth(found) > DEEPEST
+    except RecursionError:
+        is_too_deep = True
+    if is_too_deep:
         raise ValueError(f"they are nested more than {DEEPEST} deep")
-    return json.loads(text, strict=False, **how)
+    return found
 
 
-def is_too_deep(text: str) -> bool:
-    """Whether lists and objects are nested deeper than is read."""
-    if text.count("[") + text.count("{") <= DEEPEST:
-        return False
-    depth = 0
-    for part in _PART.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
-        if depth > DEEPEST:
-            return True
-    return False
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0

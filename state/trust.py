@@ -25,13 +25,8 @@ _RECORD = "trusted"
 _APPROVED = "approved"
 _HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
 _OF_A_PROFILE = (
-    "based_on",
-    "description",
-    "system_prompt",
-    "next_step_prompt",
-    "max_steps",
-    "max_observe",
-    "tools",
+    *("based_on", "description", "system_prompt", "next_step_prompt", "max_steps"),
+    *("max_observe", "tools"),
 )
 _NEVER = re.compile(
     r"PATH|HOME|SHELL|(BASH_)?ENV|PYTHON\w*|(LD|DYLD|NODE|NPM|PLAYWRIGHT|SSL|GIT|XDG)_\w+|\w+_PROXY"
