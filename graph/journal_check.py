@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import chain
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -37,7 +38,8 @@ async def doubt_unfinished(saver: Any, journal: Journal, found: StateSnapshot) -
         journal.fork()
         return
     acts = _under_way(found, answered)
-    messages = [*found.values.get("messages", []), *(m for t in acts for m in _written(t.result))]
+    written = [task.result.get("messages", []) for task in acts if isinstance(task.result, dict)]
+    messages = list(chain(found.values.get("messages", []), *written))
     why = "This thread was last worked on with another record of its tool calls"
     if not is_taken:
         why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
@@ -90,12 +92,13 @@ def asked_about(found: StateSnapshot | None) -> dict[str, str]:
 
     Empty for one whose tool asks something itself: that call has been approved.
     """
-    waiting = [(t.id, i.value) for t in (found.tasks if found else ()) for i in t.interrupts]
-    return {task: value["call"] if _is_approval(value) else "" for task, value in waiting}
-
-
-def _is_approval(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("kind") == APPROVE
+    asked: dict[str, str] = {}
+    for task, value in (
+        (t.id, i.value) for t in (found.tasks if found else ()) for i in t.interrupts
+    ):
+        is_approval = isinstance(value, dict) and value.get("kind") == APPROVE
+        asked[task] = value["call"] if is_approval else ""
+    return asked
 
 
 def _misfit(journal: Journal, messages: list[Any], tasks: set[str], *, is_whole: bool) -> str:
@@ -109,7 +112,3 @@ def _misfit(journal: Journal, messages: list[Any], tasks: set[str], *, is_whole:
     if journal.newest is not None and journal.newest not in tasks | {m.id for m in answers}:
         return "This thread's stored state is older than the record of its tool calls"
     return ""
-
-
-def _written(result: Any) -> list[Any]:
-    return result.get("messages", []) if isinstance(result, dict) else []

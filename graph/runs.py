@@ -34,10 +34,6 @@ class Turn:
     is_idle: bool = False
     """Whether its caller has a part in hand, and nobody waits for the next."""
 
-    def is_ending(self) -> bool:
-        """Whether it is on its way out."""
-        return self.task is not None and (self.task.done() or self.task.cancelling() > 0)
-
 
 def key_of(config: RunnableConfig) -> tuple[str, bool]:
     """The key of a run, and whether it has a thread under which it can be resumed.
@@ -74,12 +70,16 @@ class Runs:
             ThreadBusyError: a run of that key is at work.
         """
         while (before := self._turns.get(key)) is not None:
-            if not (before.is_idle or before.is_ending()):
+            task, stream = before.task, before.stream() if before.stream is not None else None
+            is_ending = task is not None and (task.done() or task.cancelling() > 0)
+            if not (before.is_idle or is_ending):
                 raise ThreadBusyError(
                     f"Another run is at work on the thread {key.rpartition(':')[0]}; wait for it "
                     "to end."
                 )
-            await _end(before)
+            if before.is_idle and stream is not None:
+                with contextlib.suppress(RuntimeError):  # it is being closed already
+                    await stream.aclose()
             await self._until_left(key, before)
         turn.task = asyncio.current_task()
         self._turns[key] = turn
@@ -122,10 +122,3 @@ class Runs:
         while self._waiting:
             _, running = self._waiting.popitem()
             await running.session.close()
-
-
-async def _end(turn: Turn) -> None:
-    stream = turn.stream() if turn.stream is not None and turn.is_idle else None
-    if stream is not None:
-        with contextlib.suppress(RuntimeError):  # it is being closed already
-            await stream.aclose()

@@ -16,12 +16,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from manus.models.prompted import blocks_of, in_words, prompted, with_prompted_calls
 from manus.models.providers import EXTRAS, OTHER, Extra
-from manus.models.reasoning import (
-    has_thoughts,
-    own_thoughts,
-    with_origin,
-    without_thought,
-)
+from manus.models.reasoning import has_thoughts, own_thoughts, with_origin, without_thought
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, back_to
 from manus.state.messages import calls_of, has_calls, is_ephemeral, is_image, reason_of, text_of

@@ -26,12 +26,7 @@ from openai import AsyncStream
 
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
-from manus.models.wire_forms import (
-    SEND_REASONING,
-    Back,
-    encode,
-    wire_messages,
-)
+from manus.models.wire_forms import SEND_REASONING, Back, encode, wire_messages
 from manus.state.context import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")

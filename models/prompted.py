@@ -11,17 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from manus.models.tool_calls import arguments_of, read_arguments, with_calls
 from manus.prompts import tools as prompts
-from manus.state.messages import calls_of, has_calls, text_of
+from manus.state.messages import calls_of, has_calls, text_of, with_texts
 
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)tool_call>")
@@ -56,23 +50,13 @@ def in_words(request: Sequence[BaseMessage]) -> list[BaseMessage]:
 def _in_words(message: BaseMessage) -> BaseMessage:
     if isinstance(message, ToolMessage):
         head = prompts.result_of(message.name or "tool", failed=message.status == "error")
-        return HumanMessage(_joined(head, _harmless(message.content)))
+        # a model that repeats what it has read calls nothing
+        said = with_texts(message.content, lambda text: _TAG.sub(r"<\1tool_call >", text))
+        return HumanMessage(_joined(head, said))
     if isinstance(message, AIMessage):
         calls = [_written(call["name"] or "", call["args"]) for call in calls_of(message)]
         return AIMessage("\n".join(part for part in (text_of(message), *calls) if part))
     return message
-
-
-def _harmless(content: Any) -> Any:
-    """A result in which nothing is a call: a model that repeats what it has read calls nothing."""
-    if isinstance(content, str):
-        return _TAG.sub(r"<\1tool_call >", content)
-    return [
-        {**block, "text": _harmless(block["text"])}
-        if isinstance(block, dict) and isinstance(block.get("text"), str)
-        else block
-        for block in content
-    ]
 
 
 def _written(name: str, args: Any) -> str:

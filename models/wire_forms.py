@@ -6,12 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    ToolMessage,
-    convert_to_openai_messages,
-)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
 
 from manus.models.reasoning import REASONING, is_foreign, origin_of, put_back
 from manus.state.messages import PerMessage, calls_of, text_of

@@ -36,8 +36,13 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     with metered() as lines:
         running.sync(state["usage"])
         text = await _summary(state, running)
-    done, over = is_completed(state["plan"]), over_budget(state)
-    output = "\n\n".join(part for part in (text, *_notes(state, text)) if part)
+    missing, over = not_done(state["plan"]), over_budget(state)
+    done, parts = not missing, [text]
+    if missing not in text:  # the model may have been kinder than the facts are
+        parts.append(missing)
+    if missing and over:
+        parts.append(f"Terminated: Budget used up: {over}")
+    output = "\n\n".join(parts)
     usage = used_in(lines, running)
     ended: Update = {
         "status": "finished" if done else "idle",
@@ -70,17 +75,6 @@ async def _summary(state: FlowState, running: Running) -> str:
         log.info("no summary by the model: %s", error)
         return f"{prompts.MODEL_SILENT}\n\n{without_model(plan)}"
     return text_of(reply.message).strip() or without_model(plan)
-
-
-def _notes(state: FlowState, text: str) -> list[str]:
-    """What is added to the model's words: it may have been kinder than the facts are."""
-    notes = []
-    missing = not_done(state["plan"])
-    if missing and missing not in text:
-        notes.append(missing)
-    if missing and (over := over_budget(state)):
-        notes.append(f"Terminated: Budget used up: {over}")
-    return notes
 
 
 def over_budget(state: FlowState) -> str | None:

@@ -181,6 +181,16 @@ def is_image(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") in ("image", "image_url")
 
 
+def with_texts(content: Any, change: Callable[[str], str]) -> Any:
+    """The content of a message, each text in it changed."""
+    if isinstance(content, str):
+        return change(content)
+    if isinstance(content, list):
+        return [with_texts(block, change) for block in content]
+    text = content.get("text")
+    return {**content, "text": change(text)} if isinstance(text, str) and text else content
+
+
 def source_of(message: BaseMessage) -> str:
     """Where the text of a message comes from; empty if it is our own, or the user's."""
     return str(message.additional_kwargs.get(SOURCE, ""))

@@ -182,19 +182,14 @@ def cycle_in(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
     return None
 
 
-def tags_of(text: str) -> list[str]:
-    """The tags in brackets in a step's text, in lower case."""
-    return [tag.lower() for tag in _TAG.findall(text)]
-
-
 def executor_for(step: Step, names: Sequence[str]) -> str:
     """The executor of a step: a tag in its text, or the one that was chosen, else the first.
 
     Letter case makes no difference. A tag that names nobody counts for nothing.
     """
     known = {name.lower(): name for name in names}
-    wanted = [*tags_of(step["text"]), step["executor"].lower()]
-    return next((known[name] for name in wanted if name in known), names[0])
+    wanted = [*_TAG.findall(step["text"]), step["executor"]]
+    return next((known[name.lower()] for name in wanted if name.lower() in known), names[0])
 
 
 def shown_result(index: int, step: Step, limit: int | None = None) -> str:

@@ -57,18 +57,12 @@ def from_function(function: Callable[..., Any]) -> BaseTool:
         SettingsError: it cannot be a tool; the message says what it lacks.
     """
     try:
-        made = _made(function)
+        made: BaseTool = as_tool(function)
+        if "Args:" in (inspect.getdoc(function) or ""):
+            with contextlib.suppress(ValueError):  # a section of another form stays as it is
+                made = as_tool(parse_docstring=True)(function)
         convert_to_openai_tool(made)
     except Exception as error:  # whatever LangChain makes of the user's own types
         said = str(error).strip().partition("\n")[0].rstrip(".")
         raise SettingsError(f"`{function.__name__}` cannot be a tool: {said}.") from error
     return made
-
-
-def _made(function: Callable[..., Any]) -> BaseTool:
-    if "Args:" in (inspect.getdoc(function) or ""):
-        with contextlib.suppress(ValueError):  # a section of another form stays in the description
-            described: BaseTool = as_tool(parse_docstring=True)(function)
-            return described
-    plain: BaseTool = as_tool(function)
-    return plain

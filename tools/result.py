@@ -71,15 +71,9 @@ def as_observation(answer: Any) -> Observation:
         messages = answer["messages"]
         listed = messages if isinstance(messages, list) else [messages]
         return _joined([as_observation(m) for m in listed if isinstance(m, ToolMessage)])
-    if isinstance(answer, list) and answer and all(map(_is_output, answer)):
+    if isinstance(answer, list):
         return _joined([as_observation(item) for item in answer])
     return Observation(str(answer))
-
-
-def _is_output(item: Any) -> bool:
-    return isinstance(item, ToolMessage | Command) or (
-        isinstance(item, Mapping) and "messages" in item
-    )
 
 
 def _joined(parts: Sequence[Observation]) -> Observation:

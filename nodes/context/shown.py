@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -25,7 +26,7 @@ from manus.models.tokens import (
 )
 from manus.nodes.context.turns import is_summary, turns_of
 from manus.prompts.sources import framed
-from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
+from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of, with_texts
 from manus.state.text import sanitize
 from manus.tools.truncation import truncate
 from manus.tools.workspace import Workspace
@@ -137,18 +138,9 @@ def as_shown(message: AnyMessage, *, vision: bool) -> AnyMessage:
         left_out = {"type": "text", "text": IMAGE_LEFT_OUT}
         content = [left_out if is_image(block) else block for block in content]
     if isinstance(message, ToolMessage):
-        content = _framed(content, source_of(message))
+        content = with_texts(content, partial(framed, source=source_of(message)))
     same = content == message.content
     return message if same else message.model_copy(update={"content": content})
-
-
-def _framed(content: Any, source: str) -> Any:
-    if isinstance(content, str):
-        return framed(content, source)
-    if isinstance(content, list):
-        return [_framed(block, source) for block in content]
-    text = content.get("text")
-    return {**content, "text": framed(text, source)} if isinstance(text, str) and text else content
 
 
 async def fit(
@@ -209,7 +201,12 @@ def _as_text(args: Any) -> str:
 
 
 def _shortened(message: M, limit: float, workspace: Workspace) -> M:
-    changed: dict[str, Any] = {"content": _content(message.content, limit, workspace)}
+    blocks = message.content if isinstance(message.content, list) else []
+    texts = [block for block in blocks if isinstance(block, str) or "text" in block]
+    share = limit / max(len(texts), 1)
+    changed: dict[str, Any] = {
+        "content": with_texts(message.content, lambda text: _cut(text, share, workspace))
+    }
     if isinstance(message, AIMessage):
         for kind in ("tool_calls", "invalid_tool_calls"):
             changed[kind] = [
@@ -217,21 +214,6 @@ def _shortened(message: M, limit: float, workspace: Workspace) -> M:
                 for call in getattr(message, kind)
             ]
     return message.model_copy(update=changed)
-
-
-def _content(content: str | list[Any], limit: float, workspace: Workspace) -> str | list[Any]:
-    if isinstance(content, str):
-        return _cut(content, limit, workspace)
-    texts = [block for block in content if isinstance(block, str) or "text" in block]
-    share = limit / max(len(texts), 1)
-    return [_cut_block(block, share, workspace) for block in content]
-
-
-def _cut_block(block: Any, tokens: float, workspace: Workspace) -> Any:
-    if isinstance(block, str):
-        return _cut(block, tokens, workspace)
-    text = block.get("text")
-    return {**block, "text": _cut(text, tokens, workspace)} if isinstance(text, str) else block
 
 
 def _arguments(args: Any, limit: float, workspace: Workspace) -> Any:

@@ -22,7 +22,7 @@ from langchain_core.messages import (
 
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
-from manus.state.messages import call_ids, calls_of, source_of, text_of
+from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
 from manus.tools.archive import FROM
 
 SUMMARY = "summary"
@@ -68,9 +68,7 @@ def whole_text(message: AnyMessage) -> str:
             args = call["args"]
             shown = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
             parts.append(f"{call['name']} {shown}")
-    if isinstance(message.content, list):
-        kinds = (b.get("type") for b in message.content if isinstance(b, dict))
-        parts += ["[an image]" for kind in kinds if kind in ("image", "image_url")]
+    parts += ["[an image]" for block in message.content if is_image(block)]
     return "\n".join(part for part in parts if part)
 
 

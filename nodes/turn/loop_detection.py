@@ -180,7 +180,10 @@ def next_loop(
             return None
         return _refused_again(before, newest.refused, step)
     if finding.kind == "polling":
-        return _polling(before, finding, step)
+        is_over = finding.times >= POLLS
+        if before is not None and before["kind"] == "polling" and not is_over:
+            return before
+        return _loop(finding, "ask" if is_over else "hint", finding.calls, step)
     if before is None or before["kind"] == "polling":
         return _loop(finding, "hint", finding.calls, step)
     # where nothing is called there is nothing to refuse
@@ -196,14 +199,6 @@ def _refused_again(before: Loop, refused: Sequence[str], step: int) -> Loop:
     if is_told or is_deaf:
         return {**before, "measure": "ask", "since": step}
     return {**before, "refused": [*told, *refused]}
-
-
-def _polling(before: Loop | None, finding: Finding, step: int) -> Loop:
-    if finding.times >= POLLS:
-        return _loop(finding, "ask", finding.calls, step)
-    if before is not None and before["kind"] == "polling":
-        return before
-    return _loop(finding, "hint", finding.calls, step)
 
 
 def _loop(
