@@ -101,7 +101,15 @@ def profile_named(name: str) -> Profile:
     """
     if name.lower() in PROFILES:
         return PROFILES[name.lower()]
-    return _from_python(name) if is_own(name) else _built(name, _checked_settings())
+    if not is_own(name):
+        return _built(name, _checked_settings())
+    found = load_own(name)
+    if not isinstance(found, Profile):
+        raise SettingsError(
+            f"`{name}` is no profile but of the type `{type(found).__name__}`; "
+            "a profile is made with `manus.state.profile.Profile(...)`."
+        )
+    return found
 
 
 def all_profiles() -> dict[str, Profile]:
@@ -112,16 +120,6 @@ def all_profiles() -> dict[str, Profile]:
     """
     settings = _checked_settings()
     return {**PROFILES, **{name: _built(name, settings) for name in settings.profiles}}
-
-
-def _from_python(name: str) -> Profile:
-    found = load_own(name)
-    if not isinstance(found, Profile):
-        raise SettingsError(
-            f"`{name}` is no profile but of the type `{type(found).__name__}`; "
-            "a profile is made with `manus.state.profile.Profile(...)`."
-        )
-    return found
 
 
 def _checked_settings() -> Settings:

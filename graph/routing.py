@@ -14,7 +14,7 @@ from manus.nodes.planning.scheduling import task_of
 from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
-from manus.state.messages import answered_ids, has_calls, last_assistant
+from manus.state.messages import has_calls, last_assistant, newest_answers
 from manus.state.outside import facts_of
 from manus.state.plan import at_work, ready_steps, taken_last
 from manus.tools.planning import Shelf, with_plans
@@ -58,7 +58,7 @@ def route_after_think(
     message = last_assistant(state["messages"])
     if message is None or not has_calls(message):
         return "no_call"
-    answered = answered_ids(state["messages"])
+    answered = {answer.tool_call_id for answer in newest_answers(state["messages"])}
     wants_answer = "run" in state and lacks_answer(state["messages"], message, state["run"])
     tasks = to_tasks(message, special, state.get("loop"), wants_answer=wants_answer)
     tasks = [task for task in tasks if task["id"] not in answered]

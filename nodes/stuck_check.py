@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -25,7 +24,7 @@ from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
-from manus.state.messages import last_assistant, since
+from manus.state.messages import last_assistant, newest_answers, since
 from manus.state.usage import Usage, budget_used_up, no_usage
 from manus.tools.terminate import answer_of
 
@@ -98,12 +97,6 @@ def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running)
     running.budget.add({**no_usage(), "tool_calls": done})
     lines = [one for one in state.get("spent", []) if one["step"] == step]
     return used_in(lines, running, {**usage, "tool_calls": usage["tool_calls"] + done})
-
-
-def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """The tool messages of the newest step."""
-    newest = takewhile(lambda m: isinstance(m, ToolMessage), reversed(history))
-    return cast(list[ToolMessage], list(newest)[::-1])
 
 
 def special_call(

@@ -46,11 +46,6 @@ def notes_request(request: str, before: Sequence[str], transcript: str) -> str:
     return f"Request:\n{request}\n\nNotes so far:\n{notes}\n\nNext messages:\n{transcript}"
 
 
-def heading(name: str) -> str:
-    """The line above the lines of a kind."""
-    return f"## {name}"
-
-
 def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> str:
     """The message that stands in the history in place of what was taken out."""
     head = (

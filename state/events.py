@@ -143,20 +143,3 @@ class DelegateActionEvent(TypedDict):
     id: str
     profile: str
     event: dict[str, Any]
-
-
-Event = (
-    StatusEvent
-    | StepEvent
-    | ThoughtEvent
-    | CallEvent
-    | OutputEvent
-    | ObservationEvent
-    | RetryEvent
-    | LoopEvent
-    | CompactionEvent
-    | PlanEvent
-    | PlanStepEvent
-    | PlanActionEvent
-    | DelegateActionEvent
-)

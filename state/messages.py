@@ -156,10 +156,10 @@ def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
     return next((m for m in reversed(history) if isinstance(m, AIMessage)), None)
 
 
-def answered_ids(history: Sequence[AnyMessage]) -> set[str]:
-    """Ids of the calls of the newest assistant message that have a tool message already."""
+def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The tool messages behind the newest assistant message, in their order."""
     newest = itertools.takewhile(lambda m: not isinstance(m, AIMessage), reversed(history))
-    return {m.tool_call_id for m in newest if isinstance(m, ToolMessage)}
+    return [m for m in newest if isinstance(m, ToolMessage)][::-1]
 
 
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage:

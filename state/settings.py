@@ -233,8 +233,10 @@ def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Pa
     path = [str(part) for part in error["loc"]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
-        hint = _hint(path[-1], _known_at(path[:-1]))
-        return f"{file} sets `{name}`, which is not a setting{hint}"
+        known = _known_at(path[:-1])
+        near = difflib.get_close_matches(path[-1].lower(), known, n=1)
+        meant = f"; did you mean `{near[0]}`?" if near else "."
+        return f"{file} sets `{name}`, which is not a setting{meant} Known are: {', '.join(known)}."
     variable = _PREFIX + "_".join(path).upper()
     source = variable if environment.get(variable) else str(file)
     secret = "api_key" in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
@@ -253,9 +255,3 @@ def _known_at(path: Sequence[str]) -> Sequence[str]:
         else:
             place = next(kind for kind in get_args(place) if hasattr(kind, "model_fields"))
     return sorted(place.model_fields)
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    meant = f"; did you mean `{near[0]}`?" if near else "."
-    return f"{meant} Known are: {', '.join(known)}."

@@ -59,14 +59,7 @@ NOTHING_USED = RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model
 
 def no_usage() -> Usage:
     """The usage of a run that has not begun."""
-    return Usage(
-        input_tokens=0,
-        output_tokens=0,
-        cached_tokens=0,
-        model_calls=0,
-        tool_calls=0,
-        seconds=0.0,
-    )
+    return cast(Usage, {**NOTHING_USED, "tool_calls": 0, "seconds": 0.0})
 
 
 def summed(*uses: RoleUsage) -> RoleUsage:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.state.errors import ToolError
-from manus.state.files import make_private_folder, write_atomically
+from manus.state.files import data_folder, make_private_folder, write_atomically
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 
@@ -22,9 +22,7 @@ REMEMBER = "remember"
 
 def memory_file() -> Path:
     """The file, whether it is there or not."""
-    from platformdirs import user_data_path
-
-    return user_data_path("manus", appauthor=False) / "memory.md"
+    return data_folder() / "memory.md"
 
 
 def read_memory() -> str:

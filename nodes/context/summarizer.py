@@ -66,7 +66,7 @@ def as_lines(notes: Notes) -> list[str]:
     listed = []
     for name in prompts.HEADINGS:
         if lines := notes[name]:
-            listed += [prompts.heading(name), *dict.fromkeys(lines)]
+            listed += [f"## {name}", *dict.fromkeys(lines)]
     return listed
 
 

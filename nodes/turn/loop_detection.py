@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
@@ -21,7 +20,7 @@ from manus.nodes.turn.fingerprint import (
 from manus.prompts import agent as prompts
 from manus.prompts.sources import plain
 from manus.state.agent import Loop, LoopKind, TrailEntry
-from manus.state.messages import calls_of, has_calls, last_assistant, text_of
+from manus.state.messages import calls_of, has_calls, last_assistant, newest_answers, text_of
 from manus.state.text import one_line
 
 REPEATS = 3
@@ -65,8 +64,7 @@ def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> 
         said = text_of(message)
         entry = TrailEntry(step=step, call="", result=text_fingerprint(said), seconds=0, shown="")
         return NewestStep([entry], [], said)
-    answers = takewhile(lambda m: m is not message, reversed(history))
-    by_id = {m.tool_call_id: m for m in answers if isinstance(m, ToolMessage)}
+    by_id = {answer.tool_call_id: answer for answer in newest_answers(history)}
     entries: list[TrailEntry] = []
     refused: list[str] = []
     outcome = ""

@@ -57,9 +57,10 @@ def nearest(text: str, old: str) -> Nearest | None:
     lines, wanted = text.splitlines(), old.splitlines()
     if not old.strip():
         return None
-    first = _find([_plain(line) for line in lines], [_plain(line) for line in wanted])
-    if first is None:
-        first = _alike(lines[:_MOST_LINES], wanted)
+    plain = "\n".join(map(_plain, lines))
+    place = plain.find("\n".join(map(_plain, wanted)))  # it may begin within a line
+    found = place >= 0
+    first = plain.count("\n", 0, place) if found else _alike(lines[:_MOST_LINES], wanted)
     if first is None:
         return None
     here = lines[first : first + len(wanted)]
@@ -69,13 +70,6 @@ def nearest(text: str, old: str) -> Nearest | None:
 def _plain(line: str) -> str:
     """A line without what is easily mistaken: blanks, quotes, dashes, case, the view's numbers."""
     return " ".join(_NUMBERED.sub("", line, count=1).translate(_TYPOGRAPHY).casefold().split())
-
-
-def _find(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The index of the line where the wanted text begins, which may be within that line."""
-    text = "\n".join(lines)
-    place = text.find("\n".join(wanted))
-    return text.count("\n", 0, place) if place >= 0 else None
 
 
 def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -30,14 +30,16 @@ _FROM_ETC = (
     *("gitconfig", "python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
 )
 _TOOLCHAINS = (
+    *(".pyenv", ".local/bin", ".local/share/uv/python", ".local/share/uv/tools"),
     *(
-        ".pyenv",
-        ".local/bin",
-        ".local/share/uv/python",
-        ".local/share/uv/tools",
         ".local/share/pipx",
+        "miniconda3",
+        "anaconda3",
+        "miniforge3",
+        ".rbenv",
+        ".asdf",
+        ".local/share/mise/installs",
     ),
-    *("miniconda3", "anaconda3", "miniforge3", ".rbenv", ".asdf", ".local/share/mise/installs"),
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
