@@ -139,15 +139,12 @@ def thread_config(thread: str) -> RunnableConfig:
 
 def assert_paired(history: list[AnyMessage]) -> None:
     """Each call has exactly one tool message, right after its message and in call order."""
-    for place, message in enumerate(history):
-        if not isinstance(message, AIMessage):
-            continue
-        answers = []
-        for later in history[place + 1 :]:
-            if not isinstance(later, ToolMessage):
-                break
-            answers.append(later.tool_call_id)
-        assert answers == call_ids(message)
-    called = [i for m in history if isinstance(m, AIMessage) for i in call_ids(m)]
-    answered = [m.tool_call_id for m in history if isinstance(m, ToolMessage)]
-    assert answered == called
+    waiting: list[str] = []
+    for message in history:
+        if isinstance(message, ToolMessage):
+            assert waiting[:1] == [message.tool_call_id]
+            waiting = waiting[1:]
+        else:
+            assert not waiting
+            waiting = call_ids(message) if isinstance(message, AIMessage) else []
+    assert not waiting

@@ -28,17 +28,19 @@ async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 @pytest.fixture
+def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace in the current folder, where no `manus.toml` of the developer lies."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace").mkdir()
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
 async def agent(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedAgent]:
     """An agent on the scripted server, with the tools of `tests.helpers.tools`."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    monkeypatch.chdir(tmp_path)  # where no `manus.toml` of the developer lies
-    made = ScriptedAgent(server, workspace, saver)
+    made = ScriptedAgent(server, own_workspace, saver)
     yield made
     await made.graph.close_waiting()
 
@@ -52,16 +54,10 @@ def consulter(agent: ScriptedAgent) -> ScriptedAgent:
 
 @pytest.fixture
 async def flow(
-    server: ScriptedServer,
-    saver: SqliteStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedFlow]:
     """A flow with the executors `tester` (the first) and `second`."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    monkeypatch.chdir(tmp_path)
-    made = ScriptedFlow(server, workspace, saver, (TESTER, SECOND))
+    made = ScriptedFlow(server, own_workspace, saver, (TESTER, SECOND))
     yield made
     await made.graph.close_waiting()
 

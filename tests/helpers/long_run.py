@@ -5,6 +5,7 @@ might: with the newest facts, and with some things that it made up.
 """
 
 import itertools
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,6 @@ from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
 
 WINDOW = 12_000
-STEPS = 400
 EVERY = 8
 INSTRUCTIONS = [
     f"Standing rule {letter}: never touch the branch release-{letter}, whatever happens."
@@ -112,7 +112,6 @@ class Retention:
     rules: int
     """Standing instructions in the last request, word for word."""
     facts: int
-    in_notes: int
     known: int
     """Facts in the notes, in what is left of the history, or found by a search for them."""
     made_up: frozenset[str]
@@ -121,7 +120,7 @@ class Retention:
     """Messages that the notes name and that are not in the archive."""
 
 
-async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
+async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
     """Look for every planted fact and rule."""
     values = await agent.values()
     compaction, history = values["compaction"], values["messages"]
@@ -129,13 +128,13 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
     [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
-    in_notes = {place for place, code in facts.items() if code in notes}
-    there = {p for p, code in facts.items() if any(code in text_of(m) for m in history)}
-    found = {
+    there = "\n".join([notes, *map(text_of, history)])
+    known = [
         place
         for place, code in facts.items()
-        if any(code in message.text for message in archive.search(f"code of locker K{place}"))
-    }
+        if code in there
+        or any(code in message.text for message in archive.search(f"code of locker K{place}"))
+    ]
     evicted = range(1, compaction["evicted"] + 1)
     source = "\n".join(message.text for n in evicted for message in archive.numbered(n))
     said = re.sub(r"\[#[^]]*\]", "", "\n".join(notes.splitlines()[1:]))
@@ -147,8 +146,7 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
         compactions=compaction["count"],
         rules=sum(rule in asked for rule in INSTRUCTIONS),
         facts=len(facts),
-        in_notes=len(in_notes),
-        known=len(in_notes | there | found),
+        known=len(known),
         made_up=frozenset(stated - held),
         unknown=unknown if cited else frozenset({0}),
     )
@@ -157,14 +155,11 @@ async def retention_of(agent: ScriptedAgent, steps: int = STEPS) -> Retention:
 def prefix_share(agent: ScriptedAgent) -> float:
     """Part of all bytes sent with which a request begins as the one before it did."""
     sent = [request.raw for request in sent_by(agent)]
-    alike = sum(common(before, after) for before, after in itertools.pairwise(sent))
+    alike = sum(
+        len(os.path.commonprefix(pair))  # noqa: RUF071 - these are no paths
+        for pair in itertools.pairwise(sent)
+    )
     return alike / sum(map(len, sent))
-
-
-def common(one: bytes, other: bytes) -> int:
-    """Bytes with which both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 async def written_by(agent: ScriptedAgent) -> list[int]:
@@ -180,7 +175,7 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
     return [int(row[1]) for row in saver.conn.execute(written)]
 
 
-async def long_run(agent: ScriptedAgent, steps: int = STEPS) -> Outcome:
+async def long_run(agent: ScriptedAgent, steps: int) -> Outcome:
     """A run that looks at so many places."""
     look_at(agent, steps)
     return await agent.run(request=REQUEST, max_steps=2 * steps)

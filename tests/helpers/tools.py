@@ -135,26 +135,14 @@ class Keep(AgentTool):
         return Observation(" ".join(shelf.items))
 
 
-class Broken(AgentTool):
+async def broken() -> str:
     """Raises what nobody expects."""
-
-    name: str = "broken"
-    description: str = "Does not work."
-    args_schema: type[BaseModel] = NoArgs
-
-    async def observe(self, **_: Any) -> Observation:
-        raise RuntimeError("the disk is on fire")
+    raise RuntimeError("the disk is on fire")
 
 
-class Cancelled(AgentTool):
+async def cancelled() -> str:
     """Is cancelled from inside, as by a library whose own task was."""
-
-    name: str = "cancelled"
-    description: str = "Is cancelled."
-    args_schema: type[BaseModel] = NoArgs
-
-    async def observe(self, **_: Any) -> Observation:
-        raise asyncio.CancelledError
+    raise asyncio.CancelledError
 
 
 class Slow(AgentTool):
@@ -181,4 +169,4 @@ class Picture(AgentTool):
         return Observation("A red dot.", (Image(RED_DOT),))
 
 
-ALL = (Append, Hold, Read, Poll, Keep, Broken, Cancelled, Slow, Picture, "ask_human", "terminate")
+ALL = (Append, Hold, Read, Poll, Keep, broken, cancelled, Slow, Picture, "ask_human", "terminate")

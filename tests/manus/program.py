@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +71,10 @@ class Program:
         with self.start(*arguments, stdin=stdin, environment=environment) as process:
             return process.end()
 
-    def cold(self, *arguments: str, **environment: str) -> Result:
-        """Run to the end in a new interpreter, as a shell would."""
+    def cold(self, *arguments: str, by: Sequence[str] = (), **environment: str) -> Result:
+        """Run to the end in a new interpreter, as a shell would, or by another command."""
         done = subprocess.run(
-            self.command(*arguments),
+            [*by, sys.executable, "-m", "manus", *arguments],
             cwd=self.home,
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
@@ -83,10 +83,6 @@ class Program:
             check=False,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-    def command(self, *arguments: str) -> list[str]:
-        """What a shell would be told."""
-        return [sys.executable, "-m", "manus", *arguments]
 
     @contextmanager
     def start(

@@ -1,6 +1,7 @@
 """`manus setup`: what is asked on a terminal, what is kept, and what counts then."""
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from tests.manus.program import Program
@@ -11,6 +12,13 @@ def kept(program: Program) -> dict[str, Any]:
     file = program.home / ".config/manus/manus.toml"
     assert file.stat().st_mode & 0o777 == 0o600
     return tomllib.loads(file.read_text())
+
+
+def set_before(program: Program, lines: str) -> Path:
+    file = program.home / ".config/manus/manus.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(lines)
+    return file
 
 
 def choose(program: Program, answers: dict[str, str]) -> str:
@@ -31,32 +39,20 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     answers = {"Number [1]:": "1", "Model [tiny]:": "large"}
     shown = choose(bare, {**answers, "workspace]:": "~/work", "[auto]:": "ask"})
     assert "Ollama on this machine: tiny, large" in shown
-    assert kept(bare) == {
-        "model": "large",
-        "base_url": server.base_url,
-        "api_key": "none",
-        "workspace": "~/work",
-        "approve": {"mode": "ask"},
-    }
+    model = {"model": "large", "base_url": server.base_url, "api_key": "none"}
+    assert kept(bare) == {**model, "workspace": "~/work", "approve": {"mode": "ask"}}
     assert bare("run", "say hello").out == "Hello.\n"
     assert (bare.home / "work").is_dir()
     assert server.requests[0].headers["authorization"] == "Bearer none"
 
 
 def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: ScriptedServer) -> None:
-    file = bare.home / ".config/manus/manus.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text('# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
+    file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     answers = {"Number [1]:": "4", "address:": server.base_url, "set):": "sk-secret"}
     answers |= {"Model:": "scripted", "workspace]:": "", "[auto]:": ""}
     assert "sk-secret" not in choose(bare, answers)
-    assert kept(bare) == {
-        "max_steps": 7,
-        "model": "scripted",
-        "base_url": server.base_url,
-        "api_key": "sk-secret",
-        "approve": {"allow": ["bash"], "mode": "auto"},
-    }
+    model = {"model": "scripted", "base_url": server.base_url, "api_key": "sk-secret"}
+    assert kept(bare) == {"max_steps": 7, **model, "approve": {"allow": ["bash"], "mode": "auto"}}
     assert file.read_text().startswith("# mine\n")
 
 
@@ -64,9 +60,7 @@ def test_the_folders_settings_and_the_environment_count_first(
     bare: Program, server: ScriptedServer
 ) -> None:
     server.script(text("Hello."), text("Hello."))
-    file = bare.home / ".config/manus/manus.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text('model = "mine"\napi_key = "sk-mine"\nbase_url = "http://127.0.0.1:9/v1"\n')
+    set_before(bare, 'model = "mine"\napi_key = "sk-mine"\nbase_url = "http://127.0.0.1:9/v1"\n')
     (bare.home / "manus.toml").write_text(f'base_url = "{server.base_url}"\napi_key = "here"\n')
     assert bare("run", "x").code == 0
     assert server.requests[0].body["model"] == "mine"

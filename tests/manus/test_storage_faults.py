@@ -1,20 +1,12 @@
 """A store that is locked, damaged or full: a sentence, exit code 1, and nothing lost."""
 
 import contextlib
-import resource
 import sqlite3
-import subprocess
 
 from tests.manus.program import Program, Result, wait_for_file
-from tests.server import Call, Request, ScriptedServer, call, text
+from tests.server import ScriptedServer, call, text
 
 GO_ON = "until [ -e go ]; do sleep 0.05; done; echo did >> log"
-
-
-def _counting(request: Request) -> Call:
-    """A call whose result is large, and another each time."""
-    begin = len(request.messages)
-    return call("bash", command=f"seq {begin} {begin + 2000}")
 
 
 def _sentence(result: Result, word: str) -> None:
@@ -59,22 +51,11 @@ def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> Non
 
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
-    server.always(_counting)
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-
-    done = subprocess.run(
-        manus.command("run", "--json", "--max-steps", "40", "--thread", "t", "count"),
-        cwd=manus.home,
-        env=manus.environment,
-        preexec_fn=limit,
-        capture_output=True,
-        timeout=100,
-        check=False,
-    )
-    _sentence(Result(done.returncode, done.stdout.decode(), done.stderr.decode()), "disk")
-    kept = manus("show", "--json", "t").json
-    assert len(kept["messages"]) > 3
+    # another large result each time
+    server.always(lambda asked: call("bash", command=f"seq {len(asked.messages)} 2200"))
+    # kilobytes
+    limited = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash"]
+    _sentence(manus.cold("run", "--max-steps", "40", "--thread", "t", "count", by=limited), "disk")
+    assert len(manus("show", "--json", "t").json["messages"]) > 3
     server.script(text("Now there is room."))
     assert manus("resume", "--quiet", "t").out == "Now there is room.\n"

@@ -6,7 +6,7 @@ import re
 from tests.providers.turns import Json, Refusal, Turn, sse
 from tests.server.replies import Call, Message, tokens
 from tests.server.request import Request
-from tests.server.wire import Ids, frames
+from tests.server.wire import frames
 
 _PATH = re.compile(r"/openai/deployments/[\w.-]+/chat/completions\?api-version=")
 
@@ -15,9 +15,6 @@ class Azure:
     """Writes what the scripted server writes, and insists on the path."""
 
     content_type = "text/event-stream; charset=utf-8"
-
-    def __init__(self) -> None:
-        self._ids = Ids()
 
     def is_stream(self, path: str, body: Json) -> bool:
         assert _PATH.match(path), path
@@ -43,4 +40,4 @@ class Azure:
             finish_reason="length" if turn.at_limit else None,
         )
         asked = {"stream": True, "stream_options": {"include_usage": True}}
-        return frames(reply, Request(json.dumps(asked).encode()), self._ids)
+        return frames(reply, Request(json.dumps(asked).encode()))

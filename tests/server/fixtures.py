@@ -21,20 +21,11 @@ def new_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Scripte
     yield make
     for server in made:
         server.close()
-    complaints = [complaint for server in made if (complaint := _complaint(server))]
-    if complaints:
-        pytest.fail("\n".join(complaints), pytrace=False)
+    if complaints := "\n".join(filter(None, (server.complaint() for server in made))):
+        pytest.fail(complaints, pytrace=False)
 
 
 @pytest.fixture
 def server(new_server: Callable[[], ScriptedServer]) -> ScriptedServer:
     """A scripted server; the test fails at its end when not all went by the script."""
     return new_server()
-
-
-def _complaint(server: ScriptedServer) -> str:
-    try:
-        server.verify()
-    except AssertionError as error:
-        return str(error)
-    return ""

@@ -1,7 +1,6 @@
 """The HTTP side: a thread for each connection, on loopback."""
 
 import contextlib
-import json
 import socket
 import socketserver
 import ssl
@@ -12,9 +11,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tests.server.replies import Cut, Fail, Message, Raw, Reply
+from tests.server.replies import Cut, Message, Raw, Reply, json_of
 from tests.server.request import Request
-from tests.server.wire import Ids, frames
+from tests.server.wire import frames
 
 if TYPE_CHECKING:
     from tests.server.server import ScriptedServer
@@ -32,7 +31,6 @@ class Listener(socketserver.ThreadingTCPServer):
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.answers = answers
-        self.ids = Ids()
         self.closing = threading.Event()
         self._open: set[socket.socket] = set()
         self._serving = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
@@ -82,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         about = {"object": "model", "created": 0, "owned_by": "tests"}
         listed = [{"id": name, **about} for name in answers.models]
-        self._send_json({"object": "list", "data": listed})
+        self._send(json_of({"object": "list", "data": listed}), request)
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -100,66 +98,43 @@ class _Handler(BaseHTTPRequestHandler):
         return {name.lower(): value for name, value in self.headers.items()}
 
     def _send(self, reply: Reply, request: Request) -> None:
-        ids = self.server.ids
         match reply:
             case Message():
-                self._send_frames(frames(reply, request, ids), request.stream, reply.pace)
-            case Fail():
-                self._send_json({"error": dict(reply.error)}, reply.status, reply.headers)
+                self._send_frames(frames(reply, request), request.stream, reply.pace)
             case Raw():
-                self._send_whole(reply.body, reply.status, reply.content_type, reply.headers)
+                length = {"Content-Type": reply.content_type, "Content-Length": len(reply.body)}
+                self._head({**length, **reply.headers}, reply.status)
+                self.wfile.write(reply.body)
             case Cut():
-                self._cut(reply, frames(reply.reply, request, ids), request.stream)
+                if reply.after_chunks > 0:
+                    whole = frames(reply.reply, request)
+                    self._send_frames(
+                        whole, request.stream, upto=min(reply.after_chunks, len(whole) - 1)
+                    )
+                if reply.hangs:
+                    self.server.closing.wait()
+                self.close_connection = True
 
-    def _send_json(
-        self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
+    def _send_frames(
+        self, said: list[bytes], stream: bool, pace: float = 0.0, upto: int | None = None
     ) -> None:
-        self._send_whole(json.dumps(body).encode(), status, "application/json", headers or {})
-
-    def _send_whole(
-        self, body: bytes, status: int, content_type: str, headers: Mapping[str, str]
-    ) -> None:
-        length = {"Content-Type": content_type, "Content-Length": str(len(body))}
-        self._head({**length, **headers}, status)
-        self.wfile.write(body)
-
-    def _send_frames(self, said: list[bytes], stream: bool, pace: float = 0.0) -> None:
-        self._open(said, stream)
-        for frame in said:
-            self.server.closing.wait(pace)
-            self._write([frame], stream)
-        self._end(stream)
-
-    def _cut(self, reply: Cut, said: list[bytes], stream: bool) -> None:
-        if reply.after_chunks > 0:
-            self._open(said, stream)
-            self._write(said[: min(reply.after_chunks, len(said) - 1)], stream)
-        if reply.hangs:
-            self.server.closing.wait()
-        self.close_connection = True
-
-    def _open(self, said: list[bytes], stream: bool) -> None:
         if stream:
             event_stream = "text/event-stream; charset=utf-8"
             self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
         else:
-            length = str(sum(map(len, said)))
+            length = sum(map(len, said))
             self._head({"Content-Type": "application/json", "Content-Length": length})
+        for frame in said[:upto]:
+            self.server.closing.wait(pace)
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame)
+        if stream and upto is None:
+            self.wfile.write(b"0\r\n\r\n")
 
-    def _head(self, headers: Mapping[str, str], status: int = 200) -> None:
+    def _head(self, headers: Mapping[str, object], status: int = 200) -> None:
         self.send_response(status)
         for name, value in headers.items():
-            self.send_header(name, value)
+            self.send_header(name, str(value))
         self.end_headers()
-
-    def _write(self, said: list[bytes], stream: bool) -> None:
-        for frame in said:
-            chunk = b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame
-            self.wfile.write(chunk)
-
-    def _end(self, stream: bool) -> None:
-        if stream:
-            self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass

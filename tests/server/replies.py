@@ -43,15 +43,6 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Fail:
-    """An error in the API's own form."""
-
-    status: int
-    error: Mapping[str, Any]
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Cut:
     """The connection ends in the middle of `reply`; `hangs`: after silence, with the server."""
 
@@ -70,7 +61,7 @@ class Raw:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Reply = Message | Fail | Cut | Raw
+Reply = Message | Cut | Raw
 
 
 def text(
@@ -127,7 +118,7 @@ def fail(
     type: str | None = None,  # noqa: A002
     retry_after: float | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Fail:
+) -> Raw:
     """Refuse with an error, whose code, type and message are the API's own unless given.
 
     `retry_after`: seconds, sent as the header `Retry-After`.
@@ -140,7 +131,7 @@ def fail(
         "code": code,
     }
     wait = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return Fail(status, error, {**wait, **(headers or {})})
+    return json_of({"error": error}, status, {**wait, **(headers or {})})
 
 
 def cut(after_chunks: int = 0, *, reply: Message | Call | None = None, hangs: bool = False) -> Cut:
@@ -167,6 +158,11 @@ def raw(
     return Raw(body, status, content_type, headers or {})
 
 
+def json_of(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Raw:
+    """Answer with this as JSON."""
+    return raw(json.dumps(body).encode(), status, "application/json", headers)
+
+
 def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
     """Write a chunk of a stream."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
@@ -188,7 +184,7 @@ def message_of(reason: str = "stop", **message: Any) -> Raw:
     said = {"role": "assistant", "content": None, **message}
     choice = {"index": 0, "message": said, "finish_reason": reason}
     body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
-    return raw(json.dumps(body).encode(), content_type="application/json")
+    return json_of(body)
 
 
 def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> dict[str, Any]:

@@ -15,7 +15,7 @@ class Request:
 
     Attributes:
         raw: The body's bytes, as they came.
-        body: The body; empty when it was not a JSON object.
+        body: The body as JSON.
         headers: The headers, by names in lower case.
         path: The path and what was asked with it.
         at: When it was there in whole, on the `time.monotonic` clock, in seconds.
@@ -28,7 +28,7 @@ class Request:
     body: Json = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "body", _parsed(self.raw))
+        object.__setattr__(self, "body", json.loads(self.raw or b"{}"))
 
     @property
     def messages(self) -> list[Json]:
@@ -97,11 +97,3 @@ def _text(message: Any) -> str:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else []
-
-
-def _parsed(raw: bytes) -> Json:
-    try:
-        body = json.loads(raw)
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}

@@ -22,9 +22,6 @@ def refusal(request: Request) -> str | None:
 
 
 def _violations(body: Json) -> Iterator[str]:
-    if not body:
-        yield "We could not parse the JSON body of your request."
-        return
     yield from _parameters(body)
     yield from _tools(body.get("tools", []))
     for index, message in enumerate(body["messages"]):

@@ -5,11 +5,10 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from tests.server.listener import Listener
-from tests.server.replies import Call, Fail, Reply, as_message, fail
+from tests.server.replies import Call, Raw, Reply, as_message, fail
 from tests.server.request import Request
 from tests.server.rules import refusal
 
@@ -137,6 +136,11 @@ class ScriptedServer:
         Raises:
             AssertionError: It did not; the message says in what.
         """
+        if told := self.complaint():
+            raise AssertionError(told) from next(iter(self.errors), None)
+
+    def complaint(self) -> str:
+        """What did not go by the script; nothing if all did."""
         found = [
             *(f"refused by the real API: {violation}" for violation in self.violations),
             *(f"unexpected: {request}" for request in self.unexpected),
@@ -145,10 +149,8 @@ class ScriptedServer:
         if not self._may_leave:
             queues = (*self._routes, self._default)
             found += [f"left unused: {reply}" for queue in queues for reply in queue.left]
-        if found:
-            listed = "\n".join(f"- {one}" for one in found)
-            message = f"The scripted server, after {len(self.requests)} requests:\n{listed}"
-            raise AssertionError(message) from next(iter(self.errors), None)
+        said = f"The scripted server, after {len(self.requests)} requests:"
+        return "\n- ".join([said, *found]) if found else ""
 
     def close(self) -> None:
         """Stop: what hangs is released, connections end, new ones are refused."""
@@ -157,12 +159,7 @@ class ScriptedServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def answer(self, request: Request) -> Reply:
@@ -203,5 +200,5 @@ class ScriptedServer:
         return as_message(reply) if isinstance(reply, Call) else reply
 
 
-def _out_of_script(message: str) -> Fail:
+def _out_of_script(message: str) -> Raw:
     return fail(500, code="out_of_script", message=message, headers=_NO_RETRY)

@@ -7,77 +7,73 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from tests.server.replies import ABSENT, AUTO, Call, IdOption, Message, tokens
+from tests.server.replies import ABSENT, AUTO, Call, Message, tokens
 from tests.server.request import Json, Request
 
 _PIECES = 8
 
 
-class Ids:
-    """Ids that no other server has given: `call_` and `chatcmpl-`, a prefix, a number."""
-
-    def __init__(self) -> None:
-        self._prefix = uuid.uuid4().hex[:8]
-        self._numbers = itertools.count(1)
-
-    def new(self, kind: str) -> str:
-        """Give the next id."""
-        return f"{kind}{self._prefix}{next(self._numbers):04}"
+_PREFIX, _NUMBERS = uuid.uuid4().hex[:8], itertools.count(1)
 
 
-def frames(message: Message, request: Request, ids: Ids) -> list[bytes]:
+def new_id(kind: str) -> str:
+    """An id that nobody else has given: `call_` or `chatcmpl-`, a prefix, a number."""
+    return f"{kind}{_PREFIX}{next(_NUMBERS):04}"
+
+
+def frames(message: Message, request: Request) -> list[bytes]:
     """Write the reply's bytes, in the pieces between which it may be cut or stall."""
     if request.stream:
-        events = [json.dumps(chunk, ensure_ascii=False) for chunk in _chunks(message, request, ids)]
+        events = [json.dumps(chunk, ensure_ascii=False) for chunk in _chunks(message, request)]
         return [f"data: {event}\n\n".encode() for event in (*events, "[DONE]")]
-    whole = json.dumps(_body(message, request, ids), ensure_ascii=False).encode()
+    whole = json.dumps(_body(message, request), ensure_ascii=False).encode()
     return [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
 
 
-def _body(message: Message, request: Request, ids: Ids) -> Json:
+def _body(message: Message, request: Request) -> Json:
     said: Json = {"role": "assistant", "content": message.content, "refusal": None}
     if message.reasoning is not None:
         said["reasoning_content"] = message.reasoning
     if message.calls:
-        said["tool_calls"] = [_call(made, ids) for made in message.calls]
+        said["tool_calls"] = [_call(made) for made in message.calls]
     choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": _reason(message)}
     usage = _usage(message, request)
     return {
-        **_envelope("chat.completion", request, ids),
+        **_envelope("chat.completion", request),
         "choices": [choice],
         **({} if usage is None else {"usage": usage}),
     }
 
 
-def _chunks(message: Message, request: Request, ids: Ids) -> Iterator[Json]:
-    envelope = _envelope("chat.completion.chunk", request, ids)
+def _chunks(message: Message, request: Request) -> Iterator[Json]:
+    envelope = _envelope("chat.completion.chunk", request)
     usage = _usage(message, request) if request.include_usage else None
     if usage is not None:
         envelope["usage"] = None
-    for delta in _deltas(message, ids):
+    for delta in _deltas(message):
         yield {**envelope, "choices": [_choice(delta, None)]}
     yield {**envelope, "choices": [_choice({}, _reason(message))]}
     if usage is not None:
         yield {**envelope, "choices": [], "usage": usage}
 
 
-def _deltas(message: Message, ids: Ids) -> Iterator[Json]:
+def _deltas(message: Message) -> Iterator[Json]:
     yield {"role": "assistant", "content": None if message.content is None else "", "refusal": None}
     for piece in _pieces(message.reasoning or ""):
         yield {"reasoning_content": piece}
     for piece in _pieces(message.content or ""):
         yield {"content": piece}
     for index, made in enumerate(message.calls):
-        opened = _call(made, ids)
+        opened = _call(made)
         opened["function"]["arguments"] = ""
         yield {"tool_calls": [{"index": index, **opened}]}
         for piece in _pieces(made.arguments):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
-def _envelope(kind: str, request: Request, ids: Ids) -> Json:
+def _envelope(kind: str, request: Request) -> Json:
     return {
-        "id": ids.new("chatcmpl-"),
+        "id": new_id("chatcmpl-"),
         "object": kind,
         "created": int(time.time()),
         "model": request.model,
@@ -89,15 +85,10 @@ def _choice(delta: Json, reason: str | None) -> Json:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
 
 
-def _call(made: Call, ids: Ids) -> Json:
+def _call(made: Call) -> Json:
     function = {"name": made.name, "arguments": made.arguments}
-    return {**_id(made.id, ids), "type": "function", "function": function}
-
-
-def _id(option: IdOption, ids: Ids) -> Json:
-    if option is ABSENT:
-        return {}
-    return {"id": ids.new("call_") if option is AUTO else option}
+    given = {"id": new_id("call_") if made.id is AUTO else made.id}
+    return {**({} if made.id is ABSENT else given), "type": "function", "function": function}
 
 
 def _reason(message: Message) -> str:
