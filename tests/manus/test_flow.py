@@ -1,33 +1,22 @@
 """`manus flow`: the plan as it advances, its approval at the prompt, and going on with it."""
 
-import json
 import re
 
 from rich.cells import cell_len
 
-from tests.flow.helpers import (
-    free,
-    is_planner,
-    is_step,
-    is_summary,
-    makes,
-    succeeds,
-)
+from tests.flow.helpers import free, is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, text
 
 
-def script(server: ScriptedServer, *steps: str) -> None:
-    """A planner with these steps, all of which succeed."""
-    server.when(is_planner, makes(*steps))
-    for step in steps:
-        server.when(is_step(step), succeeds(f"{step.capitalize()} done."))
+def test_one_line_for_each_change_and_show_looks_into_each_step(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.when(is_planner, makes("alpha", "beta"))
+    server.when(is_step("alpha"), call("bash", command="echo 42"), succeeds("It is 42."))
+    server.when(is_step("beta"), succeeds("Beta done."))
     server.when(is_summary, text("All is done."))
-
-
-def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> None:
-    script(server, "alpha", "beta")
-    result = manus("flow", "Do", "it.")
+    result = manus("flow", "--thread", "t", "Do", "it.")
     assert (result.code, result.out) == (0, "All is done.\n")
     lines = [line.split(",")[0] for line in result.err.splitlines()]
     assert lines[1:6] == [
@@ -39,6 +28,14 @@ def test_one_line_for_each_change(manus: Program, server: ScriptedServer) -> Non
     ]
     assert "Finished: 2 steps, " in result.err
     assert "\x1b" not in result.err
+    shown = manus("show", "t").out
+    assert "0. [✓] alpha\n1. [✓] beta" in shown
+    assert shown.index("call  bash: echo 42") < shown.index("It is 42.") < shown.index("Beta done.")
+    data = manus("show", "t", "--json").json
+    assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
+    assert [len(messages) for messages in data["steps"].values()] == [5, 3]
+    refused = manus("run", "--thread", "t", "And more.")
+    assert (refused.code, "manus flow --thread t" in refused.err) == (2, True)
 
 
 def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
@@ -77,30 +74,6 @@ def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServe
     assert (result.code, result.json["stop_reason"]) == (0, "completed")
     assert (manus.workspace / "a.txt").read_text() == "one\n"
     assert len([r for r in server.requests if is_planner(r)]) == 1
-
-
-def test_a_thread_goes_on_by_what_it_was_begun_with(manus: Program, server: ScriptedServer) -> None:
-    script(server, "alpha")
-    manus("flow", "--thread", "t", "Do it.")
-    refused = manus("run", "--thread", "t", "And more.")
-    assert refused.code == 2
-    assert "manus flow --thread t" in refused.err
-    assert "0. [✓] alpha" in manus("show", "t").out
-
-
-def test_show_looks_into_each_step(manus: Program, server: ScriptedServer) -> None:
-    server.when(is_planner, makes("alpha", "beta"))
-    server.when(is_step("alpha"), call("bash", command="echo 42"), succeeds("It is 42."))
-    server.when(is_step("beta"), succeeds("Beta done."))
-    server.when(is_summary, text("All is done."))
-    manus("flow", "--thread", "t", "Do it.")
-    shown = manus("show", "t").out
-    assert "0. [✓] alpha\n1. [✓] beta" in shown
-    assert "call  bash: echo 42" in shown
-    assert shown.index("It is 42.") < shown.index("Beta done.")
-    data = json.loads(manus("show", "t", "--json").out)
-    assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
-    assert [len(messages) for messages in data["steps"].values()] == [5, 3]
 
 
 def test_a_plan_is_changed_at_the_terminal(manus: Program, server: ScriptedServer) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from manus.commands.import_config import translate
 from manus.state.settings import Settings, load_settings
@@ -68,8 +70,7 @@ def test_what_is_taken_is_ours_and_all_is_told(openmanus: Callable[..., Result])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     settings = load_settings({}, file)
     assert settings.model == "qwen3:32b"
-    assert settings.api_key is not None
-    assert settings.api_key.get_secret_value() == "sk-very-secret"
+    assert settings.api_key == SecretStr("sk-very-secret")
     assert (settings.max_steps, settings.budget.tokens) == (30, 100_000)
     assert settings.for_role("vision").model == "gpt-4o"
     assert settings.browser.headless is False
@@ -80,13 +81,10 @@ def test_what_is_taken_is_ours_and_all_is_told(openmanus: Callable[..., Result])
     assert "\n  llm.vision.model: roles.vision.model\n" in result.out
     for theirs in ("llm.vision.api_key", "browser.disable_security", "history.keep"):
         assert f"\n  {theirs}: not taken: " in result.out
-    assert "secret" not in result.out
-    assert "hidden" not in result.out
+    assert not re.search("secret|hidden", result.out)
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(
-    openmanus: Callable[..., Result],
-) -> None:
+def test_a_file_is_replaced_only_by_force(openmanus: Callable[..., Result]) -> None:
     file = Path("manus.toml")
     file.write_text("max_steps = 7\n")
     refused = openmanus()
@@ -96,37 +94,17 @@ def test_a_file_that_is_there_is_replaced_only_by_force(
     assert openmanus("--force").code == 0
     assert [load_settings({}, f).max_steps for f in ("other.toml", file)] == [30, 30]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_a_broken_file_is_one_sentence(openmanus: Callable[..., Result]) -> None:
     Path("config/mcp.json").write_text('{"a": {')
-    result = openmanus()
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "config/mcp.json" in result.err
-    assert not Path("manus.toml").exists()
+    broken = openmanus("--force")
+    assert (broken.code, broken.out, broken.err.count("\n")) == (2, "", 1)
+    assert "config/mcp.json" in broken.err
+    assert load_settings({}, file).max_steps == 30
 
 
-@pytest.mark.parametrize(
-    ("llm", "taken"),
-    [
-        (
-            {
-                "api_type": "azure",
-                "model": "gpt-4o-mini",
-                "base_url": "https://me.openai.azure.com/openai/deployments/mine",
-                "api_version": "2024-08-01-preview",
-            },
-            {
-                "model": "azure:mine",
-                "base_url": "https://me.openai.azure.com",
-                "api_version": "2024-08-01-preview",
-            },
-        ),
-        ({"model": "m", "api_key": "YOUR_API_KEY"}, {"model": "m"}),
-        ({"model": "m", "api_key": "sk-..."}, {"model": "m"}),
-    ],
-)
-def test_azures_deployment_and_what_is_no_key(llm: dict[str, str], taken: dict[str, str]) -> None:
-    done, _ = translate({"llm": llm}, {})
+def test_azures_deployment_and_what_is_no_key() -> None:
+    address, version = "https://me.openai.azure.com", {"api_version": "2024-08-01-preview"}
+    deployed = {"base_url": f"{address}/openai/deployments/mine", "api_key": "sk-..."}
+    azure = {"api_type": "azure", "model": "gpt-4o-mini", **deployed, **version}
+    done, _ = translate({"llm": azure}, {})
     Settings.model_validate(done)
-    assert done == taken
+    assert done == {"model": "azure:mine", "base_url": address, **version}

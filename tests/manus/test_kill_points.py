@@ -49,8 +49,7 @@ def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
     monitor = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert monitor.stderr is not None
     try:
-        said = monitor.stderr.readline()
-        assert "attached" in said, said
+        assert "attached" in monitor.stderr.readline()
         yield
     finally:
         monitor.send_signal(signal.SIGTERM)
@@ -78,26 +77,6 @@ def commits(trace: Path) -> list[int]:
     return found
 
 
-def start(manus: Program, command: str, place: str) -> Result:
-    """A run in a workspace and on a thread of this name."""
-    where = ("--workspace", str(manus.home / place), "--profile", "small")
-    return manus(command, "--json", "--thread", place, *where, "Do it.")
-
-
-def watched(manus: Program, trace: Path, command: str, place: str, *options: str) -> Result:
-    """The same, with its writes to the store noted."""
-    writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
-    with monitored(server_pid(), trace, *writes, *options):
-        return start(manus, command, place)
-
-
-def gone_on(manus: Program, command: str, place: str) -> Result:
-    """The same thread, gone on with as a user does who reads what is said."""
-    ended = manus("resume", "--json", place)
-    nothing_stored = ended.code == 2 and "There is no thread" in ended.err
-    return start(manus, command, place) if nothing_stored else ended
-
-
 @pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
 async def test_a_run(
     manus: Program, server: ScriptedServer, tmp_path: Path, command: str, every: int
@@ -108,14 +87,28 @@ async def test_a_run(
     manus.environment["MANUS_SANDBOX"] = "none"
     assert manus("threads").code == 0, "the store is made"
     trace = tmp_path / "trace"
-    assert watched(manus, trace, command, "whole").code == 0
+
+    def begin(place: str) -> Result:
+        """A run in a workspace and on a thread of this name."""
+        where = ("--workspace", str(manus.home / place), "--profile", "small")
+        return manus(command, "--json", "--thread", place, *where, "Do it.")
+
+    def watched(place: str, *options: str) -> Result:
+        """The same, with its writes to the store noted."""
+        writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
+        with monitored(server_pid(), trace, *writes, *options):
+            return begin(place)
+
+    assert watched("whole").code == 0
     points = {f"t{number}": number for number in commits(trace)[::every]}
     killed = 0
     for place, number in points.items():
         inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
-        first = watched(manus, trace, command, place, "-e", inject)
+        first = watched(place, "-e", inject)
         killed += first.code == -signal.SIGKILL
-        ended = gone_on(manus, command, place) if first.code else first
+        ended = manus("resume", "--json", place) if first.code else first
+        if "There is no thread" in ended.err:  # as a user does who reads that
+            ended = begin(place)
         assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
         assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"

@@ -52,10 +52,8 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
     workspace = Workspace(tmp_path / "w")
     assert {"python", "observations"} <= {path.name for path in workspace.private.iterdir()}
     assert {"journal", "undo"} <= {path.name for path in workspace.records.iterdir()}
-    assert open_to_others(workspace.private) == []
-    assert open_to_others(state_folder()) == []
-    assert open_to_others(key_file()) == []
-    assert open_to_others(tmp_path / "turns.jsonl") == []
+    for own in (workspace.private, state_folder(), key_file(), tmp_path / "turns.jsonl"):
+        assert open_to_others(own) == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
 
 
@@ -69,18 +67,12 @@ def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
         open_own(path)
 
 
-_PR_GET_DUMPABLE = 3
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
 def test_the_command_hides_its_memory() -> None:
-    code = f"""
-import ctypes
-from manus.cli import main
-before = ctypes.CDLL(None).prctl({_PR_GET_DUMPABLE}, 0, 0, 0, 0)
-main(["graph"])
-print()
-print(before, ctypes.CDLL(None).prctl({_PR_GET_DUMPABLE}, 0, 0, 0, 0))
-"""
+    code = (
+        "import ctypes; from manus.cli import main\n"
+        "is_dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
+        "before = is_dumpable(); main(['graph']); print(); print(before, is_dumpable())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "1 0"

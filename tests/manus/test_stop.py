@@ -10,7 +10,7 @@ import pytest
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.processes import working_in
 from tests.manus.program import Program, wait_for_file
-from tests.server import ScriptedServer, call, calls, fail, text
+from tests.server import ScriptedServer, call, calls, text
 
 # A command that says who it is, and then takes longer than any test.
 SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
@@ -45,9 +45,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
         wait_for_file(manus.workspace / "pid")
         process.send_signal(number)
         stopped = process.end()
-    assert stopped.code == code
-    assert stopped.json["thread_id"] == "t"
-    assert stopped.json["success"] is False
+    assert (stopped.code, stopped.json["thread_id"], stopped.json["success"]) == (code, "t", False)
     assert stopped.json["usage"]["model_calls"] == 2
     assert "Go on with: manus resume t\n" in stopped.err
     assert "Traceback" not in stopped.err
@@ -56,9 +54,8 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
     resumed = manus("resume", "--json", "t")
     assert (resumed.code, resumed.json["stop_reason"]) == (0, "answered")
     assert (manus.workspace / "runs").read_text() == "ran\n"
+    assert len(server.requests[2].tool_results) == 2
     assert len(server.requests) == 3
-    observations = [m["content"] for m in server.requests[2].messages if m["role"] == "tool"]
-    assert len(observations) == 2
 
 
 def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) -> None:
@@ -174,18 +171,6 @@ def test_at_the_prompt_it_asks_for_more_steps(manus: Program, server: ScriptedSe
     assert "agent: Done." in manus("show", "t").out
 
 
-def test_a_run_that_ended_for_its_model_goes_on(manus: Program, server: ScriptedServer) -> None:
-    server.script(call("bash", command="echo ran >> runs"), fail(401))
-    failed = manus("run", "--json", "--thread", "t", "do")
-    assert (failed.json["stop_reason"], len(failed.json["results"])) == ("error", 1)
-    assert "manus resume t\n" in failed.err
-    server.script(text("Done."))
-    done = manus("resume", "--json", "t")
-    assert (done.code, done.json["output"]) == (0, "Done.")
-    assert [line.split(":")[0] for line in done.json["results"]] == ["Step 1", "Step 2"]
-    assert (manus.workspace / "runs").read_text() == "ran\n"
-
-
 @pytest.mark.parametrize(("stream", "code"), [("out", 1), ("err", 0)])
 def test_what_is_printed_can_go_to_a_reader_that_leaves(
     manus: Program, server: ScriptedServer, stream: str, code: int
@@ -199,6 +184,4 @@ def test_what_is_printed_can_go_to_a_reader_that_leaves(
         result = process.end()
     os.close(writing)
     assert (result.code, result.out) == (code, f"{answer}\n" if stream == "err" else "")
-    assert "Traceback" not in result.err
-    assert "BrokenPipe" not in result.err
-    assert "unexpected" not in result.err
+    assert not re.search("Traceback|BrokenPipe|unexpected", result.err)

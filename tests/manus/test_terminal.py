@@ -5,7 +5,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from tests.manus.program import Program, Terminal
+from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, hang, text
 
 
@@ -27,8 +27,7 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
 
 def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
     server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
-    with manus.terminal("run", "say hi") as terminal:
-        assert terminal.wait() == 0
+    terminal = manus.on_terminal("run", "say hi")
     assert terminal.text.count("I say hi first.") == 1
     lines = terminal.text.splitlines()
     first = lines.index("Step 1/60")
@@ -42,8 +41,7 @@ def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedSer
     server.script(
         calls(call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'"), text=nasty), text(nasty)
     )
-    with manus.terminal("run", nasty) as terminal:
-        assert terminal.wait() == 0
+    terminal = manus.on_terminal("run", nasty)
     left = re.sub(r"\x1b\[[0-9;]*[mAK]|\x1b\[\?25[lh]", "", terminal.raw)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
     assert "owned" not in left
@@ -69,15 +67,13 @@ def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServ
     changed = [line for line in lines if line[:1] in ("+", "-")]
     assert changed == ["+one = 1", "+世 = 2", "-= 1", "+= 3"]
     assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
-    with manus.terminal("run", "--json", "write") as terminal:
-        assert terminal.wait() == 0
-    assert "\x1b[2K" not in terminal.raw, "nothing is redrawn"
+    written = manus.on_terminal("run", "--json", "write")
+    assert "\x1b[2K" not in written.raw, "nothing is redrawn"
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         manus.environment[name] = value
-        with manus.terminal("run", "x") as terminal:
-            assert terminal.wait() == 0
-        assert "Step 1/60" in terminal.raw
-        assert "\x1b" not in terminal.raw
+        plain = manus.on_terminal("run", "x").raw
+        assert "Step 1/60" in plain
+        assert "\x1b" not in plain
 
 
 def test_the_arguments_of_a_call_are_shown_as_they_come(
@@ -107,9 +103,7 @@ def test_the_answer_is_drawn_once_and_as_it_is_in_a_pipe(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(text(ANSWER), text(ANSWER))
-    with manus.terminal("run", "x", columns=40) as terminal:
-        assert terminal.wait() == 0
-    shown = terminal.text
+    shown = manus.on_terminal("run", "x", columns=40).text
     assert shown.count("has add and subtract") == 1
     assert "`" not in shown, "Markdown is drawn"
     assert " • its tests pass" in shown
@@ -124,13 +118,8 @@ def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedSe
     lines = manus("run", "test it").err.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("  failed  bash, "))
     assert lines[at].endswith("exit code 4")
-    assert [line.strip() for line in lines[at + 1 : at + 6]] == [
-        "17",
-        "18",
-        "19",
-        "20",
-        "no such test",
-    ]
+    shown = [line.strip() for line in lines[at + 1 : at + 6]]
+    assert shown == ["17", "18", "19", "20", "no such test"]
 
 
 def test_the_end_of_what_a_running_tool_prints_is_shown(
@@ -140,7 +129,8 @@ def test_the_end_of_what_a_running_tool_prints_is_shown(
     server.script(call("bash", command=slow))
     with manus.terminal("run", "wait", columns=40) as terminal:
         terminal.expect("so far 世界")
-        wait_for_ticks(terminal)
+        terminal.expect("bash 1 s")
+        assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
         shown = terminal.text.splitlines()
         assert shown[-7:-1] == [f"    so far {i}" for i in (4, 5, 6, 7, 8, "世界")]
         assert all(cell_len(line) <= 40 for line in shown[1:])
@@ -148,11 +138,6 @@ def test_the_end_of_what_a_running_tool_prints_is_shown(
         assert terminal.wait() == 130
     assert "so far 世界" not in terminal.text
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
-
-
-def wait_for_ticks(terminal: Terminal) -> None:
-    terminal.expect("bash 1 s")
-    assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
 
 
 def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:

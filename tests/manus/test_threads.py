@@ -8,14 +8,11 @@ THREE = (
 )
 
 
-def test_no_threads_yet(bare: Program) -> None:
-    result = bare("threads")
-    assert (result.code, result.out) == (0, "")
-    assert result.err == f"There are no threads yet in {bare.database}.\n"
-    assert bare("threads", "--json").json == []
-
-
 def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedServer) -> None:
+    none = manus("threads")
+    assert (none.code, none.out) == (0, "")
+    assert none.err == f"There are no threads yet in {manus.database}.\n"
+    assert manus("threads", "--json").json == []
     server.script(
         text("One."),
         calls(call("bash", command="seq 1 30"), text="I count."),
@@ -57,12 +54,15 @@ def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     assert "refused the key (401)" in failed.json["output"]
     assert "very-secret" not in failed.out + failed.err
     assert "Traceback" not in failed.err
+    assert "manus resume t\n" in failed.err
     assert "\nFailed: The model server at " in manus("show", "t").out
     assert manus("report", "t", "-o", "t.html").code == 0
     page = (manus.home / "t.html").read_text()
-    assert "What went wrong</h2><pre" in page
-    assert "refused the key (401)" in page
-    assert "No step was done." in page
+    for part in ("What went wrong</h2><pre", "refused the key (401)", "No step was done."):
+        assert part in page
+    server.script(text("Done."))
+    done = manus("resume", "t", "--json")
+    assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 1)
 
 
 def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
@@ -86,6 +86,5 @@ def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
     assert manus("threads", "--delete", "alpha").code == 0
     [newest, *_] = manus("threads", "--json").json
     assert (newest["thread_id"], newest["request"]) == (made, "Say three")
-    assert [manus("show", *wrong).code for wrong in (("alpha",), ("x",), (), ("-c", made))] == [
-        2
-    ] * 4
+    for wrong in (("alpha",), ("x",), (), ("-c", made)):
+        assert manus("show", *wrong).code == 2

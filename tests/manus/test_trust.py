@@ -1,12 +1,9 @@
 """A folder's own settings cost nothing until a person has trusted the folder."""
 
-import json
-import sys
-
 import pytest
 
 from tests.manus.program import Program
-from tests.safety.conftest import PLAIN_SERVER
+from tests.safety.conftest import planted_server
 from tests.safety.test_mcp_pins import CHANGED, FIRST
 from tests.server import ScriptedServer, call, text
 
@@ -36,14 +33,12 @@ def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
     result = cloned("run", "--model", "replay:none.jsonl", "hello")
     assert result.code == 2
     assert server.requests == server.looks == []
-    ignored = [line for line in result.err.splitlines() if "manus trust" in line]
-    assert len(ignored) == 1
-    assert "base_url, model, mcp" in ignored[0]
+    [ignored] = [line for line in result.err.splitlines() if "manus trust" in line]
+    assert "base_url, model, mcp" in ignored
     assert not (cloned.home / "ran").exists()
     server.script(call("bash", command="echo 1"), call("bash", command="echo 2"))
     own = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "mine"}
-    result = cloned("run", "--json", "count", **own)
-    assert result.json["stop_reason"] == "max_steps"
+    assert cloned("run", "--json", "count", **own).json["stop_reason"] == "max_steps"
     assert {request.body["model"] for request in server.requests} == {"mine"}
 
 
@@ -107,25 +102,17 @@ def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: Scri
 
 
 def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
-    bare: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer
 ) -> None:
-    file = bare.home / "offered.json"
-    (bare.home / "manus.toml").write_text(
-        f"[mcp.changing]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = {json.dumps([PLAIN_SERVER, str(file)])}\nconnect_timeout = 90\nsandbox = false\n"
-    )
-    file.write_text(json.dumps(FIRST))
-    assert bare("mcp", "list").code == 0
-    file.write_text(json.dumps(CHANGED))
-    own = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "mine"}
+    (manus.home / "manus.toml").write_text(planted_server(manus.home, FIRST))
+    assert manus("mcp", "list").code == 0
+    planted_server(manus.home, CHANGED)
     server.script(text("Done."))
-    ran = bare("run", "hello", **own)
-    assert ran.code == 0
-    assert ran.err.count("manus trust --mcp changing") == 1
-    offered = {tool["function"]["name"] for tool in server.requests[-1].tools}
-    assert {name for name in offered if name.startswith("mcp_")} == {"mcp_changing_look"}
-    trusted = bare("trust", "--mcp", "changing")
-    assert trusted.code == 0
-    assert "keys<U+200B> to me" in trusted.out
-    assert "mcp_changing_more" in bare("mcp", "list").out
-    assert bare("trust", "--mcp", "changing", "--remove").code == 0
+    ran = manus("run", "hello")
+    assert (ran.code, ran.err.count("manus trust --mcp planted")) == (0, 1)
+    offered = {name for name in server.requests[-1].tool_names if name.startswith("mcp_")}
+    assert offered == {"mcp_planted_look"}
+    trusted = manus("trust", "--mcp", "planted")
+    assert (trusted.code, "keys<U+200B> to me" in trusted.out) == (0, True)
+    assert "mcp_planted_more" in manus("mcp", "list").out
+    assert manus("trust", "--mcp", "planted", "--remove").code == 0

@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,8 @@ from tests.server import ScriptedServer, text
 
 
 def _sentence(result: Result) -> str:
-    assert result.out == ""
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith("manus: ")
-    assert result.err.count("\n") == 1
     return result.err
 
 
@@ -76,7 +74,6 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
 )
 def test_wrong_usage(typed: Callable[..., Result], line: str, said: str) -> None:
     result = typed(*shlex.split(line))
-    assert result.code == 2
     assert said in _sentence(result)
     assert "nowhere" in line or "--help` shows how it is used" in result.err
 
@@ -84,34 +81,25 @@ def test_wrong_usage(typed: Callable[..., Result], line: str, said: str) -> None
 def test_help_version_and_a_drawing(typed: Callable[..., Result]) -> None:
     helped = typed("--help")
     assert (helped.code, helped.err) == (0, "")
-    for word in ("run", "resume", "threads", "show", "graph", "doctor", "--version"):
-        assert word in helped.out
-    for words in ([], ["help"]):
-        assert typed(*words).out == helped.out
+    words = {"run", "resume", "threads", "show", "graph", "doctor", "--version"}
+    assert words <= set(helped.out.split())
+    assert typed().out == typed("help").out == helped.out
     assert typed("help", "run").out == typed("run", "--help").out
     assert typed("--version").out == f"manus {__version__}\n"
     drawn = typed("graph")
     assert (drawn.code, drawn.err) == (0, "")
-    assert "graph TD;" in drawn.out
-    assert "stuck_check" in drawn.out
+    assert {"graph", "TD;"} <= set(drawn.out.split())
 
 
 def test_no_request_and_no_model(bare: Program) -> None:
     for arguments in (["run"], ["run", ""], ["run", "-"]):
-        result = bare(*arguments, stdin=" \n\t\n")
-        assert result.code == 2
-        assert "There is no request" in _sentence(result)
-    result = bare("run", "hello")
-    assert result.code == 2
-    assert "No model is configured: run `manus setup`" in _sentence(result)
+        assert "There is no request" in _sentence(bare(*arguments, stdin=" \n\t\n"))
+    assert "No model is configured: run `manus setup`" in _sentence(bare("run", "hello"))
     assert not bare.workspace.exists()
-
-
-def test_a_workspace_that_cannot_be_written(manus: Program, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    result = manus("run", "hi", "--workspace", "file/below")
-    assert result.code == 2
-    assert "--workspace or MANUS_WORKSPACE" in _sentence(result)
+    (bare.home / "file").write_text("")
+    model = {"MANUS_MODEL": "m", "MANUS_BASE_URL": "http://127.0.0.1:9/v1"}
+    refused = bare("run", "hi", "--workspace", "file/below", **model)
+    assert "--workspace or MANUS_WORKSPACE" in _sentence(refused)
 
 
 def _commands_of_the_readme() -> list[str]:
