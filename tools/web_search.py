@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +26,8 @@ from manus.tools.session import Resource, Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
 
+_OWN = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "searxng": "searxng_url"}
+"""Engines that are asked by their own interface, each with the setting that it needs."""
 _TAVILY = "https://api.tavily.com/search"
 _BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_RESULTS = 20
@@ -81,7 +83,6 @@ class Result(NamedTuple):
 
 
 Found = list[Result]
-Ask = Callable[[SearchSettings, EgressProxy, WebSearchArgs], Awaitable[Found]]
 
 
 async def search(session: Session, query: WebSearchArgs) -> str:
@@ -93,12 +94,13 @@ async def search(session: Session, query: WebSearchArgs) -> str:
     proxy = await egress_of(session)
     settings = session.settings.search
     failures: list[str] = []
-    for name, ask in _engines(settings):
+    for name in _engines(settings):
         results: Found = []
         why = "it found nothing"
+        ask = _ask if name in _OWN else _ask_ddgs
         try:
             async with asyncio.timeout(settings.timeout + 1):
-                results = (await ask(settings, proxy, query))[: query.num_results]
+                results = (await ask(name, settings, proxy, query))[: query.num_results]
         except TimeoutError:
             why = f"no answer within {settings.timeout:g} s"
         except _FAILURES as error:  # the next engine is asked
@@ -120,92 +122,81 @@ async def search(session: Session, query: WebSearchArgs) -> str:
     raise failed
 
 
-def _engines(settings: SearchSettings) -> list[tuple[str, Ask]]:
+def _engines(settings: SearchSettings) -> list[str]:
     """The engines that can be asked, in order; neighbours that `ddgs` asks are one."""
-    own: dict[str, tuple[object, Ask]] = {
-        "tavily": (settings.tavily_api_key, _tavily),
-        "brave_api": (settings.brave_api_key, _brave),
-        "searxng": (settings.searxng_url, _searxng),
-    }
-    found: list[tuple[str, Ask]] = []
-    for is_own, names in groupby(settings.engines, own.__contains__):
+    found: list[str] = []
+    for is_own, names in groupby(settings.engines, _OWN.__contains__):
         if is_own:
-            found += [(name, own[name][1]) for name in names if own[name][0]]
+            found += [name for name in names if getattr(settings, _OWN[name])]
         else:
-            joined = ", ".join(names)
-            found.append((joined, _ddgs(joined)))
+            found.append(", ".join(names))
     return found
 
 
-async def _tavily(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
-    headers = {"Authorization": f"Bearer {_secret(settings.tavily_api_key)}"}
-    asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
-    found = await _json(proxy, "POST", _TAVILY, settings.timeout, headers=headers, json=asked)
-    return _results(found.get("results") or [], "url", "content")
-
-
-async def _brave(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
-    headers = {"X-Subscription-Token": _secret(settings.brave_api_key)}
-    place = {"country": query.country.upper(), "search_lang": query.lang}
-    asked = {"q": query.query, "count": query.num_results, **place}
-    found = await _json(proxy, "GET", _BRAVE, settings.timeout, headers=headers, params=asked)
-    return _results((found.get("web") or {}).get("results") or [], "url", "description")
-
-
-async def _searxng(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
-    url = (settings.searxng_url or "").rstrip("/").removesuffix("/search") + "/search"
-    asked = {"q": query.query, "format": "json", "language": query.lang}
-    found = await _json(proxy, "GET", url, settings.timeout, params=asked)
-    return _results(found.get("results") or [], "url", "content")
-
-
-async def _json(proxy: EgressProxy, *request: Any, **more: Any) -> Any:
+async def _ask(
+    name: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
+) -> Found:
+    """What an engine finds that has a key or an address of its own."""
     from manus.tools.web.reader import fetch  # with an HTTP client: not every run searches
 
+    own = getattr(settings, _OWN[name])
+    key = own.get_secret_value() if isinstance(own, SecretStr) else ""
+    asked: dict[str, Any] = {"q": query.query}
+    headers = {}
+    method, where = "GET", "params"
+    if name == "tavily":
+        method, url, where = "POST", _TAVILY, "json"
+        headers = {"Authorization": f"Bearer {key}"}
+        asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
+    elif name == "brave_api":
+        url, headers = _BRAVE, {"X-Subscription-Token": key}
+        asked |= {"count": query.num_results, "country": query.country.upper()}
+        asked |= {"search_lang": query.lang}
+    else:
+        url = own.rstrip("/").removesuffix("/search") + "/search"
+        asked |= {"format": "json", "language": query.lang}
+    more: dict[str, Any] = {"headers": headers, where: asked}
+    answer = await fetch(proxy, method, url, settings.timeout, **more)
     try:
-        return json.loads((await fetch(proxy, *request, **more)).data)
+        found = json.loads(answer.data)
     except (ValueError, RecursionError):
         raise ToolError("its answer is not JSON") from None
+    return _results((found.get("web") or found).get("results") or [])
 
 
-def _ddgs(backend: str) -> Ask:
-    async def ask(settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs) -> Found:
-        from ddgs import DDGS
-        from ddgs.exceptions import DDGSException
+async def _ask_ddgs(
+    names: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
+) -> Found:
+    """What engines find that `ddgs` asks, all of them at once."""
+    from ddgs import DDGS
+    from ddgs.exceptions import DDGSException
 
-        mark = proxy.incidents.count
-        client = DDGS(proxy=proxy.url, timeout=max(1, round(settings.timeout)))
-        more: Any = {
-            "region": f"{query.country}-{query.lang}".lower(),
-            "max_results": query.num_results,
-            "backend": backend,
-        }
-        try:
-            found = await asyncio.to_thread(client.text, query.query, **more)
-        except DDGSException as error:
-            reasons = dict.fromkeys(one.reason for one in proxy.incidents.since(mark))
-            if not reasons and "no results" in str(error).lower():
-                return []
-            raise ToolError(" ".join(reasons) or str(error)) from None
-        return _results(found, "href", "body")
-
-    return ask
-
-
-def _results(rows: Iterable[dict[str, Any]], url: str, snippet: str) -> Found:
-    return [
-        Result(
-            flat(str(row.get("title") or "")),
-            str(row[url]),
-            one_line(str(row.get(snippet) or ""), _SNIPPET),
-        )
-        for row in rows
-        if str(row.get(url) or "").startswith(("http://", "https://"))
-    ]
+    mark = proxy.incidents.count
+    client = DDGS(proxy=proxy.url, timeout=max(1, round(settings.timeout)))
+    more: Any = {
+        "region": f"{query.country}-{query.lang}".lower(),
+        "max_results": query.num_results,
+        "backend": names,
+    }
+    try:
+        return _results(await asyncio.to_thread(client.text, query.query, **more))
+    except DDGSException as error:
+        reasons = dict.fromkeys(one.reason for one in proxy.incidents.since(mark))
+        if not reasons and "no results" in str(error).lower():
+            return []
+        raise ToolError(" ".join(reasons) or str(error)) from None
 
 
-def _secret(value: SecretStr | None) -> str:
-    return value.get_secret_value() if value is not None else ""
+def _results(rows: Iterable[dict[str, Any]]) -> Found:
+    """What engines have found, each in names of its own."""
+    found: Found = []
+    for row in rows:
+        url = str(row.get("url") or row.get("href") or "")
+        snippet = row.get("content") or row.get("description") or row.get("body") or ""
+        if url.startswith(("http://", "https://")):
+            title = flat(str(row.get("title") or ""))
+            found.append(Result(title, url, one_line(str(snippet), _SNIPPET)))
+    return found
 
 
 async def _read(proxy: EgressProxy, results: Found, about: str) -> Found:

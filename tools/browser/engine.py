@@ -122,7 +122,7 @@ async def _join(playwright: Playwright, url: str) -> Browser:
 
 
 async def _prepared(context: BrowserContext) -> BrowserContext:
-    await context.add_init_script(script=SCRIPTS["prepare"])
+    await context.add_init_script(script=f"(() => {{ {SCRIPTS['store']} openStore(); }})()")
     return context
 
 

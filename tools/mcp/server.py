@@ -33,12 +33,12 @@ _SESSION_TERMINATED = 32600
 _CLIENT = types.Implementation(name="manus", version="0.1.0")
 
 
-class NotSentError(Exception):
-    """The connection was gone before the request: the server has not seen it."""
-
-
 class LostError(Exception):
     """The connection broke while a request was under way: it may have taken effect."""
+
+
+class NotSentError(LostError):
+    """The connection was gone before the request: the server has not seen it."""
 
 
 class Connection:
@@ -62,13 +62,13 @@ class Connection:
         waiting: set[asyncio.Future[Any]] = {self._owner, self._session}
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            await self.close()
-            raise
+        finally:
+            is_late = not self._owner.done()
+            if not self._session.done():
+                await self.close()
         if self._session.done():
             return
-        reason = self._why() if self._owner.done() else f"it did not answer within {seconds:g} s"
-        await self.close()
+        reason = f"it did not answer within {seconds:g} s" if is_late else self._why()
         said = f" (it said: {self._said})" if self._said else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._server.name}` ({settings.place}) cannot be used: "
@@ -76,11 +76,10 @@ class Connection:
         )
 
     async def _own(self) -> None:
+        more: dict[str, Any] = {"client_info": _CLIENT, "message_handler": self._server.hear}
         async with reached(self._server.settings, self._run) as (read, write, last_words):
-            heard = self._server.hear
-            session = ClientSession(read, write, client_info=_CLIENT, message_handler=heard)
             try:
-                async with session:
+                async with ClientSession(read, write, **more) as session:
                     await session.initialize()
                     self._session.set_result(session)
                     await anyio.sleep_forever()
@@ -91,7 +90,7 @@ class Connection:
         """The answer to a request, however long it takes.
 
         Raises:
-            NotSentError, LostError: as they say.
+            LostError, NotSentError: as they say.
             McpError: the server answered with an error.
         """
         if self._owner.done():
@@ -101,11 +100,14 @@ class Connection:
             await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            raise NotSentError if self._was_refused() else LostError
-        except McpError as error:
-            if error.error.code == types.CONNECTION_CLOSED:
+            error = self._error()
+            # many answer 400 or 401, not 404, to a session that they have forgotten
+            is_refused = isinstance(error, httpx.HTTPStatusError) and error.response.is_client_error
+            raise NotSentError if is_refused or isinstance(error, httpx.ConnectError) else LostError
+        except McpError as refusal:
+            if refusal.error.code == types.CONNECTION_CLOSED:
                 raise LostError from None
-            if error.error.code == _SESSION_TERMINATED:
+            if refusal.error.code == _SESSION_TERMINATED:
                 raise NotSentError from None
             raise
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -127,16 +129,6 @@ class Connection:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         return error
-
-    def _was_refused(self) -> bool:
-        """Whether the server was not reached, or did not take the request.
-
-        Many answer 400 or 401, not 404, to a session that they have forgotten.
-        """
-        error = self._error()
-        if isinstance(error, httpx.HTTPStatusError):
-            return error.response.is_client_error
-        return isinstance(error, httpx.ConnectError)
 
     def _why(self) -> str:
         match error := self._error():
@@ -215,33 +207,29 @@ class Server:
             )
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
-        except LostError:
+        except (LostError, TimeoutError) as error:
+            is_late = isinstance(error, TimeoutError)
+            what = f"did not answer within {seconds:g} s" if is_late else "ended before it answered"
             raise ToolError(
-                f"The MCP server `{self.name}` ended before it answered. The call may have taken "
-                "effect, in part or whole; the next call connects again."
-            ) from None
-        except TimeoutError:
-            raise ToolError(
-                f"The MCP server `{self.name}` did not answer within {seconds:g} s. The call may "
-                "have taken effect; the next one connects again. Try a smaller one."
+                f"The MCP server `{self.name}` {what}. The call may have taken effect, in part or "
+                "whole; the next call connects again."
             ) from None
 
     async def _ask(self, ask: Ask[T], seconds: float) -> T:
         """The answer to a request; connects again for one that the server has not seen."""
-        for _ in range(2):
-            connection = await self._connected()
-            try:
-                async with asyncio.timeout(seconds):
-                    return await connection.request(ask)
-            except NotSentError:
-                await self._drop(connection)
-            except (LostError, TimeoutError):
-                await self._drop(connection)
-                raise
-        raise ToolUnavailableError(
-            f"The MCP server `{self.name}` ends its connections before it can be asked; "
-            "do without it."
-        )
+        try:
+            return await self._ask_once(ask, seconds)
+        except NotSentError:
+            return await self._ask_once(ask, seconds)
+
+    async def _ask_once(self, ask: Ask[T], seconds: float) -> T:
+        connection = await self._connected()
+        try:
+            async with asyncio.timeout(seconds):
+                return await connection.request(ask)
+        except (LostError, TimeoutError):
+            await self._drop(connection)
+            raise
 
     async def _connected(self) -> Connection:
         async with self._connecting:

@@ -138,18 +138,22 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
     texts: list[str] = []
     images: list[Image] = []
     for block in result.content:
+        data, kind = "", ""
         match block:
             case types.TextContent(text=text):
                 texts.append(text)
-            case types.ResourceLink(name=name, mimeType=kind, uri=uri):
-                texts.append(f"[resource {name}{f' ({kind})' if kind else ''}: {uri}]")
+            case types.ResourceLink(name=name, mimeType=about, uri=uri):
+                texts.append(f"[resource {name}{f' ({about})' if about else ''}: {uri}]")
             case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
                 texts.append(f"[resource {uri}]\n{text}")
             case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-                kind = resource.mimeType or "application/octet-stream"
-                texts += await _taken(resource.blob, kind, images, workspace)
+                data, kind = resource.blob, resource.mimeType or "application/octet-stream"
             case types.ImageContent() | types.AudioContent():
-                texts += await _taken(block.data, block.mimeType, images, workspace)
+                data, kind = block.data, block.mimeType
+        if kind in _PICTURES:
+            images.append(Image(data, kind))
+        elif kind:
+            texts.append(await asyncio.to_thread(_keep, data, kind, workspace.root))
     if not result.content and result.structuredContent is not None:
         texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
     text = "\n".join(filter(None, texts))
@@ -158,24 +162,13 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
     return Observation(text, tuple(images), bool(result.isError))
 
 
-async def _taken(data: str, kind: str, images: list[Image], workspace: Workspace) -> list[str]:
-    """What is said of data; a picture goes to `images`."""
-    if kind in _PICTURES:
-        images.append(Image(data, kind))
-        return []
-    return [await asyncio.to_thread(_keep, data, kind, workspace.root)]
-
-
 def _keep(data: str, kind: str, root: Path) -> str:
     """Write to a file that is named by what is in it. Blocking."""
     try:
         content = base64.b64decode(data, validate=True)
-    except binascii.Error:
-        return f"[{kind}, which is not valid base64]"
-    suffix = mimetypes.guess_extension(kind) or ".bin"
-    name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
-    try:
+        suffix = mimetypes.guess_extension(kind) or ".bin"
+        name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
         write_private(root / name, content)
-    except OSError as error:
-        return f"[{kind}, {len(content):,} bytes, which could not be kept: {error.strerror}]"
+    except (binascii.Error, OSError) as error:
+        return f"[{kind}, which could not be kept: {error}]"
     return f"[{kind}, {len(content):,} bytes, in {name}]"

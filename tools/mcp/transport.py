@@ -59,12 +59,12 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
 async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
     """A server that is a program of ours, which has ended after the block."""
     directory = _absolute(server.directory or ".", session.workspace.root)
-    argv, known = (str(server.command), *server.args), scrubbed(os.environ)
-    started = Confined(argv, {**known, **server.variables(os.environ)})
+    environment = {**scrubbed(os.environ), **server.variables(os.environ)}
+    started = Confined((str(server.command), *server.args), environment)
     if server.confined:
         sandbox = await sandbox_of(session)
         confine = partial(sandbox.confine, chosen=True)
-        started = await asyncio.to_thread(confine, argv, started.environment, directory)
+        started = await asyncio.to_thread(confine, *started, directory)
     program = StdioServerParameters(
         command=started.argv[0],
         args=list(started.argv[1:]),

@@ -1,16 +1,20 @@
-// What a document remembers between two looks at it: numbers of elements, and when it changed.
-// Prepended to the scripts that need it; evaluates to the store.
+// What a document remembers between two looks at it: numbers of elements, when it changed, and which
+// elements listen for clicks, which no selector can tell (a Proxy keeps the native function's look).
+// Begun in every document before its own scripts, and prepended to the others.
 const openStore = () => {
   const KEY = Symbol.for("manus.page");
-  if (!window[KEY]) Object.defineProperty(window, KEY, { value: { listening: new WeakSet() }, enumerable: false });
-  const store = window[KEY];
-  if (!store.ids) {
-    store.ids = new WeakMap();
-    store.elements = new Map();
-    store.next = 1;
-    store.token = Math.random().toString(36).slice(2);
-    store.changedAt = performance.now();
-    new MutationObserver(() => { store.changedAt = performance.now(); }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-  }
+  const known = window[KEY];
+  if (known && known.document === document) return known;
+  const store = { document, listening: new WeakSet(), ids: new WeakMap(), elements: new Map(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
+  Object.defineProperty(window, KEY, { value: store, enumerable: false, configurable: true });
+  new MutationObserver(() => { store.changedAt = performance.now(); }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  if (known) return store; // a window that shows another document now
+  const KINDS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick", "touchstart"]);
+  EventTarget.prototype.addEventListener = new Proxy(EventTarget.prototype.addEventListener, {
+    apply(target, self, args) {
+      if (self instanceof Element && KINDS.has(args[0])) window[KEY].listening.add(self);
+      return Reflect.apply(target, self, args);
+    },
+  });
   return store;
 };
