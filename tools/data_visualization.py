@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import errno
 import json
-import os
 import stat
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +21,6 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
 from manus.tools.chart.spec import Chart
-from manus.tools.chart.worker import lacks_bundle
 from manus.tools.result import Image, Observation
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
@@ -68,8 +66,8 @@ class DataVisualization(AgentTool):
         workspace = self.session.workspace
         job = await asyncio.to_thread(_job, wanted, workspace)
         sandbox = await sandbox_of(self.session)
-        if await asyncio.to_thread(lacks_bundle, job["cache"]):
-            await _work({"cache": job["cache"]}, workspace, None)  # nothing of the model's is in it
+        if not await asyncio.to_thread(Path(job["bundle"]).exists):
+            await _work({"bundle": job["bundle"]}, workspace, None)  # nothing of the model's
         mark = sandbox.mark
         finished = await _work(job, workspace, sandbox)
         if finished.returncode is None:
@@ -93,7 +91,7 @@ async def _work(job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | No
         seconds=_SECONDS,
         extra={"PYTHONPATH": str(_CODE)},
         sandbox=sandbox,
-        read=(package, *rooms, Path(job["cache"])),
+        read=(package, *rooms, Path(job["bundle"])),
     )
 
 
@@ -114,7 +112,7 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
         "chart": wanted.chart.model_dump(),
         "picture": str(picture),
         "output": workspace.show(picture),
-        "cache": user_cache_dir("manus"),
+        "bundle": str(_bundle()),
         "colors": _colors(workspace),
     }
 
@@ -129,10 +127,8 @@ def _colors(workspace: Workspace) -> dict[str, int]:
 
 def _check(data: Path, shown: str) -> None:
     about = look_at(data)
-    if about is None:
-        raise ToolError(f"{shown} cannot be read: {os.strerror(errno.ENOENT)}.")
-    if not stat.S_ISREG(about.st_mode):
-        raise ToolError(f"{shown} is no file; give the path of a data file.")
+    if about is None or not stat.S_ISREG(about.st_mode):
+        raise ToolError(f"{shown} cannot be read: there is no such file.")
     if about.st_size > MAX_BYTES:
         raise ToolError(
             f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read "
@@ -140,14 +136,26 @@ def _check(data: Path, shown: str) -> None:
         )
 
 
+def _bundle() -> Path:
+    """Where is kept what pages draw with."""
+    try:
+        return Path(user_cache_dir("manus"), f"vega-{version('vl-convert-python')}.js")
+    except PackageNotFoundError as lacking:
+        raise _unavailable(lacking.name) from None
+
+
+def _unavailable(package: str) -> ToolUnavailableError:
+    return ToolUnavailableError(
+        f"Charts need packages that are not installed ({package}); {INSTALL}."
+    )
+
+
 def _said(
     wanted: DataVisualizationArgs, job: dict[str, Any], result: dict[str, Any], workspace: Workspace
 ) -> Observation:
     """What the model is told of a result. Blocking."""
     if "missing" in result:
-        raise ToolUnavailableError(
-            f"Charts need packages that are not installed ({result['missing']}); {INSTALL}."
-        )
+        raise _unavailable(result["missing"])
     if "error" in result:
         raise ToolError(result["error"])
     with contextlib.suppress(OSError):  # the next chart chooses colours anew

@@ -176,20 +176,19 @@ def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, 
         return {}
     if kind in CATEGORIES:
         return {"xOffset": alt.XOffset("color:N", title=chart.color)}
-    notes.append(
-        f"The series are stacked: there is room for bars side by side of up to {chart.top} "
-        f"values of `{chart.x}`."
-    )
+    notes.append(f"The series are stacked: side by side is room for {chart.top} `{chart.x}`.")
     return {}
 
 
 def _x(chart: Chart, table: Any, kind: str) -> alt.X:
+    """The axis along the bottom; categories in their own order, or by what they come to."""
     more: dict[str, Any] = {"scale": alt.Scale(zero=False)} if chart.type == "scatter" else {}
     if kind in CATEGORIES:
-        more["axis"] = labels(table["x"].unique(), chart.width)
-        if order := calendar_order(table["x"].unique()):
+        names = table["x"].dropna().unique()
+        more["axis"] = labels(names, chart.width)
+        if order := calendar_order(names):
             more["sort"] = order
-        if chart.sort == "value":
+        if chart.sort == "value" and chart.type not in ("heatmap", "box"):
             more["sort"] = alt.EncodingSortField(field="y", op="sum", order="descending")
     elif kind == "quantitative" and (table["x"] % 1 == 0).all() and table["x"].max() < 10_000:
         more["axis"] = alt.Axis(format="d", tickMinStep=1)  # years, above all: not `2,024.5`
@@ -238,29 +237,20 @@ def _heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
         table["value"] = 1.0
     table = table.dropna().groupby(["x", "y"], as_index=False)["value"].agg(how)
     table = top(top(table, "x", chart, notes), "y", chart, notes)
-    axis = labels(table["x"].unique(), chart.width)
-    return (
-        _chart(table)
-        .mark_rect()
-        .encode(
-            x=alt.X("x:O", title=chart.x_title or chart.x, axis=axis),
-            y=alt.Y("y:O", title=chart.y_title or chart.y),
-            color=alt.Color("value:Q", title=name),
-        )
-    )
+    y = alt.Y("y:O", title=chart.y_title or chart.y)
+    color = alt.Color("value:Q", title=name)
+    return _chart(table).mark_rect().encode(_x(chart, table, "ordinal"), y, color)
 
 
 def _box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A box from quartile to quartile, whiskers (Tukey), and what lies beyond, for each `x`."""
     table["y"] = numbers(table["y"], str(chart.y), "y")
     axes: dict[str, Any] = {}
-    count = 1
     if "x" in table:
         table["x"] = categories(table["x"])
         table = top(table, "x", chart, notes)
-        axis = labels(table["x"].dropna().unique(), chart.width)
-        axes["x"] = alt.X("x:N", title=chart.x_title or chart.x, axis=axis)
-        count = max(table["x"].nunique(), 1)
+        axes["x"] = _x(chart, table, "nominal")
+    count = max(table["x"].nunique(), 1) if axes else 1
     table = thinned(top(table, "color", chart, notes).dropna(), notes, _BOXED)
     if "color" in table and chart.color != chart.x:
         axes["xOffset"] = alt.XOffset("color:N", title=chart.color)

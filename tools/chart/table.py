@@ -68,10 +68,8 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
         raise ModuleNotFoundError(name=error.name or lacking) from error
     except Exception as error:  # whatever a reader of the format raises
         said = one_line(str(error), 200)
-        raise ToolError(
-            f"{shown} cannot be read as a table of rows and columns ({said}); bring it into that "
-            "form first, for example with `python_execute`."
-        ) from error
+        why = f"{shown} cannot be read as a table of rows and columns ({said})"
+        raise ToolError(f"{why}; bring it into that form first.") from error
     frame.columns = [str(column) for column in frame.columns]
     if frame.empty:
         raise ToolError(f"{shown} has no rows; a chart needs some.")
@@ -87,11 +85,8 @@ def column(frame: Any, name: str, argument: str) -> Any:
     names = list(frame.columns)
     found = [name] if name in names else [n for n in names if n.strip().lower() == name.lower()]
     if not found:
-        rest = f" and {len(names) - _SAID} more" if len(names) > _SAID else ""
-        raise ToolError(
-            f"There is no column `{name}` for `{argument}`; the columns are: "
-            f"{', '.join(names[:_SAID])}{rest}."
-        )
+        there = ", ".join(names[:_SAID]) + (" …" if len(names) > _SAID else "")
+        raise ToolError(f"There is no column `{name}` for `{argument}`; the columns are: {there}.")
     chosen = frame[found[0]]
     return chosen.iloc[:, 0] if chosen.ndim > 1 else chosen  # two columns of one name
 
@@ -105,10 +100,8 @@ def numbers(values: Any, name: str, argument: str) -> Any:
     found = pd.to_numeric(values, errors="coerce").astype(float)
     if found.notna().sum() < max(1, 0.5 * values.notna().sum()):
         example = next((str(v) for v in values.dropna().head(1)), "")[:40]
-        raise ToolError(
-            f"`{argument}` needs a column of numbers, and `{name}` holds text such as "
-            f"`{example}`; choose another, or clean it first."
-        )
+        why = f"`{argument}` needs a column of numbers, and `{name}` holds text such as `{example}`"
+        raise ToolError(f"{why}; choose another, or clean it first.")
     return found.replace([float("inf"), float("-inf")], float("nan"))
 
 
@@ -209,9 +202,8 @@ def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
     by = next((n for n in ("value", "y") if n in table and n != key), None)
     groups = table.groupby(key)
     sizes = groups[by].sum() if by and table[by].dtype == float else groups.size()
-    notes.append(
-        f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
-    )
+    said = f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
+    notes.append(said)
     return table[table[key].isin(sizes.nlargest(chart.top).index)]
 
 
@@ -223,10 +215,8 @@ def fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
     if chart.type == "scatter":
         return thinned(table, notes)
     if chart.type == "area" and chart.stack and "color" in table and len(table) > POINTS:
-        raise ToolError(
-            f"{len(table):,} points are too many for stacked areas, which need all series at the "
-            "same places; use `aggregate` on a coarser column, or `stack`: false."
-        )
+        many = f"{len(table):,} points are too many for stacked areas"
+        raise ToolError(f"{many}; use `aggregate` on a coarser column, or `stack`: false.")
     return extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
 
 

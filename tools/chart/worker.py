@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,21 +40,21 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
     from manus.tools.chart.spec import Chart
     from manus.tools.chart.table import read_table
 
+    bundle = Path(job["bundle"])
     if "data" not in job:
-        _bundle(Path(job["cache"]))
+        _bundle(bundle)
         return {}
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
-    colors: dict[str, int] = job["colors"]
-    spec, notes = specify(Chart.model_validate(job["chart"]), frame, colors)
+    spec, notes = specify(Chart.model_validate(job["chart"]), frame, job["colors"])
     picture = Path(job["picture"])
     drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     try:
         replace_file(picture, drawn)
-        replace_file(picture.with_suffix(".html"), _page(spec, Path(job["cache"])).encode())
+        replace_file(picture.with_suffix(".html"), _page(spec, bundle).encode())
     except OSError as error:
         raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
     notes = [*_drawn(spec["data"]["values"]), *notes]
-    return {"rows": len(frame), "notes": notes, "colors": colors}
+    return {"rows": len(frame), "notes": notes, "colors": job["colors"]}
 
 
 def _drawn(rows: list[dict[str, Any]]) -> list[str]:
@@ -70,41 +69,27 @@ def _text(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")
 
 
-def _page(spec: dict[str, Any], cache: Path) -> str:
+def _page(spec: dict[str, Any], kept: Path) -> str:
     """The chart as one HTML page that asks for nothing from anywhere."""
     from jinja2 import Environment, PackageLoader
 
     templates = Environment(loader=PackageLoader("manus.tools.chart", ""), autoescape=True)
-    bundle = _bundle(cache).replace("</script", "<\\/script")
+    bundle = _bundle(kept).replace("</script", "<\\/script")
     title = spec.get("title") or "Chart"
     return templates.get_template("page.html.j2").render(title=title, spec=spec, bundle=bundle)
 
 
-def lacks_bundle(cache: str) -> bool:
-    """Whether the program of the pages is not there yet; not where the package for it is missing.
-
-    Putting it together takes seconds, so it is kept. Blocking.
-    """
-    with contextlib.suppress(PackageNotFoundError):
-        return not _bundle_file(Path(cache)).exists()
-    return False
-
-
-def _bundle(cache: Path) -> str:
+def _bundle(kept: Path) -> str:
+    """What pages draw with. Putting it together takes seconds, so it is kept."""
     import vl_convert
 
-    kept = _bundle_file(cache)
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return kept.read_text("utf-8")
     bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its types want a snippet
-    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+    with contextlib.suppress(OSError):  # in a place that cannot be written to nothing is kept
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(kept, bundle.encode())
     return bundle
-
-
-def _bundle_file(cache: Path) -> Path:
-    return cache / f"vega-{version('vl-convert-python')}.js"
 
 
 if __name__ == "__main__":
