@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import itertools
 import re
 from collections import Counter
@@ -36,6 +37,7 @@ LONGEST = 200_000
 _NAMED = 5
 """Things left out that an answer names; of more it gives the number."""
 _LEFT_OVER = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
+_PAGES = (".html", ".htm")
 _WEB = re.compile(r"https?:", re.IGNORECASE)
 
 
@@ -69,7 +71,7 @@ class MakeReport(AgentTool):
 def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
     """The report, written; and what to say of it. Blocking."""
     output = workspace.writable(wanted.output)
-    if output.suffix.lower() not in (".html", ".htm"):
+    if output.suffix.lower() not in _PAGES:
         raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
     markdown, folder = _markdown(wanted, workspace)
     pictures = _Pictures(workspace, folder)
@@ -85,10 +87,7 @@ def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
         f"{len(data):,} bytes; one file that works offline."
     ]
     if pictures.links:
-        lines.append(
-            "Not fetched, since a report asks nobody for anything, and left as links: "
-            f"{_some(pictures.links)}."
-        )
+        lines.append(f"Not fetched, and left as links: {_some(pictures.links)}.")
     if pictures.missing:
         lines.append(
             f"There is no picture {_some(pictures.missing)}; its text stands there instead. "
@@ -118,10 +117,8 @@ def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
         except UnicodeDecodeError:
             raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
     if len(text) > LONGEST:
-        raise ToolError(
-            f"{shown} has {len(text):,} characters, and {LONGEST:,} is the most of a report; "
-            "leave the data in files and name those."
-        )
+        size = f"{shown} has {len(text):,} characters, and {LONGEST:,} is the most of a report"
+        raise ToolError(f"{size}; leave the data in files and name those.")
     return text.encode("utf-8", "replace").decode(), folder  # half a character is no text
 
 
@@ -151,13 +148,17 @@ class _Pictures:
             ToolError: it is outside the workspace, no picture, or too large.
         """
         source = str(part.attrs["src"])
-        is_web = _WEB.match(source) is not None
-        url = None if is_web else self._url(source)
-        if url is not None:
+        if _WEB.match(source):
+            self.links.append(source)
+        elif source.startswith("data:"):  # the parser lets none through but pictures
             self.count += 1
-            part.attrSet("src", url)
             return
-        (self.links if is_web else self.missing).append(source)
+        elif path := self._found(unquote(source)):
+            self.count += 1
+            part.attrSet("src", self._url(path))
+            return
+        else:
+            self.missing.append(source)
         words = escape(f"[picture: {part.content or source}]")
         part.type = "html_inline"
         part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
@@ -165,29 +166,20 @@ class _Pictures:
     def _found(self, name: str) -> Path | None:
         for folder in self._folders:
             path = self._workspace.readable(str(folder / name))
-            if path.suffix.lower() in (".html", ".htm"):
+            if path.suffix.lower() in _PAGES:
                 path = path.with_suffix(".png")  # a chart's page has a PNG beside it
-            try:
+            with contextlib.suppress(OSError):  # a name that is too long for any file
                 if path.is_file():
                     return path
-            except OSError:  # a name that is too long for any file
-                return None
         return None
 
-    def _url(self, source: str) -> str | None:
-        """The data URL of a picture; None if it is not there."""
-        if source.startswith("data:"):  # the parser lets none through but pictures
-            return source
-        path = self._found(unquote(source))
-        if path is None:
-            return None
+    def _url(self, path: Path) -> str:
+        """The data URL of a picture."""
         shown = self._workspace.show(path)
         data = _read(path, shown)
         kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
         if kind is None:
-            raise ToolError(
-                f"{shown} is no picture that a page can show; there are: PNG, JPEG, GIF, WebP, SVG."
-            )
+            raise ToolError(f"{shown} is no picture; there are: PNG, JPEG, GIF, WebP, SVG.")
         return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
@@ -216,10 +208,8 @@ def _to_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
             pictures.embed(part)
     _make_figures(tokens)
     split = 3 if tokens and tokens[0].tag == "h1" else 0
-    heading, body = (
-        Markup(parser.renderer.render(part, parser.options, {}))
-        for part in (tokens[:split], tokens[split:])
-    )
+    parts = (tokens[:split], tokens[split:])
+    heading, body = (Markup(parser.renderer.render(part, parser.options, {})) for part in parts)
     templates = Environment(loader=PackageLoader("manus.tools", ""), autoescape=True)
     page = templates.get_template("report.html.j2").render(
         title=title or next((text for tag, _, text in headings if tag == "h1"), "") or "Report",

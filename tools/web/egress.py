@@ -10,6 +10,7 @@ resolve again, or a name that changes its address in between (DNS rebinding) wou
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import re
 import socket
@@ -53,9 +54,8 @@ class Entry:
         if self.port not in (None, port):
             return False
         if self.network is not None:
-            return address is not None and (
-                address in self.network or unwrap(address) in self.network
-            )
+            guises = () if address is None else (address, unwrap(address))
+            return any(guise in self.network for guise in guises)
         return self.name is None or host == self.name or host.endswith("." + self.name)
 
 
@@ -71,10 +71,8 @@ def parse_entry(text: str) -> Entry:
     rest = rest.strip("[]").rstrip(".")
     if rest == "*":
         return Entry(None, None, port)
-    try:
+    with contextlib.suppress(ValueError):
         return Entry(None, ipaddress.ip_network(rest, strict=False), port)
-    except ValueError:
-        pass
     name = rest.removeprefix("*.")
     if not re.fullmatch(r"[^\s/:@*?#]+", name):
         raise SettingsError(
@@ -86,16 +84,12 @@ def parse_entry(text: str) -> Entry:
 def literal_address(host: str) -> Address | None:
     """The address that a host is, in whatever notation; None if it is a name."""
     text = host.strip("[]").partition("%")[0]
-    try:
+    with contextlib.suppress(ValueError):
         return ipaddress.ip_address(text)
-    except ValueError:
-        pass
-    if not _NUMERIC.fullmatch(text.rstrip(".")):
-        return None
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(text.rstrip(".")))
-    except OSError:
-        return None
+    with contextlib.suppress(OSError):
+        if _NUMERIC.fullmatch(text := text.rstrip(".")):
+            return ipaddress.IPv4Address(socket.inet_aton(text))
+    return None
 
 
 def unwrap(address: Address) -> Address:
@@ -154,10 +148,7 @@ class EgressRules:
         except ValueError:
             raise EgressRefusedError(f"{url} is not a valid address.") from None
         if parts.scheme not in _PORTS:
-            raise EgressRefusedError(
-                f"{url} was refused by the egress rules: only http and https addresses can be "
-                "opened."
-            )
+            raise _refused(url, "only http and https addresses can be opened")
         if not host:
             raise EgressRefusedError(f"{url} is not a valid address: it names no host.")
         self.check_host(host, port or _PORTS[parts.scheme])
@@ -239,10 +230,9 @@ def _refused(host: str, why: str) -> EgressRefusedError:
 
 def _ascii(host: str) -> str:
     name = host.lower().rstrip(".")
-    try:
-        return name.encode("idna").decode("ascii") if not name.isascii() else name
-    except UnicodeError:
-        return name
+    with contextlib.suppress(UnicodeError):
+        return name if name.isascii() else name.encode("idna").decode("ascii")
+    return name
 
 
 async def _system_resolve(host: str, port: int) -> list[str]:
