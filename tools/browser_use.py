@@ -67,32 +67,19 @@ class BrowserArgs(Arguments):
 
     action: Literal[tuple(ACTIONS)] = Field(description="What to do")  # type: ignore[valid-type]
     url: str | None = Field(None, description="Address, for go_to_url and open_tab")
-    index: int | None = Field(
-        None, ge=1, description="Number of the element, as the page's list shows it in brackets"
-    )
-    text: str | None = Field(
-        None, description="Text to write, to look for, or of the option to choose"
-    )
+    index: int | None = Field(None, ge=1, description="The number in brackets of an element")
+    text: str | None = Field(None, description="Text to write or look for, or an option to choose")
     keys: str | None = Field(None, description='Keys for send_keys, such as "Enter" or "Control+A"')
-    scroll_amount: int | None = Field(
-        None, ge=1, description="Pixels to scroll; most of a screen where none are given"
-    )
+    scroll_amount: int | None = Field(None, ge=1, description="Pixels (default most of a screen)")
     goal: str | None = Field(None, description="What extract_content shall find out")
-    page: int | None = Field(
-        None, ge=1, description="Which page of a long text, for extract_content without a goal"
-    )
+    page: int | None = Field(None, ge=1, description="Which page, for extract_content without goal")
     query: str | None = Field(None, description="What web_search shall search for")
     tab_id: int | None = Field(None, description="Number of a tab, for switch_tab and close_tab")
-    path: str | None = Field(
-        None, description="File in the workspace, for upload_file and screenshot"
-    )
+    path: str | None = Field(None, description="Workspace file, for upload_file and screenshot")
     x: int | None = Field(None, description="Pixels from the left of the view")
     y: int | None = Field(None, description="Pixels from the top of the view")
     seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
-    accept: bool = Field(
-        False,
-        description="Say yes to a confirm that the action opens, `text` to a prompt",
-    )
+    accept: bool = Field(False, description="Say yes to a confirm of the page, `text` to a prompt")
 
 
 class BrowserUse(AgentTool):
@@ -138,12 +125,9 @@ class BrowserUse(AgentTool):
 
     @override
     def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:
-        host = ""
-        if self._writes(args):
-            host = self._host("")
-        elif args.get("action") in ("go_to_url", "open_tab"):
-            url = str(args.get("url") or "")
-            host = self._host(url) if url and not self.session.reach.has_read(url) else ""
+        url, goes = str(args.get("url") or ""), args.get("action") in ("go_to_url", "open_tab")
+        made_up = goes and url and not self.session.reach.has_read(url)
+        host = self._host("") if self._writes(args) else self._host(url) if made_up else ""
         return (host,) if host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:

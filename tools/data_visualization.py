@@ -44,9 +44,7 @@ class DataVisualizationArgs(Arguments):
 
     data: str = Field(description="Path of the data file in the workspace")
     chart: ChartArgs = Field(description="The chart")
-    output: str = Field(
-        "", description="Path of the PNG; the page is put beside it (default charts/NAME-TYPE.png)"
-    )
+    output: str = Field("", description="Path of the PNG (default charts/NAME-TYPE.png)")
     sheet: str | None = Field(None, description="Only Excel: name of the sheet (default the first)")
 
 
@@ -71,9 +69,7 @@ class DataVisualization(AgentTool):
         mark = sandbox.mark
         finished = await _work(job, workspace, sandbox)
         if finished.returncode is None:
-            raise ToolError(
-                f"The chart was not done after {_SECONDS:g} s; use fewer rows or columns."
-            )
+            raise ToolError(f"The chart was not done in {_SECONDS:g} s; use fewer rows or columns.")
         last = finished.output.strip().rpartition("\n")[2]
         if finished.returncode != 0:
             state = exit_state(finished.returncode)
@@ -130,10 +126,8 @@ def _check(data: Path, shown: str) -> None:
     if about is None or not stat.S_ISREG(about.st_mode):
         raise ToolError(f"{shown} cannot be read: there is no such file.")
     if about.st_size > MAX_BYTES:
-        raise ToolError(
-            f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read "
-            "for a chart; reduce it first with `python_execute`."
-        )
+        size = f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read"
+        raise ToolError(f"{size}; reduce it first with `python_execute`.")
 
 
 def _bundle() -> Path:
@@ -145,9 +139,7 @@ def _bundle() -> Path:
 
 
 def _unavailable(package: str) -> ToolUnavailableError:
-    return ToolUnavailableError(
-        f"Charts need packages that are not installed ({package}); {INSTALL}."
-    )
+    return ToolUnavailableError(f"Charts need packages that are missing ({package}); {INSTALL}.")
 
 
 def _said(

@@ -47,9 +47,7 @@ class MakeReportArgs(Arguments):
     markdown: str = Field("", description="The report in Markdown; or give `source`")
     source: str = Field("", description="Path of a Markdown file in the workspace, instead")
     output: str = Field("report.html", description="Path of the HTML file that is made")
-    title: str = Field(
-        "", max_length=300, description="Title of the page (default: the first heading)"
-    )
+    title: str = Field("", max_length=300, description="Page title (default: the first heading)")
 
 
 class MakeReport(AgentTool):

@@ -46,9 +46,7 @@ class WebSearchArgs(Arguments):
     num_results: int = Field(5, ge=1, le=_MAX_RESULTS, description="How many results are wanted")
     lang: str = Field("en", description="Two-letter code of the language of the results")
     country: str = Field("us", description="Two-letter code of the country to search from")
-    fetch_content: bool = Field(
-        False, description="Whether to read the pages found and give their main text too"
-    )
+    fetch_content: bool = Field(False, description="Whether to give the text of the pages too")
 
 
 class WebSearch(AgentTool):
@@ -112,9 +110,7 @@ async def search(session: Session, query: WebSearchArgs) -> str:
             return _rendered(name, query.query, results, failures)
         failures.append(f"{name}: {why}")
     if not failures:
-        raise ToolError(
-            "No search engine can be asked: `search.engines` names none that is set up."
-        )
+        raise ToolError("No search engine can be asked: none of `search.engines` is set up.")
     failed = ToolError(
         f'The search for "{query.query}" had no result ({"; ".join(failures)}). Try other words.'
     )

@@ -70,13 +70,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     elif arguments.action in AIMED - READING and (new := await new_texts(browser)):
         lines.append(f"- New on the page: {new}")
     browser.last_error = done if is_error else ""
-    fingerprint = await page_fingerprint(browser, mark)
-    return Observation(
-        "\n".join(lines),
-        is_error=is_error,
-        fingerprint=fingerprint,
-        source=source_of(browser.active or tab),
-    )
+    source, seen = source_of(browser.active or tab), await page_fingerprint(browser, mark)
+    return Observation("\n".join(lines), is_error=is_error, fingerprint=seen, source=source)
 
 
 def _gone(browser: Browser, tab: Tab) -> str:

@@ -51,23 +51,15 @@ class Chart(BaseModel):
     # a text, so that a type that is not there is said in a sentence of its own
     type: str = Field(description="The type of chart", json_schema_extra={"enum": list(TYPES)})
     x: str | None = Field(None, description="Column along the bottom; for `pie` the categories")
-    y: str | list[str] | None = Field(
-        None, description="Column of numbers up the side, or several; for `pie` the sizes"
-    )
+    y: str | list[str] | None = Field(None, description="Column or columns of numbers; pie: sizes")
     color: str | None = Field(None, description="Column that divides the data into series")
     value: str | None = Field(None, description="Only `heatmap`: column of numbers to colour by")
-    aggregate: Aggregate | None = Field(
-        None, description="What becomes of several rows of one `x`; `sum` for bars and pies"
-    )
-    per: Span | None = Field(
-        None, description="Dates of `x` in a `line`, `bar` or `area` are put together by this"
-    )
+    aggregate: Aggregate | None = Field(None, description="Of several rows of one `x`; bars: `sum`")
+    per: Span | None = Field(None, description="Puts dates of `x` together (line, bar, area)")
     log: bool = Field(False, description="Only `line` and `scatter`: a logarithmic `y`")
     stack: bool = Field(True, description="Whether series of `bar` and `area` are stacked")
     bins: int = Field(30, ge=1, le=500, description="Only `histogram`: number of bars, about")
-    sort: Literal["x", "value"] = Field(
-        "x", description="Order of the categories: their own, or by value, the largest first"
-    )
+    sort: Literal["x", "value"] = Field("x", description="Categories in order, or largest first")
     top: int = Field(50, ge=1, le=200, description="Most categories or series that are shown")
     title: str = Field("", max_length=300, description="Title above the chart")
     x_title: str | None = Field(None, description="Label of `x` instead of the column's name")

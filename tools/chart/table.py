@@ -185,12 +185,10 @@ def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
         return whole.groupby(keys, as_index=False)["y"].agg(how), name
     many = whole["x"][whole.duplicated(keys)]
     if chart.type in ("line", "area") and not many.empty:  # it would go up and down at one place
-        first = many.iloc[0]
+        first = str(many.iloc[0]).removesuffix(" 00:00:00")
         raise ToolError(
-            f"`{chart.x}` {str(first).removesuffix(' 00:00:00')} has "
-            f"{int((whole['x'] == first).sum())} rows. Should they be summed up, or are they "
-            "several series? Give `aggregate` (such as `sum` or `mean`), or `color`, the column "
-            "that tells them apart."
+            f"`{chart.x}` {first} has several rows: give `aggregate` "
+            "(such as `sum` or `mean`), or `color`, the column that tells them apart."
         )
     return whole, name
 
@@ -249,9 +247,8 @@ def bins(chart: Chart, table: Any) -> Any:
     keys = {"x": edges[place], "x2": edges[place + 1]}
     if "color" in table:
         keys["color"] = table["color"].to_numpy()
-    return (
-        pd.DataFrame(keys).groupby(list(keys), as_index=False).size().rename(columns={"size": "y"})
-    )
+    counts = pd.DataFrame(keys).groupby(list(keys), as_index=False).size()
+    return counts.rename(columns={"size": "y"})
 
 
 def slices(chart: Chart, table: Any, notes: list[str]) -> Any:

@@ -75,9 +75,7 @@ def parse_entry(text: str) -> Entry:
         return Entry(None, ipaddress.ip_network(rest, strict=False), port)
     name = rest.removeprefix("*.")
     if not re.fullmatch(r"[^\s/:@*?#]+", name):
-        raise SettingsError(
-            f"egress: `{text}` is neither a host name, an address nor a network such as 10.0.0.0/8."
-        )
+        raise SettingsError(f"egress: `{text}` is neither a host name, an address nor a network.")
     return Entry(_ascii(name), None, port)
 
 

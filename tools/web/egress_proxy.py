@@ -54,8 +54,8 @@ class Recent(Generic[T]):
 
     def since(self, mark: int) -> list[T]:
         """What has happened after a mark, without repetitions."""
-        new = min(self.count - mark, len(self.kept))
-        return list(dict.fromkeys(list(self.kept)[len(self.kept) - new :]))
+        old = max(0, len(self.kept) - (self.count - mark))
+        return list(dict.fromkeys(list(self.kept)[old:]))
 
 
 class Incident(NamedTuple):

@@ -69,8 +69,11 @@ async def fetch(
         ToolError: it was refused, not reached, did not come in time, is an error or too large.
     """
     mark = proxy.incidents.count
+    # in a thread: it reads the machine's list of certificates from the disk
+    make = partial(httpx.AsyncClient, proxy=proxy.url, trust_env=False, headers=_HEADERS)
     try:
-        async with asyncio.timeout(seconds), await _client(proxy, seconds) as client:
+        client = await asyncio.to_thread(make, timeout=seconds)
+        async with asyncio.timeout(seconds), client:
             for name, value in (cookies or {}).items():
                 client.cookies.set(name, value, domain=httpx.URL(url).host)
             for _ in range(redirects + 1):
@@ -87,12 +90,6 @@ async def fetch(
         incidents = [one for one in proxy.incidents.since(mark) if host and host in one.host]
         why = incidents[-1].reason if incidents else str(error) or type(error).__name__
         raise ToolError(why) from None
-
-
-async def _client(proxy: EgressProxy, seconds: float) -> httpx.AsyncClient:
-    make = partial(httpx.AsyncClient, proxy=proxy.url, trust_env=False, headers=_HEADERS)
-    # in a thread: it reads the machine's list of certificates from the disk
-    return await asyncio.to_thread(make, timeout=seconds)
 
 
 async def _read(response: httpx.Response) -> Answer:
@@ -115,10 +112,7 @@ async def _read(response: httpx.Response) -> Answer:
         data += piece
         if len(data) > megabytes * _MEGABYTE:
             if kind == _PDF:
-                raise ToolError(
-                    f"the PDF is larger than {megabytes} MB; download it and take what is needed "
-                    "out of it with a program"
-                )
+                raise ToolError(f"the PDF is larger than {megabytes} MB; download it and cut it")
             break
     body = bytes(data[: megabytes * _MEGABYTE])
     return Answer(str(response.url), kind, response.charset_encoding, body)
