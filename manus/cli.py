@@ -19,9 +19,8 @@ _PR_SET_DUMPABLE = 4
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; never raises what a user should not see."""
     end_at_signal()
-    _open_what_is_closed()
+    _prepare_streams()
     _hide_process()
-    _survive_any_text()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
     try:
@@ -140,10 +139,9 @@ def _unexpected(error: BaseException | None) -> str:
 
         traceback.print_exception(error)
     place = log_file()
-    kept = f"its traceback is in {place} " if place else "no log can be written "
-    where = f"{kept}(MANUS_DEBUG=1 shows it)"
+    kept = f"its traceback is in {place}" if place else "no log can be written"
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"Something unexpected went wrong ({said}); {where}."
+    return f"Something unexpected went wrong ({said}); {kept} (MANUS_DEBUG=1 shows it)."
 
 
 def _flushed(code: int) -> int:
@@ -171,15 +169,10 @@ def _discard_typed() -> None:
         return
 
 
-def _open_what_is_closed() -> None:
-    """Let a standard stream that the caller has closed lead nowhere."""
+def _prepare_streams() -> None:
+    """A stream that the caller has closed leads nowhere; what an encoding lacks is replaced."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # the lowest number that is free is its own
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
-
-
-def _survive_any_text() -> None:
-    """A character that the terminal's encoding lacks is replaced, not an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if mode == "w" and hasattr(stream := getattr(sys, name), "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -77,25 +78,25 @@ def examine() -> list[Finding]:
 
 def find_model(settings: Settings) -> Finding:
     """The model, and what its server says if it is a compatible one."""
+    found = partial(Finding, "model")
     endpoint = settings.for_role("main")
     try:
         check_model(endpoint)
     except SettingsError as error:
         text, _, remedy = str(error).partition(": ")
-        return Finding("model", "missing", text, remedy[:1].upper() + remedy[1:])
+        return found("missing", text, remedy[:1].upper() + remedy[1:])
     spec = endpoint.model or DEFAULT_MODEL
     provider, name = split_spec(spec)
     if spec.startswith(REPLAY):
-        return Finding("model", "ok", f"plays the recording {spec.removeprefix(REPLAY)}")
+        return found("ok", f"plays the recording {spec.removeprefix(REPLAY)}")
     if provider != "openai":
-        return Finding("model", "ok", f"{spec} (not asked: only compatible servers are)")
+        return found("ok", f"{spec} (not asked: only compatible servers are)")
     if endpoint.api_key is None and endpoint.base_url is None:
-        remedy = "Set OPENAI_API_KEY or MANUS_API_KEY."
-        return Finding("model", "missing", f"{spec} has no key", remedy)
-    return _asked(endpoint, name)
+        return found("missing", f"{spec} has no key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
+    return found(*_asked(endpoint, name))
 
 
-def _asked(endpoint: ModelSettings, name: str) -> Finding:
+def _asked(endpoint: ModelSettings, name: str) -> tuple[State, str, str]:
     """What the model's server says when it is asked for its models."""
     import httpx
 
@@ -108,18 +109,16 @@ def _asked(endpoint: ModelSettings, name: str) -> Finding:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         said = (str(error) or type(error).__name__).replace(key, "…")
         remedy = "Start the server, or check MANUS_BASE_URL and the network."
-        return Finding("model", "missing", f"{name}: {address} cannot be reached ({said})", remedy)
-    if reply.status_code in (401, 403):
-        said = f"{name}: {address} refuses the key ({reply.status_code})"
-        return Finding("model", "missing", said, f"Check {KEYS['openai']}.")
+        return "missing", f"{name}: {address} cannot be reached ({said})", remedy
+    if (code := reply.status_code) in (401, 403):
+        return "missing", f"{name}: {address} refuses the key ({code})", f"Check {KEYS['openai']}."
     if reply.is_server_error:
-        said = f"{name}: {address} answers {reply.status_code}"
-        return Finding("model", "warning", said, "Try again later.")
+        return "warning", f"{name}: {address} answers {code}", "Try again later."
     names = names_in(reply)
     if not names or name in names or f"{name}:latest" in names:
-        return Finding("model", "ok", f"{name} at {address}")
+        return "ok", f"{name} at {address}", ""
     remedy = f"It lists {len(names)}, among them {', '.join(names[:5])}. Set MANUS_MODEL to one."
-    return Finding("model", "warning", f"{name} is not in the list of {address}", remedy)
+    return "warning", f"{name} is not in the list of {address}", remedy
 
 
 def names_in(reply: httpx.Response) -> list[str]:
@@ -133,45 +132,42 @@ def names_in(reply: httpx.Response) -> list[str]:
 def _threads(settings: Settings) -> Finding:
     from manus.checkpoint import default_file, open_store
 
-    async def open_it() -> str:
+    async def place() -> str:
         async with open_store(settings) as store:
             await store.recent(1)
             return store.place
 
+    found = partial(Finding, "threads")
     file = Path(settings.checkpoint or default_file())
     try:
         if "://" in str(settings.checkpoint) or file.exists():
-            return Finding("threads", "ok", f"kept in {asyncio.run(open_it())}")
+            return found("ok", f"kept in {asyncio.run(place())}")
         _check_writable(file.parent)
     except ManusError as error:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
-        return Finding("threads", "missing", str(error), remedy)
-    return Finding("threads", "ok", f"kept in {file} (made by the first run)")
+        return found("missing", str(error), remedy)
+    return found("ok", f"kept in {file} (made by the first run)")
 
 
-def _check_writable(place: Path) -> None:
-    nearest = _nearest(place.absolute())
+def _check_writable(place: Path) -> Path:
+    """The place itself, or the nearest folder above it that is there, which can be written to."""
+    nearest = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
         raise SettingsError(f"{place} cannot be written to")
-
-
-def _nearest(place: Path) -> Path:
-    """The place itself, or the nearest folder above it that is there."""
-    return next(p for p in (place, *place.parents) if p.exists())
+    return nearest
 
 
 def _workspace(settings: Settings) -> Finding:
+    found = partial(Finding, "workspace")
     place = Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
     try:
-        _check_writable(place)
+        nearest = _check_writable(place)
     except SettingsError as error:
-        remedy = "Choose another with --workspace or MANUS_WORKSPACE."
-        return Finding("workspace", "missing", str(error), remedy)
-    will = "" if place.is_dir() else " (made by the first run)"
-    if (free := shutil.disk_usage(_nearest(place)).free) < _LOW:
-        text = f"{place}{will}, with {free / 1e9:.1f} GB free"
-        return Finding("workspace", "warning", text, "Make room.")
-    return Finding("workspace", "ok", f"{place}{will}")
+        return found("missing", str(error), "Choose another with --workspace or MANUS_WORKSPACE.")
+    text = f"{place}" if place.is_dir() else f"{place} (made by the first run)"
+    if (free := shutil.disk_usage(nearest).free) < _LOW:
+        return found("warning", f"{text}, with {free / 1e9:.1f} GB free", "Make room.")
+    return found("ok", text)
 
 
 def _sandbox(settings: Settings) -> Finding:
@@ -180,26 +176,27 @@ def _sandbox(settings: Settings) -> Finding:
     from manus.tools.sandbox import bubblewrap
     from manus.tools.sandbox.sandbox import try_wall
 
-    chosen = settings.sandbox
+    found, chosen = partial(Finding, "sandbox"), settings.sandbox
     try:
         wall = try_wall(chosen)
     except ManusError as error:
         text, _, remedy = str(error).partition(". ")
-        return Finding("sandbox", "missing", f"{text}.", remedy)
+        return found("missing", f"{text}.", remedy)
     if wall == "none":
         text = "none, as it is set: programs of the model can do what you can"
-        return Finding("sandbox", "warning", text, "Leave MANUS_SANDBOX out.")
+        return found("warning", text, "Leave MANUS_SANDBOX out.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
     if hidden := hidden_folders(Path(workspace_of(settings)).expanduser(), chosen):
         text += f"; they do not see {', '.join(hidden)} (`read` under `[sandbox]` shows more)"
     if wall == "bubblewrap" or chosen.kind == "landlock":
-        return Finding("sandbox", "ok", text)
-    remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
-    if bubblewrap.program() is not None:
+        return found("ok", text)
+    if bubblewrap.program() is None:
+        remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
+    else:
         why = bubblewrap.fault() or "it gets no network namespace"
         remedy = f"Bubblewrap keeps more out and is not allowed here ({flat(why)})."
-    return Finding("sandbox", "warning", text, remedy)
+    return found("warning", text, remedy)
 
 
 def _browser(settings: Settings) -> Finding:
@@ -218,9 +215,8 @@ def _browser(settings: Settings) -> Finding:
 
 def _fonts(_: Settings) -> Finding:
     """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
-    is_linux = sys.platform.startswith("linux")
-    names = [name for name, code in _SCRIPTS.items() if is_linux and not _has_font(code)]
-    if not names:
+    names = [name for name, code in _SCRIPTS.items() if not _has_font(code)]
+    if not names or sys.platform != "linux":
         return Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
     text = f"none for {', '.join(names)} found: charts show boxes, or nothing, instead"
     remedy = "Install one, for example with `sudo apt install fontconfig fonts-noto-cjk`."
@@ -260,14 +256,14 @@ def _tracing(_: Settings) -> Finding:
     """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
     from manus.logs import uses_langsmith
 
+    found = partial(Finding, "tracing")
     if not uses_langsmith():
-        return Finding("tracing", "ok", "off: nothing is sent anywhere")
+        return found("ok", "off: nothing is sent anywhere")
     if os.environ.get("LANGSMITH_TRACING_MODE", "langsmith").lower() == "langsmith":
         place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
-        return Finding("tracing", "ok", f"LangSmith at {shown_address(place)}")
+        return found("ok", f"LangSmith at {shown_address(place)}")
     place = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
-    has_it = is_installed("opentelemetry.exporter.otlp.proto.http")
-    remedy = "" if has_it else "OpenTelemetry is not installed: make setup EXTRAS=otel."
-    return Finding(
-        "tracing", "ok" if has_it else "warning", f"spans to {shown_address(place)}", remedy
-    )
+    text = f"spans to {shown_address(place)}"
+    if is_installed("opentelemetry.exporter.otlp.proto.http"):
+        return found("ok", text)
+    return found("warning", text, "OpenTelemetry is not installed: make setup EXTRAS=otel.")

@@ -27,6 +27,10 @@ REQUEST_SHOWN = 100
 """Characters of the request that each checkpoint carries, for the list of threads."""
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is to be worked on."""
@@ -48,8 +52,8 @@ class Job:
     """Whether there is nothing to be worked on: the run is told as it stands."""
     at: str | None = None
     """The checkpoint to go back to first, where that is not the newest."""
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
-    """When this process took it up: where that changes within a run, it was resumed."""
+    started: str = field(default_factory=_now)
+    """When it was taken up: where that changes within a run, it stood still until then."""
 
     @property
     def workspace(self) -> str:
@@ -205,7 +209,7 @@ async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = N
             more = await go_on(job, outcome) if go_on and not job.stays else None
             if more is None:
                 return outcome
-            job, outcome = more, None
+            job, outcome = replace(more, started=_now()), None
     finally:
         await job.graph.close_waiting()
 

@@ -16,14 +16,9 @@ Limits = dict[str, float]
 """Limits of a budget by the names of `manus.state.usage.Budget`."""
 _LONGEST_ID = 200
 _AMOUNT = re.compile(r"(\d[\d_]*\.?\d*|\.\d+)([a-z]*)", re.ASCII)
-_THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
-_UNITS = {
-    "tokens": _THOUSANDS,
-    "cost": {"": 1},
-    "seconds": {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600},
-    "model_calls": _THOUSANDS,
-    "tool_calls": _THOUSANDS,
-}
+_THOUSANDS = {"k": 1_000, "m": 1_000_000}
+_UNITS = {"cost": {}, "seconds": {"s": 1, "m": 60, "min": 60, "h": 3_600}}
+"""By kind of limit; all others are counted."""
 
 
 @dataclass(slots=True)
@@ -82,12 +77,13 @@ def _limit(part: str) -> tuple[str, float]:
 
     name, _, value = (word.strip() for word in part.partition("="))
     kind = name.replace("-", "_")
-    if kind not in _UNITS:
-        raise click.BadParameter(f"there is no limit {part!r}; known are {', '.join(_UNITS)}")
-    amount = _AMOUNT.fullmatch(value)
-    if amount is None or amount[2] not in _UNITS[kind]:
+    if kind not in Budget.model_fields:
+        known = ", ".join(Budget.model_fields)
+        raise click.BadParameter(f"there is no limit {part!r}; known are {known}")
+    amount, units = _AMOUNT.fullmatch(value), {"": 1, **_UNITS.get(kind, _THOUSANDS)}
+    if amount is None or amount[2] not in units:
         raise click.BadParameter(f"{kind} has no amount {value!r}; write it as {kind}=100")
-    limit = round(float(amount[1].replace("_", "")) * _UNITS[kind][amount[2]], 9)
+    limit = round(float(amount[1].replace("_", "")) * units[amount[2]], 9)
     try:
         Budget.model_validate({kind: limit})
     except ValidationError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from manus.formatting import count, fit, flat, gist, in_words, main_argument
+from manus.formatting import clean, count, fit, flat, gist, in_words, main_argument
 from manus.screen import Screen
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import changed_step
@@ -22,7 +22,8 @@ class PlanView:
     def __init__(self, screen: Screen, currency: str = "$") -> None:
         self._screen = screen
         self._currency = currency
-        self._plan: Plan | None = None
+        self.plan: Plan | None = None
+        """As far as it is known: before its first event, as a run that is gone on with left it."""
         self._began: dict[int, float] = {}
         self._actions: dict[int, str] = {}
         self._used: dict[int, dict[str, Any]] = {}
@@ -33,21 +34,14 @@ class PlanView:
     @property
     def is_drawn(self) -> bool:
         """Whether there is a plan that is redrawn as it advances."""
-        return self._plan is not None and self._screen.can_redraw
-
-    def know(self, plan: Plan | None) -> None:
-        """The plan as it stood before this process went on with it; nothing is shown."""
-        self._plan = plan or None
+        return self.plan is not None and self._screen.can_redraw
 
     def on_plan(self, event: dict[str, Any]) -> None:
         """There is a plan, or another one than before."""
         plan: Plan = event["plan"]
-        self._plan = plan
-        if self.is_drawn:
-            self._draw()
-        else:
-            steps = count(len(plan["steps"]), "step")
-            self._line("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
+        self.plan = plan
+        steps = count(len(plan["steps"]), "step")
+        self._show("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
 
     def on_step(self, event: dict[str, Any]) -> None:
         """A step begins or has ended."""
@@ -55,13 +49,10 @@ class PlanView:
         if status == "in_progress":
             self._began[index] = time.monotonic()
             self._actions.pop(index, None)
-        if self._plan is not None and index < len(self._plan["steps"]):
+        if self.plan is not None and index < len(self.plan["steps"]):
             changed: Any = {"step": index, "status": status, "notes": event["notes"]}
-            self._plan = changed_step(self._plan, changed)
-        if self.is_drawn:
-            self._draw()
-        else:
-            self._line(f"step {index}", self._said(event))
+            self.plan = changed_step(self.plan, changed)
+        self._show(f"step {index}", self._said(event))
 
     def on_action(self, event: dict[str, Any]) -> None:
         """The executor of a step has done something; only seen where the plan is redrawn."""
@@ -71,7 +62,7 @@ class PlanView:
             self._actions[index] = said
 
     def _said(self, event: dict[str, Any]) -> str:
-        index, steps = event["step"], self._plan["steps"] if self._plan is not None else []
+        index, steps = event["step"], self.plan["steps"] if self.plan is not None else []
         text = flat(steps[index]["text"]) if index < len(steps) else ""
         if event["status"] == "in_progress":
             return f"begun by {event['executor']}: {text}"
@@ -83,22 +74,23 @@ class PlanView:
         now = time.monotonic()
         return now - self._began.get(index, now)
 
-    def _draw(self) -> None:
-        self._screen.pin(self._lines)
-        self.shown = "\n".join(self._lines())
-
-    def _line(self, label: str, text: str) -> None:
-        self._screen.line(f"{label:<8}{text}")
+    def _show(self, label: str, text: str) -> None:
+        """The plan as it is now; where nothing is redrawn, a line on what has changed."""
+        if self.is_drawn:
+            self._screen.pin(self._lines)
+            self.shown = "\n".join(self._lines())
+        else:
+            self._screen.line(f"{label:<8}{text}")
 
     def _lines(self) -> list[str]:
         """The plan's text, with what is being done below each step at work."""
-        if self._plan is None:
+        if self.plan is None:
             return []
-        text = as_text(self._plan).splitlines()
+        text = clean(as_text(self.plan)).splitlines()
         head, rest = text[:_HEAD], iter(text[_HEAD:])
         lines: list[str] = []
         at_work = 0
-        for index, step in enumerate(self._plan["steps"]):
+        for index, step in enumerate(self.plan["steps"]):
             lines.append(self._with_spent(next(rest), self._used.get(index, {})))
             if step["notes"]:
                 lines.append(next(rest))

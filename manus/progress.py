@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from manus.formatting import (
@@ -46,7 +47,7 @@ class Progress:
         self._verbose = verbose
         self._currency = currency
         self._live = live and screen.can_redraw
-        self._piece: tuple[Any, ...] = ()
+        self._piece = ("", "", "")
         """What is being written: its message and part, its name, its text so far."""
         self._calls: dict[str, tuple[str, Any]] = {}
         """By call of this step: its main argument, and all of them."""
@@ -91,21 +92,14 @@ class Progress:
         self._held = ""
 
     def _token(self, message: Any, metadata: dict[str, Any]) -> None:
-        node = metadata.get("langgraph_node")
-        if node in ("think", "plan") and message.type == "AIMessageChunk":
-            # A plan is redrawn in its place: what its steps say goes on one line below it.
-            below = node == "plan" or self.plan.is_drawn
-            if thought := thinking_in(message):
-                self._grow((message.id, "thinks"), "  thinks  ", "", thought)
-            if said := str(message.text):
-                self._grow((message.id, "says"), "  says    " if below else "", "", said)
-            for call in message.tool_call_chunks:
-                name, args = call.get("name") or "", call.get("args") or ""
-                self._grow((message.id, call.get("index")), "  call    ", name, args)
+        # A plan is redrawn in its place: what its steps say goes on one line below it.
+        below = metadata.get("langgraph_node") == "plan" or self.plan.is_drawn
+        for of, kind, name, text in pieces_of(message, metadata, "think", "plan"):
+            self._grow(of, f"  {kind:<{_LABEL}}" if below or kind != "says" else "", name, text)
 
-    def _grow(self, of: tuple[Any, ...], label: str, name: str, text: str) -> None:
+    def _grow(self, of: str, label: str, name: str, text: str) -> None:
         """A piece more of a text, of a model's thoughts or of a call's arguments."""
-        if self._piece and self._piece[0] == of:
+        if self._piece[0] == of:
             name, text = self._piece[1] + name, self._piece[2] + text
         self._piece = of, name, text
         length = f" ({len(text):,} characters)" if len(text) > _LONG else ""
@@ -251,3 +245,21 @@ class Progress:
 
     def _tell(self, label: str, text: str, style: str = "") -> None:
         self._screen.line(f"  {label:<{_LABEL}}{text}", style)
+
+
+def pieces_of(
+    message: Any, metadata: Mapping[str, Any], *nodes: str
+) -> Iterator[tuple[str, str, str, str]]:
+    """What a piece of a model's message adds, if one of these nodes asked for it.
+
+    An id of the text that it goes on with, its kind (`thinks`, `says`, `call`), the name of a tool,
+    and the text.
+    """
+    if metadata.get("langgraph_node") not in nodes or message.type != "AIMessageChunk":
+        return
+    for kind, text in (("thinks", thinking_in(message)), ("says", str(message.text))):
+        if text:
+            yield f"{message.id} {kind}", kind, "", text
+    for call in message.tool_call_chunks:
+        of = f"{message.id} {call.get('index')}"
+        yield of, "call", call.get("name") or "", call.get("args") or ""

@@ -10,6 +10,7 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from manus.screen import Screen
@@ -47,7 +48,7 @@ def read_request(words: Sequence[str]) -> str:
     if piped.strip():
         request = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if said else piped.strip()
     else:
-        request = said or _typed()
+        request = said or (_asked("What is to be done? ") if someone_is_there() else "")
     if not request:
         raise UsageError(
             "There is no request: give it as an argument, type it when asked, or send it to stdin."
@@ -62,16 +63,6 @@ def _piped() -> str:
     if not select.select([sys.stdin], [], [], _MOMENT)[0]:
         sys.stderr.write("Waiting for what is piped in (Ctrl-C ends it) …\n")
     return sys.stdin.buffer.read().decode("utf-8", "replace")
-
-
-def _typed() -> str:
-    """The request, typed at the terminal; empty at the end of input, or where nobody is."""
-    if not someone_is_there():
-        return ""
-    try:
-        return _decoded(_session().prompt("What is to be done? ")).strip()
-    except EOFError:
-        return ""
 
 
 def _decoded(text: str) -> str:
@@ -90,11 +81,15 @@ def ask_text(question: str, *, hidden: bool = False, choices: Sequence[str] = ()
 
 def ask_yes(question: str) -> bool:
     """A person's yes or no; an empty line and the end of input are a no."""
+    return _asked(f"{question} [y/N] ").lower() in _YES
+
+
+def _asked(question: str) -> str:
+    """The same as `ask_text`, empty at the end of input."""
     try:
-        said = _session().prompt(f"{question} [y/N] ")
+        return _decoded(ask_text(question))
     except EOFError:
-        return False
-    return said.strip().lower() in _YES
+        return ""
 
 
 async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
@@ -123,28 +118,25 @@ async def ask_all(
     for question in questions:
         asked = question_of(question).removeprefix(shown).strip()
         screen.paragraph(f"\nThe agent asks: {asked}", "bold", always=True)
-        answer = ""
-        while not answer:
-            try:
-                answer = await session.prompt_async(
-                    "Your answer (Ctrl-D to answer later): ", handle_sigint=False
-                )
-            except EOFError:
-                return answers, False
-            answer = answer.strip()
-            if answer.lower() in ("e", "edit") and (draft := draft_of_change(question)):
-                answer = await _changed(session, draft)
+        answer = await _answer(session, draft_of_change(question))
+        if not answer:
+            return answers, False
         answers[question.id] = answer
     return answers, True
 
 
-async def _changed(session: PromptSession[str], draft: str) -> str:
-    """The answer that the person makes of a draft; empty at the end of input."""
+async def _answer(session: PromptSession[str], draft: str) -> str:
+    """An answer, or what the person makes of its draft; empty at the end of input."""
+    ask = partial(session.prompt_async, handle_sigint=False)
+    answer = ""
     try:
-        said = await session.prompt_async("Change it: ", default=draft, handle_sigint=False)
+        while not answer:
+            answer = (await ask("Your answer (Ctrl-D to answer later): ", default="")).strip()
+            if draft and answer.lower() in ("e", "edit"):
+                answer = (await ask("Change it: ", default=draft)).strip()
     except EOFError:
         return ""
-    return said.strip()
+    return answer
 
 
 def request_session(completer: Completer) -> PromptSession[str]:

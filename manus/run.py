@@ -93,38 +93,33 @@ class Run:
             if not (self._args.quiet or self._args.chat or job.stays):
                 wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
-            return await self._work_on(job)
-
-    async def _work_on(self, job: Job) -> Outcome:
-        if job.kind == "flow":
-            plan = (await job.graph.aget_state(job.config())).values.get("plan")
-            self._progress.plan.know(plan)
-        self._asks = job.context.interactive
-        if job.pending is None:
-            self._progress.wait()
-        try:
-            return await work_on(job, self._progress.stream_mode, self._progress.show, self._go_on)
-        except asyncio.CancelledError:
-            if not self._stopping.swallow():
-                raise
-            return outcome_of(await job.graph.aget_state(job.config()))
+            if job.kind == "flow":
+                values = (await job.graph.aget_state(job.config())).values
+                self._progress.plan.plan = values.get("plan") or None
+            self._asks = job.context.interactive
+            if job.pending is None:
+                self._progress.wait()
+            modes, show = self._progress.stream_mode, self._progress.show
+            try:
+                return await work_on(job, modes, show, self._go_on)
+            except asyncio.CancelledError:
+                if not self._stopping.swallow():
+                    raise
+                return outcome_of(await job.graph.aget_state(job.config()))
 
     async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
         """The job with answers of a person, or with more steps; None where none are given."""
         more = None
         if self._asks and outcome.asks_person:
-            more = await self._with_answers(job, outcome)
+            shown = self._progress.plan.shown
+            answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
+            self._was_asked = not answers
+            more = replace(job, given=Command(resume=answers)) if answers else None
         elif self._asks and outcome.stop_reason == "max_steps":
             more = await self._with_more_steps(job)
         if more is not None:
             self._progress.wait()
         return more
-
-    async def _with_answers(self, job: Job, outcome: Outcome) -> Job | None:
-        shown = self._progress.plan.shown
-        answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
-        self._was_asked = not answers
-        return replace(job, given=Command(resume=answers)) if answers else None
 
     async def _with_more_steps(self, job: Job) -> Job | None:
         """The job with as many steps again as it has used up."""

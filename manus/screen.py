@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TextIO
 
 from rich.cells import cell_len, chop_cells
@@ -39,23 +40,16 @@ _MARKS = {"[✓]": DONE, "[→]": CALL, "[!]": FAILED}
 """Colours of a plan's steps, by what stands in their lines."""
 
 Lines = Callable[[], Sequence[str]]
+"""Without control characters."""
 
 
 def console_of(stream: TextIO, *, plain: bool = False) -> Console:
     """What writes to a stream, as wide as its terminal, else 80 columns or COLUMNS."""
     columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdigit() else None
-    if width is None and not stream.isatty():
-        width = PLAIN_WIDTH
+    width = int(columns) if columns.isdigit() else None if stream.isatty() else PLAIN_WIDTH
     colours: Any = None if plain else "auto"
-    return Console(
-        file=stream,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        width=width,
-        color_system=colours,
-    )
+    options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
+    return Console(file=stream, width=width, **options)
 
 
 def print_whole(console: Console, shown: RenderableType) -> None:
@@ -81,9 +75,8 @@ class Screen:
         self._console = console_of(self._stream, plain=not self.can_redraw)
         self._live: Live | None = None
         self._pinned: Lines | None = None
-        self._draft: tuple[str, str] = ("", "")
-        self._busy: tuple[str, str, float] | None = None
-        """What is waited for, what it has printed, and since when."""
+        self._below: Callable[[], list[Text]] | None = None
+        """The text that is being written, or what is waited for."""
 
     @property
     def width(self) -> int:
@@ -132,19 +125,18 @@ class Screen:
     def live(self, head: str, text: str = "") -> None:
         """Have the end of a text that is being written at the bottom, until `end_live`."""
         if self.can_redraw:
-            self._draft = " ".join(clean(head).splitlines()), text[-_KEPT:]
+            self._below = partial(self._written, " ".join(clean(head).splitlines()), text[-_KEPT:])
             self._begin_live()
 
     def busy(self, words: str, printed: str = "", *, since: float | None = None) -> None:
         """Say at the bottom what is waited for, and how long, until `end_live`."""
         if self.can_redraw:
-            self._draft = "", ""
-            self._busy = words, printed, since or time.monotonic()
+            self._below = partial(self._waiting, words, printed, since or time.monotonic())
             self._begin_live()
 
     def end_live(self) -> None:
         """Erase the text that was being written, and what was waited for."""
-        self._draft, self._busy = ("", ""), None
+        self._below = None
         if self._live is not None and self._pinned is None:
             self.release()
 
@@ -152,7 +144,7 @@ class Screen:
         """Leave the pinned lines as they are and redraw nothing any more."""
         live, self._live = self._live, None
         if live is not None:
-            self._draft, self._busy = ("", ""), None
+            self._below = None
             live.transient = self._pinned is None
             self._guarded(live.stop)
         self._pinned = None
@@ -170,19 +162,18 @@ class Screen:
 
     def _picture(self) -> RenderableType:
         lines = self._pinned() if self._pinned is not None else ()
-        shown = [_one_line(_with_margin(line), _style_of(line), self.width) for line in lines]
-        head, text = self._draft
-        if head and text:
-            room = max(self.width - len(head) - 2, 1)
-            end = flat(text)
-            cut = end if cell_len(end) <= room else f"…{chop_cells(end[::-1], room)[0][::-1]}"
-            shown.append(_one_line(head + cut, "dim", self.width - 1))
-        elif text:
+        shown = [_one_line(line, _style_of(line), self.width) for line in lines]
+        return Group(*shown, *(self._below() if self._below is not None else ()))
+
+    def _written(self, head: str, text: str) -> list[Text]:
+        """The end of a text: what fits beside its head, or a few lines where it has none."""
+        if not head:
             broken = Text("  " + clean(text).strip()).wrap(self._console, self.width - 1)
-            shown += [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
-        elif self._busy is not None:
-            shown += self._waiting(*self._busy)
-        return Group(*shown)
+            return [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
+        room = max(self.width - len(head) - 2, 1)
+        end = flat(text)
+        cut = end if cell_len(end) <= room else f"…{chop_cells(end[::-1], room)[0][::-1]}"
+        return [_one_line(head + cut, "dim", self.width - 1)]
 
     def _waiting(self, words: str, printed: str, since: float) -> list[Text]:
         """A line that turns, with its seconds, below the last lines of what was printed."""
@@ -216,11 +207,6 @@ def _one_line(text: str, style: str, width: int) -> Text:
 
 def _style_of(line: str) -> str:
     return next((style for mark, style in _MARKS.items() if mark in line[:8]), "")
-
-
-def _with_margin(line: str) -> str:
-    """A line without control characters, with the blanks that it begins with."""
-    return " " * (len(line) - len(line.lstrip(" "))) + flat(line)
 
 
 def discard(stream: TextIO) -> None:

@@ -124,20 +124,15 @@ def _placed(
     """Each of their settings, where it goes, and its value there."""
     llm = config.get("llm", {})
     main = {name: value for name, value in llm.items() if not isinstance(value, Mapping)}
-    models = {name: own for name, own in llm.items() if isinstance(own, Mapping)}
-    for section, own in {"": main, **models}.items():
-        place = ("roles", section) if section else ()
-        for name, value in _model(own, {**main, **own}).items():
-            theirs = ".".join(filter(None, ("llm", section, name)))
-            if theirs in TABLE:
-                yield theirs, tuple(TABLE[theirs].split(".")), value
-            elif name != "api_type":
-                yield theirs, (*place, name) if name in OF_A_MODEL else None, value
-    for name, value in _flattened({n: v for n, v in config.items() if n != "llm"}):
-        if name == "search.engine":
-            yield name, ("search", "engines"), [str(value).lower()]
-        else:
-            yield name, tuple(TABLE[name].split(".")) if name in TABLE else None, value
+    models = {n: _model(own, {**main, **own}) for n, own in llm.items() if n not in main}
+    for theirs, value in _flattened({**config, "llm": {**_model(main, main), **models}}):
+        match theirs.split("."):
+            case ["llm", *section, name] if name in OF_A_MODEL and len(section) <= 1:
+                yield theirs, (*(("roles", *section) if section else ()), name), value
+            case ["search", "engine"]:
+                yield theirs, ("search", "engines"), [str(value).lower()]
+            case _:
+                yield theirs, tuple(TABLE[theirs].split(".")) if theirs in TABLE else None, value
     for name, server in servers.get("mcpServers", {}).items():
         values = {key: server[key] for key in _OF_A_SERVER if server.get(key)}
         if (kind := str(server.get("type") or "stdio").lower()) != "stdio":
@@ -148,17 +143,15 @@ def _placed(
 def _model(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
     """A section; `whole` is how OpenManus fills it up with `[llm]`."""
     provider = _PROVIDERS.get(str(whole.get("api_type") or "").lower())
-    if provider is None:
-        return {name: value for name, value in own.items() if name != "api_version"}
-    values = dict(own)
+    values = {name: value for name, value in own.items() if name != "api_type"}
     deployment = _DEPLOYMENT.fullmatch(str(whole.get("base_url") or "").strip())
     if provider == "azure" and deployment:
         values |= {"base_url": deployment["endpoint"], "model": deployment["name"]}
-    if "model" in values:
+    if provider and "model" in values:
         values["model"] = f"{provider}:{values['model']}"
-    if provider == "bedrock":  # key and region come from the AWS configuration
-        values = {n: v for n, v in values.items() if n in ("model", "max_tokens", "temperature")}
-    return values
+    # key and region come from the AWS configuration
+    left = {None: ("api_version",), "bedrock": ("base_url", "api_key", "api_version")}
+    return {name: value for name, value in values.items() if name not in left.get(provider, ())}
 
 
 def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.types import Interrupt
 
 from manus.formatting import LOOP_MEASURES, count, span
 from manus.graph.outcome import question_of
@@ -16,7 +17,7 @@ from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import RoleUsage, summed
 from manus.tools.result import Image
-from manus.trace.checkpoint_history import INTERRUPT, RESUME, Children, Superstep
+from manus.trace.checkpoint_history import INTERRUPT, Children, Superstep
 from manus.trace.model import Call, Interval, Notice, Run, Step
 
 
@@ -40,8 +41,8 @@ class AgentRuns:
             self._take(superstep)
         run.tokens = summed(cast(Any, run.usage))
         run.idle = idle_intervals(supersteps)
-        for begin, end in run.idle:
-            self._tell_of_idle(begin, end)
+        for interval in run.idle:
+            self._tell_of_idle(*interval)
         return run
 
     def _begin(self, first: Superstep) -> None:
@@ -118,11 +119,8 @@ class AgentRuns:
         seconds = (end - begin).total_seconds()
         words = f"Nothing was done for {span(seconds)}." if seconds >= 1 else ""
         notice = Notice("resumed", "Stopped here, and resumed", words, end)
-        before = [s for s in self._run.steps if s.began is not None and s.began <= begin]
-        if before:
-            before[-1].notices.append(notice)
-        else:
-            self._run.notices.insert(0, notice)
+        before = [s.notices for s in self._run.steps if s.began is not None and s.began <= begin]
+        (before or [self._run.notices])[-1].append(notice)
 
 
 def begin_run(run: Run, first: Superstep, asked: Sequence[BaseMessage]) -> None:
@@ -180,26 +178,16 @@ def observe(call: Call, message: ToolMessage) -> None:
 
 def images_of(message: BaseMessage) -> list[Image]:
     """The images in a message that are part of it; those at an address are not fetched."""
-    found = []
-    for block in message.content if isinstance(message.content, list) else []:
-        given = block.get("image_url") if isinstance(block, dict) else None
-        url = given.get("url", "") if isinstance(given, dict) else str(given)
-        head, _, data = str(url).partition(";base64,")
-        if head.startswith("data:image/") and data:
-            found.append(Image(data, head.removeprefix("data:")))
-    return found
+    pictures: Any = [block for block in message.content_blocks if block["type"] == "image"]
+    return [Image(one["base64"], one["mime_type"]) for one in pictures if "base64" in one]
 
 
 def questions(superstep: Superstep) -> list[Notice]:
     """The questions that the run stopped for."""
-    found: dict[str, Notice] = {}
-    for write in superstep.written(INTERRUPT):
-        for asked in write if isinstance(write, list | tuple) else [write]:
-            if hasattr(asked, "value"):
-                text = question_of(asked)
-                notice = Notice("question", "The run waited for a person", text, superstep.began)
-                found[str(getattr(asked, "id", text))] = notice
-    return list(found.values())
+    asked = [one for write in superstep.written(INTERRUPT) for one in write]
+    texts = {one.id: question_of(one) for one in asked if isinstance(one, Interrupt)}
+    title = "The run waited for a person"
+    return [Notice("question", title, text, superstep.began) for text in texts.values()]
 
 
 def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
@@ -215,14 +203,21 @@ def idle_intervals(
     inner: Iterable[Interval] = (),
     work: Iterable[datetime] = (),
 ) -> list[Interval]:
-    """The idle intervals of one run, in order; those that overlap are made one.
+    """When nothing was at work in a run, in order; intervals that overlap are made one.
 
-    `inner` are those of the agents of a flow, and `work` the moments at which their steps ended: a
-    step of a plan may wait while another beside it works.
+    From a superstep in which it stood still to the moment at which it was gone on with. `inner` are
+    those of the agents of a flow, and `work` the moments at which their steps ended: a step of a
+    plan may wait while another beside it works.
     """
-    moments = sorted(work)
+    found = list(inner)
+    for before, after in itertools.pairwise(supersteps):
+        then, now = before.metadata.get("started"), after.metadata.get("started")
+        if now and now != then and not after.is_input:
+            started = min(datetime.fromisoformat(now), after.began)
+            found.append((before.began, max(before.began, started)))
+    moments = list(work)
     quiet: list[Interval] = []
-    for begin, end in sorted([*_waits(supersteps), *_restarts(supersteps), *inner]):
+    for begin, end in sorted(found):
         if any(begin < moment < end for moment in moments):
             continue
         if quiet and begin <= quiet[-1][1]:
@@ -230,33 +225,3 @@ def idle_intervals(
         else:
             quiet.append((begin, end))
     return quiet
-
-
-def _waits(supersteps: Sequence[Superstep]) -> Iterator[Interval]:
-    """The supersteps in which a person was asked, and answered, but for what was worked there.
-
-    An agent counts the seconds in which it works as a running total.
-    """
-    counted, waited = 0.0, None
-    for superstep in supersteps:
-        if superstep.written(RESUME):
-            if waited is not None:
-                yield waited.began, waited.ended
-            waited = superstep
-        seconds = (superstep.last("usage") or {}).get("seconds")
-        if seconds and waited is not None:
-            worked = timedelta(seconds=max(seconds - counted, 0.0))
-            yield waited.began, max(waited.began, waited.ended - worked)
-            waited = None
-        counted = seconds or counted
-    if waited is not None:
-        yield waited.began, waited.ended
-
-
-def _restarts(supersteps: Sequence[Superstep]) -> Iterator[Interval]:
-    """From a superstep that another process has ended to the start of that process."""
-    for before, after in itertools.pairwise(supersteps):
-        then, now = before.metadata.get("started"), after.metadata.get("started")
-        if now and now != then and not after.is_input:
-            started = datetime.fromisoformat(now)
-            yield before.began, max(before.began, min(started, after.began))

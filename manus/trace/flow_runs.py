@@ -11,13 +11,7 @@ from langgraph.types import Send
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, summed
-from manus.trace.agent_runs import (
-    AgentRuns,
-    begin_run,
-    end_run,
-    idle_intervals,
-    questions,
-)
+from manus.trace.agent_runs import AgentRuns, begin_run, end_run, idle_intervals, questions
 from manus.trace.checkpoint_history import Children, Superstep, plain
 from manus.trace.model import Run, Stage
 

@@ -16,8 +16,8 @@ from manus.checkpoint import Store
 from manus.formatting import main_argument
 from manus.graph.outcome import Outcome
 from manus.jobs import Job, work_on
+from manus.progress import pieces_of
 from manus.state.errors import ManusError, UsageError
-from manus.state.messages import thinking_in
 from manus.tools.browser.state import view
 
 log = logging.getLogger("manus.ui")
@@ -117,8 +117,12 @@ class Sessions:
             self._tell(thread, {"kind": "done"})
 
     async def _show(self, thread: str, mode: str, data: Any) -> None:
-        for piece in _of_message(*data) if mode == "messages" else _of_event(data):
-            self._tell(thread, piece)
+        if mode == "messages":
+            for of, kind, name, text in pieces_of(*data, "think", "plan", "summarize"):
+                self._tell(thread, {"of": of, "kind": kind, "name": name, "text": text})
+        else:
+            for piece in _of_event(data):
+                self._tell(thread, piece)
 
     async def _ask(self, job: Job, outcome: Outcome) -> Job | None:
         """The job with the answers that come from the page."""
@@ -132,21 +136,6 @@ class Sessions:
     def _tell(self, thread: str, piece: Piece) -> None:
         for queue in self._listeners.get(thread, ()):
             queue.put_nowait(piece)
-
-
-def _of_message(message: Any, metadata: Mapping[str, Any]) -> Iterator[Piece]:
-    """What a piece of a model's message tells."""
-    node = metadata.get("langgraph_node")
-    if node not in ("think", "plan", "summarize") or message.type != "AIMessageChunk":
-        return
-    if thought := thinking_in(message):
-        yield {"kind": "thinks", "of": message.id, "text": thought}
-    if said := str(message.text):
-        yield {"kind": "says", "of": message.id, "text": said}
-    for call in message.tool_call_chunks:
-        of = f"{message.id} {call.get('index')}"
-        name, text = call.get("name") or "", call.get("args") or ""
-        yield {"kind": "call", "of": of, "name": name, "text": text}
 
 
 def _of_event(event: Any) -> Iterator[Piece]:
