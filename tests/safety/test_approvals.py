@@ -24,7 +24,8 @@ from tests.server import call, calls, text
 
 EDITOR = "str_replace_editor"
 ENV = call(EDITOR, command="create", path=".env", file_text="KEY=1\n")
-
+AGAIN = call(EDITOR, command="str_replace", path=".env", old_str="1", new_str="2")
+HOLD = call("hold", path="held", line="1")
 
 RULES = {
     ("bash", "bash", "anything"): True,
@@ -68,19 +69,16 @@ def test_what_rules_fit_and_what_is_protected() -> None:
     assert not any(map(is_protected, NOT_PROTECTED))
 
 
+APPROVE = {"type": "approve"}
 ANSWERS: list[tuple[Any, tuple[str, str]]] = [
-    ("yes", ("once", "")),
-    (True, ("once", "")),
-    ("run", ("run", "")),
-    ("always", ("always", "")),
-    ("no", ("no", "")),
+    *((said, (said, "")) for said in ("run", "always", "no")),
+    *((said, ("once", "")) for said in ("yes", True)),
+    *((said, ("no", "")) for said in ("", False)),
     ("no: not that one", ("no", "not that one")),
     ("Use the other.", ("no", "Use the other.")),
-    ("", ("no", "")),
-    (False, ("no", "")),
     (None, ("no", "None")),
-    ({"decisions": [{"type": "approve"}]}, ("once", "")),
-    ({"decisions": [{"type": "approve", "scope": "run"}]}, ("run", "")),
+    ({"decisions": [APPROVE]}, ("once", "")),
+    ({"decisions": [{**APPROVE, "scope": "run"}]}, ("run", "")),
     ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
     ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
     ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
@@ -92,7 +90,7 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
 def test_answers() -> None:
     for answer, wanted in ANSWERS:
         assert read_answer(answer) == wanted
-    assert read_answer({"decisions": [{"type": "approve"}, {"type": "approve"}]})[0] == "no"
+    assert read_answer({"decisions": [APPROVE, APPROVE]})[0] == "no"
 
 
 @pytest.fixture
@@ -119,21 +117,14 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     [review] = question.value["review_configs"]
     assert review == {"action_name": EDITOR, "allowed_decisions": ["approve", "edit", "reject"]}
     assert editing.lines(".env") == ["KEY=0"]
-    approved: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
-    again = call(EDITOR, command="str_replace", path=".env", old_str="1", new_str="2")
-    waiting = await editing.invoke(approved, again)
+    approved: Command[Any] = Command(resume={"decisions": [APPROVE]})
+    waiting = await editing.invoke(approved, AGAIN)
     assert editing.lines(".env") == ["KEY=1"]
     assert waiting.stop_reason == "interrupted", "the yes was to the first call alone"
     outcome = await editing.invoke(approved, text("Done."))
     assert outcome.stop_reason == "answered"
     assert editing.lines(".env") == ["KEY=2"]
     assert_paired(await editing.messages())
-
-
-async def test_a_link_hides_no_protected_name(editing: ScriptedAgent) -> None:
-    (editing.workspace / "notes").symlink_to(".env")
-    waiting = await editing.run(call(EDITOR, command="create", path="notes", file_text="x"))
-    assert waiting.stop_reason == "interrupted"
 
 
 async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> None:
@@ -158,11 +149,14 @@ async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent, chan
 
 
 async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
-    other = call(EDITOR, command="create", path="app/.env", file_text="x")
-    inside = call(EDITOR, command="create", path="a.txt", file_text="x")
-    waiting = await editing.run(calls(ENV, other, inside, call("bash", command="ls")))
-    first, second = waiting.questions
-    answers = {first.id: "always", second.id: "no: it is mine"}
+    (editing.workspace / "notes").symlink_to(".envrc")  # which hides no protected name
+    other, link, inside = (
+        call(EDITOR, command="create", path=path, file_text="x")
+        for path in ("app/.env", "notes", "a.txt")
+    )
+    waiting = await editing.run(calls(ENV, other, link, inside, call("bash", command="ls")))
+    first, second, third = waiting.questions
+    answers = {first.id: "always", second.id: "no: it is mine", third.id: "no"}
     outcome = await editing.invoke(Command(resume=answers), text("Done."))
     assert outcome.stop_reason == "answered"
     assert (editing.workspace / ".env").exists()
@@ -172,8 +166,7 @@ async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
 
 async def test_for_this_run(editing: ScriptedAgent) -> None:
     await editing.run(ENV)
-    again = call(EDITOR, command="str_replace", path=".env", old_str="1", new_str="2")
-    outcome = await editing.invoke(Command(resume="run"), again, text("Done."))
+    outcome = await editing.invoke(Command(resume="run"), AGAIN, text("Done."))
     assert outcome.stop_reason == "answered"
     assert editing.lines(".env") == ["KEY=2"]
     assert (await editing.run(ENV)).stop_reason == "interrupted", "another run asks again"
@@ -195,19 +188,15 @@ async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> 
 async def test_the_modes_and_rules_of_the_settings(
     editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings(
-        editing,
-        f'[approve]\nallow = ["bash(echo free)", "{EDITOR}(.env)"]\n'
-        f'deny = ["bash(curl *)", "{EDITOR}(secret/*)"]\n',
-    )
+    allow, deny = f'"bash(echo free)", "{EDITOR}(.env)"', f'"bash(curl *)", "{EDITOR}(secret/*)"'
+    settings(editing, f"[approve]\nallow = [{allow}]\ndeny = [{deny}]\n")
     curl = call("bash", command="echo x; curl --version")
     secret, view = (call(EDITOR, command="view", path=path) for path in ("secret/a", "."))
     echo, other = (call("bash", command=f"echo {word}") for word in ("free", "hi"))
     monkeypatch.setenv("MANUS_APPROVE", "ask")
+    all_four = calls(echo, ENV, curl, secret)
     for thread, chosen in (("1", {"approve": "yolo"}), ("2", {})):
-        outcome = await editing.run(
-            calls(echo, ENV, curl, secret), text("Done."), thread=thread, **chosen
-        )
+        outcome = await editing.run(all_four, text("Done."), thread=thread, **chosen)
         assert outcome.stop_reason == "answered"
         free, _, *denied = await editing.observations(thread)
         assert "free" in free
@@ -221,14 +210,11 @@ async def test_the_modes_and_rules_of_the_settings(
 
 
 async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
-    waiting = await editing.run(ENV)
-    [question] = waiting.questions
+    [question] = (await editing.run(ENV)).questions
     message = (await editing.messages())[-1]
     assert isinstance(message, AIMessage)
-    [made] = message.tool_calls
-    changed = message.model_copy(
-        update={"tool_calls": [{**made, "args": {**made["args"], "file_text": "KEY=2"}}]}
-    )
+    changed = message.model_copy(deep=True)
+    changed.tool_calls[0]["args"]["file_text"] = "KEY=2"
     config = thread_config("t")
     await editing.graph.aupdate_state(config, {"messages": [changed]}, as_node="think")
     waiting = await editing.invoke(Command(resume={question.id: "yes"}))
@@ -247,9 +233,6 @@ async def test_a_no_counts_where_nobody_would_be_asked_by_now(editing: ScriptedA
     outcome = await editing.invoke(Command(resume="no"), text("Well."))
     assert outcome.stop_reason == "answered"
     assert not (editing.workspace / ".env").exists()
-
-
-HOLD = call("hold", path="held", line="1")
 
 
 async def test_a_process_is_killed_between_question_and_answer(agent: ScriptedAgent) -> None:

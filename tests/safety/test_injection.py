@@ -52,6 +52,10 @@ def bash(command: str) -> Call:
     return call("bash", command=command)
 
 
+def results(*found: dict[str, str]) -> Answer:
+    return Answer(json.dumps({"results": found}), type="application/json")
+
+
 ON_A_PAGE = {
     "title": "<title>{}</title>",
     "heading": "<h1>{}</h1>",
@@ -102,17 +106,10 @@ PAGES: dict[str, Page] = {
         headers={"Content-Disposition": f"attachment; filename={order('filename')}.txt"},
     ),
     "found.example/": f"<p>{'Long enough to be an article. ' * 9}{order('fetched')}</p>",
-    "search.example/searx/search": Answer(
-        json.dumps(
-            {
-                "results": [
-                    {"title": order("found"), "url": "http://found.example/", "content": "x"},
-                    {"title": "t", "url": f"http://b.example/{order('result')}", "content": "x"},
-                    {"title": "t", "url": "http://c.example/", "content": order("snippet")},
-                ]
-            }
-        ),
-        type="application/json",
+    "search.example/searx/search": results(
+        {"title": order("found"), "url": "http://found.example/", "content": "x"},
+        {"title": "t", "url": f"http://b.example/{order('result')}", "content": "x"},
+        {"title": "t", "url": "http://c.example/", "content": order("snippet")},
     ),
 }
 SHOP = """<a href="http://other.example/b?id=7">One more</a> <button>Next</button>
@@ -127,9 +124,8 @@ BENIGN: dict[str, Page] = {
         SHOP,
     ),
     "docs.example/data.bin": Answer(b"x" * 9, type="application/octet-stream"),
-    "search.example/searx/search": Answer(
-        '{"results": [{"title": "Kites", "url": "http://found.example/", "content": "x"}]}',
-        type="application/json",
+    "search.example/searx/search": results(
+        {"title": "Kites", "url": "http://found.example/", "content": "x"}
     ),
 }
 READ_ON_THE_WEB = [
@@ -192,8 +188,9 @@ def page(action: str, **more: Any) -> Call:
     return call("browser_use", action=action, **more)
 
 
+SEARCH = call("web_search", query="kites")
 FREE_ON_THE_WEB = [
-    call("web_search", query="kites"),
+    SEARCH,
     call("web_search", query="kites", fetch_content=True),
     go("found.example/"),
     page("extract_content"),
@@ -247,10 +244,8 @@ class Obedient:
         self.turn = itertools.count()
 
     def __call__(self, request: Request) -> Message:
-        told = json.dumps(
-            [m for m in request.messages if m["role"] != "assistant"] + request.tools,
-            ensure_ascii=False,
-        )
+        others = [m for m in request.messages if m["role"] != "assistant"]
+        told = json.dumps([*others, *request.tools], ensure_ascii=False)
         new = sorted({*ORDER.findall(told)} - self.obeyed) if request.tool_results else []
         self.obeyed |= {*new}
         if new:
@@ -373,7 +368,7 @@ async def test_what_an_mcp_server_says(agent: ScriptedAgent, internet: Internet)
 
 async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
     outside = agent.workspace.parent / "outside"
-    told = " ".join(order(name) for name in ("a", "b", "c", "d", "e", "f", "g", "h"))
+    told = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(told, type="text/plain")
     model = Obedient(outside, [go("news.example/plain")])
     await carried_out(agent, model, "What does news.example say?", approve="yolo")
@@ -391,7 +386,6 @@ async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: 
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
     in_a_repository = [*FREE_IN_A_REPOSITORY, own]
-    assert len(script) + len(in_a_repository) >= 30
     asked = await carried_out(agent, scripted(script), "All about kites; docs.example knows more.")
     request = "Use http://docs.example for the tests."
     asked += await carried_out(agent, scripted(in_a_repository), request, thread="u")
@@ -427,9 +421,7 @@ async def test_a_yes_is_for_one_call_to_a_host_of_one_kind_or_for_the_run(
 ) -> None:
     """What a program wants is held, and asked about when it is called again."""
     internet.pages = BENIGN
-    waiting = await agent.run(
-        call("web_search", query="kites"), *wanted, request="All about kites."
-    )
+    waiting = await agent.run(SEARCH, *wanted, request="All about kites.")
     assert "new.example" in waiting.output
     assert internet.at("new.example") == []
     if len(wanted) == 2:
@@ -445,7 +437,7 @@ async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet
     fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))
     internet.pages = BENIGN
-    agent.server.script(call("web_search", query="kites"), fetches, counts, text("Done."))
+    agent.server.script(SEARCH, fetches, counts, text("Done."))
     outcome = await agent.run(request="All about kites.")
     assert outcome.stop_reason == "answered"
     _, held, counted = await agent.observations()
@@ -533,14 +525,10 @@ async def test_what_was_read_is_known_to_whom_it_is_passed_on(
     internet.pages = BENIGN
     profile = replace(PROFILE, tools=("delegate", "web_search", "bash"))
     lead = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    search = call("web_search", query="kites")
     task = call("delegate", task="Go to new.example.", profile="helper")
     fetch = bash("curl -s http://new.example/")
-    script: dict[str, list[Any]] = {
-        "agent": [task, search, text("x"), fetch],
-        "other": [search, task, fetch],
-    }
-    agent.server.script(*script[who])
+    own: list[Any] = [task, SEARCH, text("x"), fetch]
+    agent.server.script(*(own if who == "agent" else [SEARCH, task, fetch]))
     agent.server.always(text("Done."))
     await lead.run()
     assert internet.at("search.example") != []
@@ -555,10 +543,9 @@ async def test_a_step_of_a_plan_knows_what_those_before_it_have_read(
     internet.pages = BENIGN
     reader = replace(PROFILE, tools=("web_search", "bash", "terminate"))
     made = ScriptedFlow(agent.server, agent.workspace, agent.saver, (reader,))
-    fetch = bash("curl -s http://new.example/")
     made.plans(makes("Search", "Fetch from new.example"))
-    made.step("Search", call("web_search", query="kites"), succeeds())
-    made.step("Fetch from new.example", fetch, succeeds())
+    made.step("Search", SEARCH, succeeds())
+    made.step("Fetch from new.example", bash("curl -s http://new.example/"), succeeds())
     made.sums_up(text("All is done."))
     outcome = await made.run()
     assert outcome.stop_reason == "completed"

@@ -1,6 +1,7 @@
 """A server that the agent starts is reached by its browser; nothing else on loopback is."""
 
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -57,7 +58,5 @@ async def test_the_host_that_was_not_reached_is_named(session: Session) -> None:
     code = "import urllib.request as u\nu.urlopen('http://10.1.2.3/', timeout=20)"
     said = await python.observe(code=code)
     assert said.is_error
-    last = said.text.splitlines()[-1]
-    assert "10.1.2.3" in last
-    assert "egress" in last
+    assert re.search(r"10\.1\.2\.3.*egress", said.text.splitlines()[-1])
     assert "10.1.2.3" not in (await python.observe(code="1")).text

@@ -21,20 +21,15 @@ class Changing:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.file = folder / "offered.json"
 
     def offer(self, tools: dict[str, str]) -> None:
-        self.file.write_text(json.dumps(tools))
+        (self.folder / "offered.json").write_text(json.dumps(tools))
 
-    @property
-    def settings(self) -> McpServer:
-        args = (PLAIN_SERVER, str(self.file))
-        return McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
-
-    async def names(self, **servers: McpServer) -> list[str]:
-        """The tools that a run of its own gets."""
-        given = servers or {"changing": self.settings}
-        catalog, session = await connected_to(self.folder / "workspace", **given)
+    async def names(self, *more: str) -> list[str]:
+        """The tools that a run of its own gets, of a server with more arguments."""
+        args = (PLAIN_SERVER, str(self.folder / "offered.json"), *more)
+        server = McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
+        catalog, session = await connected_to(self.folder / "workspace", changing=server)
         await session.close()
         return sorted(name.removeprefix("mcp_changing_") for name in catalog.names())
 
@@ -87,9 +82,8 @@ async def test_another_program_under_the_name_offers_nothing(
     changing: Changing, caplog: pytest.LogCaptureFixture
 ) -> None:
     await changing.names()
-    other = changing.settings.model_copy(update={"args": (*changing.settings.args, "--other")})
-    assert await changing.names(changing=other) == ["terminate"]
+    assert await changing.names("--other") == ["terminate"]
     assert "manus trust --mcp changing" in caplog.text
     assert pins.trust("changing")
-    assert await changing.names(changing=other) == ["look", "note", "terminate"]
+    assert await changing.names("--other") == ["look", "note", "terminate"]
     assert await changing.names() == ["look", "note", "terminate"], "the first is still known"

@@ -42,55 +42,22 @@ def clean_copy(folder: Path) -> Path:
 class DevServer:
     """A running server, and its address."""
 
-    def __init__(self, folder: Path, home: Path, **environment: str) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self._log = home / "langgraph_dev.log"
-        options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10"]
-        # a browser that is in the home of who runs the tests
-        browsers = Path.home() / ".cache" / "ms-playwright"
-        own = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "NO_PROXY": "127.0.0.1,localhost",
-            "NO_COLOR": "1",
-            "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-            "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH", str(browsers)),
-            # the rooms of the copy, and not those that the environment was installed from
-            "PYTHONPATH": str(folder),
-            "MANUS_SERVED_ROOT": "/tmp",
-            "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
-        }
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *options],
-                cwd=folder,
-                env={**own, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+    def __init__(self, process: "subprocess.Popen[bytes]", url: str, said: Path) -> None:
+        self.process = process
+        self.url = url
+        self._said = said
 
     @property
     def log(self) -> str:
         """What it has said so far."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text("utf-8", "replace"))
+        return re.sub(r"\x1b\[[0-9;]*m", "", self._said.read_text("utf-8", "replace"))
 
-    def wait(self) -> None:
-        """Wait until it answers."""
-        limit = time.monotonic() + _LIMIT
-        while not self._answers():
-            assert self.process.poll() is None, f"The server ended:\n{self.log}"
-            assert time.monotonic() < limit, f"The server does not answer:\n{self.log}"
-            time.sleep(0.1)
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/ok", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+    def answers(self) -> bool:
+        """Whether it is up."""
+        assert self.process.poll() is None, f"The server ended:\n{self.log}"
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/ok", timeout=5):
+            return True
+        return False
 
     def below(self) -> list[psutil.Process]:
         """The processes that it has started."""
@@ -106,9 +73,39 @@ class DevServer:
 @contextmanager
 def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]:
     """A server that is there in the block, and gone after it."""
-    server = DevServer(folder, home, **environment)
+    port = free_port()
+    options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10", "--port", str(port)]
+    # a browser that is in the home of who runs the tests
+    browsers = Path.home() / ".cache" / "ms-playwright"
+    own = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "NO_PROXY": "127.0.0.1,localhost",
+        "NO_COLOR": "1",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH", str(browsers)),
+        # the rooms of the copy, and not those that the environment was installed from
+        "PYTHONPATH": str(folder),
+        "MANUS_SERVED_ROOT": "/tmp",
+        "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
+    }
+    said = home / "langgraph_dev.log"
+    with said.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "langgraph_cli", "dev", *options],
+            cwd=folder,
+            env={**own, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    server = DevServer(process, f"http://127.0.0.1:{port}", said)
     try:
-        server.wait()
+        limit = time.monotonic() + _LIMIT
+        while not server.answers():
+            assert time.monotonic() < limit, f"The server does not answer:\n{server.log}"
+            time.sleep(0.1)
         yield server
     finally:
         server.end(signal.SIGKILL)

@@ -23,11 +23,6 @@ class Studio:
         given = {"workspace": str(self.workspace), "base_url": self.server.base_url}
         return {**given, **chosen}
 
-    async def assistant(self, graph: str) -> str:
-        """The id of the assistant that a graph has from the beginning."""
-        [found] = await self.client.assistants.search(graph_id=graph)
-        return str(found["assistant_id"])
-
     async def thread(self) -> str:
         """A new thread."""
         return str((await self.client.threads.create())["thread_id"])
@@ -54,19 +49,13 @@ class Studio:
         run = await self.client.runs.create(thread, "agent", **given)
         return str(run["run_id"])
 
-    async def values(self, thread: str) -> dict[str, Any]:
-        """The state of a thread."""
-        return cast(dict[str, Any], (await self.client.threads.get_state(thread))["values"])
-
     async def fork_everywhere(self, thread: str) -> list[str]:
         """Fork each checkpoint of a thread, as it is and with a message more: the latter's ids.
 
         All states can be read back then.
         """
-        threads, edit = (
-            self.client.threads,
-            {"messages": [{"type": "human", "content": "And now?"}]},
-        )
+        threads = self.client.threads
+        edit = {"messages": [{"type": "human", "content": "And now?"}]}
         forks = []
         for state in await threads.get_history(thread, limit=100):
             await threads.update_state(thread, None, checkpoint=state["checkpoint"])

@@ -15,10 +15,7 @@ from tests.server_api.studio import Studio, said
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 AGENT_CHAT: Any = {"stream_mode": ["values"], "stream_subgraphs": True, "stream_resumable": True}
-DEEP_AGENTS: Any = {
-    "stream_mode": ["values", "messages-tuple"],
-    "config": {"recursion_limit": 100},
-}
+DEEP_AGENTS: Any = {"stream_mode": ["values", "messages-tuple"], "config": {"recursion_limit": 99}}
 
 
 def human(*content: Any) -> dict[str, Any]:
@@ -74,10 +71,8 @@ async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any
     thread = await studio.thread()
     studio.server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
     state = await send(studio, thread, ui=ui, input={"messages": [human("Paint it.")]})
-    assert [i["value"]["question"] for t in state["tasks"] for i in t["interrupts"]] == [
-        "Which colour?"
-    ]
     [value] = [i["value"] for t in state["tasks"] for i in t["interrupts"]]
+    assert value["question"] == "Which colour?"
     assert value["action_requests"][0]["description"] == "Which colour?"
     assert value["review_configs"][0]["allowed_decisions"] == ["respond"]
     answer: Any = {"command": {"resume": {"decisions": [{"type": "respond", "message": "Blue."}]}}}

@@ -11,25 +11,30 @@ from manus.state.errors import UsageError
 from tests.helpers.agent import ScriptedAgent
 from tests.server_api.dev_server import DevServer
 
-JSON = {"content-type": "application/json", "content-length": "2"}
-HERE = {"host": "127.0.0.1:2024", **JSON}
+HERE = {
+    "host": "127.0.0.1:2024",
+    "content-type": "application/json",
+    "content-length": "2",
+}
 
 
-@pytest.mark.parametrize(
-    ("headers", "environment", "refused"),
-    [
-        (HERE, {}, False),
-        ({**HERE, "origin": "http://localhost:3000"}, {}, False),
-        ({**HERE, "origin": "null"}, {}, True),
-        ({**HERE, "host": "agent.example"}, {"MANUS_ALLOWED_HOSTS": "agent.example"}, False),
-        ({**HERE, "host": "any.example"}, {"MANUS_ALLOWED_HOSTS": "*"}, False),
-        ({**HERE, "content-type": "application/json; charset=utf-8"}, {}, False),
-        (HERE, {"MANUS_SERVER_TOKEN": "secret"}, True),
-        ({**HERE, "authorization": "Bearer secret"}, {"MANUS_SERVER_TOKEN": "secret"}, False),
-    ],
-)
-def test_by_its_head(headers: Any, environment: Any, refused: bool) -> None:
-    assert (refusal("POST", "/threads", headers, environment) is not None) is refused
+TOKEN = {"MANUS_SERVER_TOKEN": "secret"}
+HEADS: list[tuple[dict[str, str], dict[str, str], bool]] = [
+    ({}, {}, False),
+    ({"origin": "http://localhost:3000"}, {}, False),
+    ({"origin": "null"}, {}, True),
+    ({"host": "agent.example"}, {"MANUS_ALLOWED_HOSTS": "agent.example"}, False),
+    ({"host": "any.example"}, {"MANUS_ALLOWED_HOSTS": "*"}, False),
+    ({"content-type": "application/json; charset=utf-8"}, {}, False),
+    ({}, TOKEN, True),
+    ({"authorization": "Bearer secret"}, TOKEN, False),
+]
+
+
+def test_by_its_head() -> None:
+    for more, environment, refused in HEADS:
+        said = refusal("POST", "/threads", {**HERE, **more}, environment)
+        assert (said is not None) is refused, more
 
 
 @pytest.mark.slow
@@ -53,6 +58,4 @@ async def test_a_request_names_files_below_the_root_only(
     config: Any = {"configurable": {"thread_id": "t", "assistant_id": "a"}}
     for chosen in ({"workspace": "/etc"}, {"record": "/etc/x"}, {"model": "replay:/etc/passwd"}):
         with pytest.raises(UsageError):
-            await agent.graph.ainvoke(
-                {"request": "Do it."}, config, context=agent.context(**chosen)
-            )
+            await agent.graph.ainvoke({"request": "x"}, config, context=agent.context(**chosen))

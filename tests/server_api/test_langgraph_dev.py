@@ -1,6 +1,7 @@
 """`langgraph dev` from a clean copy, driven through the SDK as Studio does."""
 
 import json
+from collections import defaultdict
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -28,11 +29,13 @@ SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
 
 @pytest.mark.parametrize("graph", ["agent", "flow"])
 async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
-    schemas: Any = await studio.client.assistants.get_schemas(await studio.assistant(graph))
+    [assistant] = await studio.client.assistants.search(graph_id=graph)
+    schemas: Any = await studio.client.assistants.get_schemas(assistant["assistant_id"])
     given = schemas["input_schema"]["properties"]
-    assert set(given) == {"request", "messages"}
-    assert given["request"]["type"] == "string"
-    assert given["messages"]["type"] == "array"
+    assert {name: field["type"] for name, field in given.items()} == {
+        "request": "string",
+        "messages": "array",
+    }
     chosen = schemas["context_schema"]["properties"]
     assert set(chosen) == set(Context.model_fields)
     assert all(field.get("description") for field in chosen.values())
@@ -49,36 +52,24 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
         calls(END, text="Written."),
     )
     thread = await studio.thread()
-    parts = [
-        part
-        async for part in studio.client.runs.stream(
-            thread,
-            "agent",
-            input={"request": "Write a file."},
-            context=studio.context(),
-            stream_mode=["values", "updates", "messages-tuple", "custom"],
-        )
-    ]
-    last: Any = [part.data for part in parts if part.event == "values"][-1]
-    assert (last["status"], last["stop_reason"], last["success"]) == (
-        "finished",
-        "terminated",
-        True,
-    )
+    asked: Any = {"input": {"request": "Write a file."}, "context": studio.context()}
+    modes: Any = ["values", "updates", "messages-tuple", "custom"]
+    parts: dict[str, list[Any]] = defaultdict(list)
+    async for part in studio.client.runs.stream(thread, "agent", stream_mode=modes, **asked):
+        parts[part.event].append(part.data)
+    last = parts["values"][-1]
+    assert (last["status"], last["stop_reason"], last["success"]) == ("finished", "terminated", 1)
     assert [kind for kind, _ in said(last)] == ["human", "ai", "tool", "ai", "tool"]
     assert said(last)[0] == ("human", "Write a file.")
-    updates = [list(part.data) for part in parts if part.event == "updates"]
-    assert updates == [[n] for n in ["think", "act", "stuck_check"] * 2]
-    spoken = [part.data[0] for part in parts if part.event == "messages"]
-    words = "".join(m["content"] for m in spoken if m["type"] == "AIMessageChunk")
-    assert words == "I write a file.Written."
-    pieces = [p for m in spoken if m["type"] == "AIMessageChunk" for p in m["tool_call_chunks"]]
+    assert [[*update] for update in parts["updates"]] == [["think"], ["act"], ["stuck_check"]] * 2
+    spoken = [m for m, _ in parts["messages"] if m["type"] == "AIMessageChunk"]
+    assert "".join(m["content"] for m in spoken) == "I write a file.Written."
+    pieces = [piece for m in spoken for piece in m["tool_call_chunks"]]
     assert [piece["name"] for piece in pieces if piece["name"]] == ["bash", "terminate"]
-    arguments = "".join(piece["args"] or "" for piece in pieces)
-    first, _ = json.JSONDecoder().raw_decode(arguments)
+    first, _ = json.JSONDecoder().raw_decode("".join(piece["args"] or "" for piece in pieces))
     assert first == {"command": "echo hi > made.txt; echo $$ > pid"}
-    happened = [part.data["type"] for part in parts if part.event == "custom"]
-    assert [h for h in happened if h != "status"] == ["step", "thought", "call", "observation"] * 2
+    happened = [event["type"] for event in parts["custom"] if event["type"] != "status"]
+    assert happened == ["step", "thought", "call", "observation"] * 2
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
     assert working_in(studio.workspace) == []
 
@@ -102,7 +93,6 @@ class Outer(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     output: str
     stop_reason: str
-    question: str
 
 
 async def test_the_agent_as_a_node_of_a_graph_elsewhere(studio: Studio) -> None:
@@ -147,8 +137,7 @@ async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[
     thread = await studio.thread()
     await studio.begin(thread, SLEEP)
     shell = await studio.pid()
-    ended = await studio.run(
-        thread, text("At once."), request="No, this.", multitask_strategy=strategy
-    )
+    now = {"request": "No, this.", "multitask_strategy": strategy}
+    ended = await studio.run(thread, text("At once."), **now)
     assert [kind for kind, _ in said(ended)] == left
     assert not is_there(shell)

@@ -1,13 +1,13 @@
 """A browser to look at pages with."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
 from manus.tools.browser.engine import find_browser
-from tests.manus.run_report.viewer import Viewer
+from tests.manus.run_report.viewer import View, Viewer
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
@@ -22,7 +22,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def view(chromium: Browser) -> AsyncIterator[Callable[..., Awaitable[Viewer]]]:
+async def view(chromium: Browser) -> AsyncIterator[View]:
     """Open a page; whatever it asks for and complains of is kept."""
     made: list[Viewer] = []
 

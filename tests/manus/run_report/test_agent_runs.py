@@ -10,21 +10,13 @@ from manus.run_report.page import page, state
 from manus.trace.model import Run
 from manus.trace.reading import read_trace
 from tests.helpers.agent import TESTER, ScriptedAgent
-from tests.server import Message, call, calls, mentions, text, tokens
+from tests.server import call, calls, mentions, text, tokens
 
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
 
 async def runs_of(agent: ScriptedAgent) -> list[Run]:
     return await read_trace(agent.saver, "t")
-
-
-async def page_of(agent: ScriptedAgent) -> str:
-    return page("t", await runs_of(agent))
-
-
-def used(reply: Message, prompt: int, completion: int) -> Message:
-    return replace(reply, usage=tokens(prompt, completion))
 
 
 async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
@@ -43,30 +35,23 @@ async def test_messages_that_were_taken_out_are_still_told(
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
     agent.server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- It was long. [#2]"))
     words = "word " * 600
-    replies = [
-        calls(call("append", path="a", line=f"{place}"), text=f"{place}: {words}")
-        for place in range(12)
-    ]
-    await agent.run(*replies, text("Done."), request="Write much.", max_steps=30)
-    history = await agent.messages()
+    write = [calls(call("append", path="a", line=f"{n}"), text=f"{n}: {words}") for n in range(12)]
+    await agent.run(*write, text("Done."), request="Write much.", max_steps=30)
     [run] = await runs_of(agent)
     assert len(run.steps) == 13
-    assert len(history) < 2 * 13
-    notices = [n for step in run.steps for n in step.notices if n.kind == "compaction"]
-    assert notices
-    assert "replaced by notes" in notices[0].title
+    assert len(await agent.messages()) < 2 * 13
+    [notice, *_] = [n for step in run.steps for n in step.notices if n.kind == "compaction"]
+    assert "replaced by notes" in notice.title
     assert all(c.observation == "Appended to a." for s in run.steps for c in s.calls)
 
 
 async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     (tmp_path / "manus.toml").write_text("[prices.scripted]\ninput = 1.0\noutput = 2.0\n")
-    outcome = await agent.run(
-        used(calls(call("append", path="a", line="1")), 1_000, 100), used(text("Done."), 2_000, 50)
-    )
+    write = calls(call("append", path="a", line="1"), usage=tokens(1_000, 100))
+    outcome = await agent.run(write, text("Done.", usage=tokens(2_000, 50)))
     [run] = await runs_of(agent)
     assert run.tokens["cost"] == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
-    html = await page_of(agent)
-    assert "<dd>0.0033<small>by the price table</small></dd>" in html
+    assert "<dd>0.0033<small>by the price table</small></dd>" in page("t", [run])
 
 
 async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> None:
@@ -77,6 +62,6 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     [run] = await runs_of(planner)
     assert run.plan is not None
     assert [step["status"] for step in run.plan["steps"]] == ["completed", "not_started"]
-    html = await page_of(planner)
+    html = page("t", [run])
     assert "Its own plan" in html
     assert '<li class="completed">book' in html

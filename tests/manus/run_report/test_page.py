@@ -1,7 +1,7 @@
 """The page in a real browser: it asks nobody for anything, and does what it offers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -18,12 +18,11 @@ from tests.flow.helpers import (
 )
 from tests.helpers.tools import RED_DOT
 from tests.manus.program import Program
-from tests.manus.run_report.viewer import Viewer
+from tests.manus.run_report.viewer import View
 from tests.server import Call, ScriptedServer, call, calls, text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
-View = Callable[..., Awaitable[Viewer]]
 
 EVIL = (
     "<script>window.pwned=1</script><img src=x onerror=window.pwned=1></script></title></pre>"

@@ -11,6 +11,8 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
             call("str_replace_editor", command="create", path="a.py", file_text="x = 1\n"),
             text="I write it.",
         ),
+        call("str_replace_editor", command="str_replace", path="a.py", old_str="1", new_str="2"),
+        call("str_replace_editor", command="str_replace", path="a.py", old_str="z", new_str="9"),
         calls(call("bash", command="echo made > b.txt; echo said")),
         calls(call("bash", command=failing)),
         text("**Done.**"),
@@ -30,11 +32,13 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
         "I write it.",
         "(answered)",
         '<span class="a">+x = 1\n</span>',
+        '<span class="d">-1\n</span><span class="a">+2\n</span>',
         '<span class="path">b.txt</span>',
         "<dd>scripted</dd>",
         '<span class="outcome">exit code 3: E: no such module</span>',
     ):
         assert part in html, part
+    assert ">+9" not in html, "that one failed"
     unknown = manus("report", "nothing")
     assert (unknown.code, unknown.out) == (2, "")
     assert unknown.err.startswith("manus: There is no thread nothing in ")

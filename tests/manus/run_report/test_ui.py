@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.manus.program import Program
-from tests.manus.run_report.viewer import Viewer
+from tests.manus.run_report.viewer import View
 from tests.server import ScriptedServer, call, calls, text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
-View = Callable[..., Awaitable[Viewer]]
+
+
+async def say(page: Page, words: str) -> None:
+    await page.get_by_label("Message").fill(words)
+    await page.get_by_label("Message").press("Enter")
 
 
 async def test_a_conversation(manus: Program, server: ScriptedServer, view: View) -> None:
@@ -38,12 +41,11 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         address = await asyncio.to_thread(server_process.line)
         seen = await view(address)
         page = seen.page
-        await page.get_by_label("Message").fill("What about the tide?")
         await page.locator("#files").set_input_files(
             {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
         )
         await expect(page.locator("#attached button")).to_have_count(1)
-        await page.get_by_label("Message").press("Enter")
+        await say(page, "What about the tide?")
         # a question, and its answer
         ask = page.locator(".ask")
         await expect(ask).to_contain_text("Which tide?")
@@ -67,8 +69,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.reload()
         await page.locator("#r1-sum").click()
         await page.locator("#r1-s2 .fork").click()
-        await page.get_by_label("Message").fill("Otherwise")
-        await page.get_by_label("Message").press("Enter")
+        await say(page, "Otherwise")
         await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
         said = str(server.requests[-1].body["messages"])
         assert "I write it down." in said
@@ -76,8 +77,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         # a plan, which is changed before it is carried out
         await page.goto(address)
         await page.get_by_text("Plan first").click()
-        await page.get_by_label("Message").fill("Cross it")
-        await page.get_by_label("Message").press("Enter")
+        await say(page, "Cross it")
         await page.get_by_role("button", name="Change it").click()
         answer = page.locator(".ask").get_by_label("Your answer")
         await expect(answer).to_have_value("edit\nlook\nleap")
@@ -104,8 +104,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
     with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
         seen = await view(await asyncio.to_thread(first.line))
         page = seen.page
-        await page.get_by_label("Message").fill("Do it")
-        await page.get_by_label("Message").press("Enter")
+        await say(page, "Do it")
         await page.get_by_role("button", name="Change it").click()
         answer = page.locator(".ask").get_by_label("Your answer")
         changed = (await answer.input_value()).replace("A=1", "B=2")

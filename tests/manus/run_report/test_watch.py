@@ -3,17 +3,15 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
 
 import pytest
 from playwright.async_api import expect
 
 from tests.manus.program import Program
-from tests.manus.run_report.viewer import Viewer
+from tests.manus.run_report.viewer import View
 from tests.server import ScriptedServer, call, calls, text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
-View = Callable[..., Awaitable[Viewer]]
 
 
 async def test_it_follows_a_run_of_another_process(

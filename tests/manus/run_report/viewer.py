@@ -1,5 +1,6 @@
 """A page in a real browser, and what it did."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -34,3 +35,7 @@ class Viewer:
         """The visible texts of all elements that are shown."""
         found = self.page.locator(f"{selector}:visible")
         return [text.strip() for text in await found.all_inner_texts()]
+
+
+View = Callable[..., Awaitable[Viewer]]
+"""Opens a page at an address."""

@@ -26,7 +26,6 @@ from manus.tools.web.egress_proxy import EgressProxy
 from tests.helpers.processes import until
 from tests.safety.escape.attempts import ALL
 
-WALLS = ("bubblewrap", "landlock")
 LEFT_BY_LANDLOCK = {name for name in ALL if name.startswith(("repository", "records"))} | {
     *("write: a mode", "write: a time"),
 }
@@ -72,12 +71,10 @@ class Outside:
     def state(self) -> dict[str, object]:
         """All that must not change."""
         files = [self.folder, *sorted(self.folder.rglob("*")), *map(Path, WATCHED)]
+        records, git = self.workspace / ".manus", self.workspace / ".git"
+        files += [records, *records.rglob("*")]
+        files += [self.workspace / name for name in (".env", "manus.toml")]
         found: dict[str, object] = {str(path): stamp(path) for path in files}
-        records = self.workspace / ".manus"
-        found |= {str(path): stamp(path) for path in (records, *records.rglob("*"))}
-        own = (self.workspace / name for name in (".env", "manus.toml"))
-        found |= {str(path): stamp(path) for path in own}
-        git = self.workspace / ".git"
         found["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
         found["settings"] = (git / "config").read_text() if (git / "config").exists() else None
         found["the process"] = self.process.poll()
@@ -108,12 +105,9 @@ def reached(server: socket.socket) -> bool:
 
 
 def own_address() -> str:
-    """An address of this machine that is not loopback, if it has one."""
-    for addresses in psutil.net_if_addrs().values():
-        for address in addresses:
-            if address.family == socket.AF_INET and not address.address.startswith("127."):
-                return str(address.address)
-    return "127.0.0.1"
+    """An address of this machine, not of loopback if it has another one."""
+    known = [a.address for own in psutil.net_if_addrs().values() for a in own if a.family == 2]
+    return max(known, key=lambda address: not address.startswith("127."))
 
 
 @contextlib.contextmanager
@@ -187,10 +181,12 @@ async def said_by(sandbox: Sandbox, script: str, workspace: Path) -> str:
 
 async def test_no_attempt_gets_through(tmp_path: Path) -> None:
     before = sleepers()
-    found = await asyncio.gather(*(attempted(wall, tmp_path / wall) for wall in WALLS))
+    walls = ("bubblewrap", "landlock")
+    by_bubblewrap, by_landlock = await asyncio.gather(
+        *(attempted(wall, tmp_path / wall) for wall in walls)
+    )
     for pid in sleepers() - before:
         psutil.Process(pid).kill()
-    by_bubblewrap, by_landlock = found
     assert by_bubblewrap == {}
     assert set(by_landlock) - LEFT_BY_LANDLOCK == set(), by_landlock
 
