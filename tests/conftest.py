@@ -31,9 +31,14 @@ hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(autouse=True)
-def scrubbed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting from outside, and a data folder of its own, for each test."""
+def scrubbed_environment(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No setting but those of the mark `environ`, and a data folder of its own, for each test."""
     scrub(monkeypatch, tmp_path.with_name(f"{tmp_path.name}-own"))
+    for mark in request.node.iter_markers("environ"):
+        for name, value in mark.kwargs.items():
+            monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -38,10 +38,10 @@ def pictures(messages: list[dict[str, Any]]) -> int:
     return sum(part["type"] == "image_url" for content in parts for part in content)
 
 
+@pytest.mark.environ(MANUS_VISION="false")
 async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect(
-    surfer: ScriptedAgent, site: Site, monkeypatch: pytest.MonkeyPatch
+    surfer: ScriptedAgent, site: Site
 ) -> None:
-    monkeypatch.setenv("MANUS_VISION", "false")
     site.pages["/"] = SHOP + COUNTER
     outcome = await surfer.run(
         call("browser_use", action="go_to_url", url=site.base),

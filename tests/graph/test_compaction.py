@@ -73,10 +73,10 @@ async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> 
     assert prefix_share(looker) > 0.85
 
 
+@pytest.mark.environ(MANUS_CONTEXT_WINDOW="1000000")
 async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
-    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+    looker: ScriptedAgent,
 ) -> None:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "1000000")
     outcome = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert outcome.stop_reason == "answered"
     assert outcome.results[7].startswith("Step 8: look → Place 8.")
@@ -148,10 +148,8 @@ async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) 
     assert '"place": 4' in found_there
 
 
-async def test_a_loop_is_found_though_its_evidence_was_taken_out(
-    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+@pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
+async def test_a_loop_is_found_though_its_evidence_was_taken_out(looker: ScriptedAgent) -> None:
     for number in range(3):
         (looker.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 150)
     reader = ScriptedAgent(looker.server, looker.workspace, looker.saver)

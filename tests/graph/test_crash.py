@@ -105,8 +105,8 @@ async def test_in_think(agent: ScriptedAgent) -> None:
     assert_paired(await agent.messages())
 
 
-async def test_in_a_compaction(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+@pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
+async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     asked = mentions(prompts.SUMMARIZER[:40])
     agent.server.when(asked).script(hang()).always(text("- The wall is red [#2]"))
     for number in range(6):

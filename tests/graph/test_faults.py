@@ -19,10 +19,8 @@ from tests.server import call, text
 ROOT = Path(__file__).parents[2]
 
 
-async def test_fault_16_where_they_are_left_out_a_line_says_so(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_VISION", "false")
+@pytest.mark.environ(MANUS_VISION="false")
+async def test_fault_16_where_they_are_left_out_a_line_says_so(agent: ScriptedAgent) -> None:
     await agent.run(call("picture"), text("I cannot see it."))
     sent = agent.server.requests[1]
     assert "image_url" not in json.dumps(sent.body)

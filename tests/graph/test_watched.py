@@ -72,8 +72,8 @@ async def test_what_a_tool_asks_a_model_is_silent(consulter: ScriptedAgent) -> N
     assert consulter.lines("said") == ["Me."]
 
 
-async def test_compaction_is_silent(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+@pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
+async def test_compaction_is_silent(agent: ScriptedAgent) -> None:
     notes = agent.server.when(mentions(compaction.SUMMARIZER[:40]))
     notes.always(text("- A long file was read. [#2]"))
     reads = []

@@ -30,13 +30,10 @@ def running_server() -> psutil.Process:
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
+@pytest.mark.environ(THE_TOKEN="open sesame")
 async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
-    connect: Connect,
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    connect: Connect, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("THE_TOKEN", "open sesame")
     with odd_at_address(kind, TOKEN="open sesame") as (url, port):
         given = {"url": url, "transport": kind}
         mine = McpServer.model_validate({**given, "token": "${THE_TOKEN}"})
@@ -103,10 +100,8 @@ async def test_a_server_that_died_or_hangs_is_started_again_and_no_call_made_twi
     assert not hanging.is_running()
 
 
-async def test_what_a_program_gets_what_changes_and_how_it_ends(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+@pytest.mark.environ(OPENAI_API_KEY="secret")
+async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect) -> None:
     given = odd(env={"GIVEN": "for the server"}, read_only=["add"])
     catalog, session = await connect(odd=given)
     server = running_server()

@@ -81,21 +81,13 @@ def test_two_calls_stay_two(chunks: list[Chunk]) -> None:
     assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
 
 
+BEGUN = piece("append", ARGS[:9], id="x", index=0)
 ONE_CALL: dict[str, list[Chunk]] = {
-    "name and id again": [
-        piece("append", ARGS[:9], id="x", index=0),
-        piece("append", ARGS[9:], id="x", index=0),
-    ],
-    "another id for each piece": [
-        piece("append", ARGS[:9], id="x", index=0),
-        piece(None, ARGS[9:], id="y", index=0),
-    ],
+    "name and id again": [BEGUN, piece("append", ARGS[9:], id="x", index=0)],
+    "another id for each piece": [BEGUN, piece(None, ARGS[9:], id="y", index=0)],
     "pieces without an index": [piece("append", ARGS[:9], id="x"), piece(None, ARGS[9:])],
     "an object": [piece("append", ONE, id="x", index=0)],
-    "no function at first": [
-        piece(None, None, id="x", index=0, function=None),
-        piece("append", ARGS, index=0),
-    ],
+    "no function at first": [piece(id="x", index=0, function=None), piece("append", ARGS, index=0)],
     "whole, a number for an id": [called(id=7, function={"name": "append", "arguments": ARGS})],
 }
 
@@ -107,16 +99,16 @@ def test_one_call_stays_one(chunks: list[Chunk]) -> None:
     assert (call["name"], call["args"]) == ("append", ONE)
 
 
-@pytest.mark.parametrize("arguments", [{"arguments": None}, {}, {"arguments": " "}])
-def test_a_call_without_arguments(arguments: dict[str, Any]) -> None:
-    message, _ = read(called(function={"name": "poll", **arguments}))
-    assert [c["args"] for c in message.tool_calls] == [{}]
+def test_a_call_without_arguments() -> None:
+    for given in ({"arguments": None}, {}, {"arguments": " "}):
+        message, _ = read(called(function={"name": "poll", **given}))
+        assert [c["args"] for c in message.tool_calls] == [{}]
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
     """LangChain would make a whole call of each half."""
-    half = [piece("append", ARGS[:9], id="x", index=0), piece(None, ARGS[9:14], id="y", index=0)]
-    await agent.watched(stream_of(*half, said({}, "length")), text("done"))
+    half = piece(None, ARGS[9:14], id="y", index=0)
+    await agent.watched(stream_of(BEGUN, half, said({}, "length")), text("done"))
     assert agent.lines("a") == []
     assert "length limit" in (await agent.observations())[0]
 
@@ -173,60 +165,54 @@ def test_what_is_thought_is_told_from_what_is_said(chunks: list[Chunk]) -> None:
     assert message.additional_kwargs[REASONING] == "So."
 
 
-@pytest.mark.parametrize(
-    ("said", "parts"),
-    [
-        ("Hi.", ("", "Hi.")),
-        ("<think>So.</think>Hi.", ("So.", "Hi.")),
-        ("\n<THINK>\nSo.\n</think>\n\nHi.", ("\nSo.\n", "Hi.")),
-        ("<thinking>a < b</thinking> Hi.", ("a < b", "Hi.")),
-        ("<think>So.", ("So.", "")),
-        ("<think></think>Hi.", ("", "Hi.")),
-        ("The tag <think> and </think> it.", ("", "The tag <think> and </think> it.")),
-        ("<thin air>", ("", "<thin air>")),
-        ("<", ("", "<")),
-        ("", ("", "")),
-    ],
-)
-def test_a_thought_is_told_however_it_is_cut(said: str, parts: tuple[str, str]) -> None:
-    for size in (1, 3, 1000):
-        reader = ThoughtReader()
-        found = [reader.feed(said[start : start + size]) for start in range(0, len(said), size)]
-        found.append(reader.feed("", is_last=True))
-        assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
-    assert thought_apart(said) == parts
+PARTS = {
+    "Hi.": ("", "Hi."),
+    "<think>So.</think>Hi.": ("So.", "Hi."),
+    "\n<THINK>\nSo.\n</think>\n\nHi.": ("\nSo.\n", "Hi."),
+    "<thinking>a < b</thinking> Hi.": ("a < b", "Hi."),
+    "<think>So.": ("So.", ""),
+    "<think></think>Hi.": ("", "Hi."),
+    "The tag <think> and </think> it.": ("", "The tag <think> and </think> it."),
+    "<thin air>": ("", "<thin air>"),
+    "<": ("", "<"),
+    "": ("", ""),
+}
 
 
-def test_a_thought_whose_beginning_is_in_the_template() -> None:
+def test_a_thought_is_told_however_it_is_cut() -> None:
+    for words, parts in PARTS.items():
+        for size in (1, 3, 1000):
+            reader = ThoughtReader()
+            found = [
+                reader.feed(words[start : start + size]) for start in range(0, len(words), size)
+            ]
+            found.append(reader.feed("", is_last=True))
+            assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
+        assert thought_apart(words) == parts
+    # its beginning is in the template
     assert thought_apart("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
     assert thought_apart("Write </think> there.") == ("", "Write </think> there.")
 
 
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}
-BROKEN: dict[str, tuple[Scripted, str]] = {
-    "as text": (stream_of({"error": "Busy."}), "answered with an error: Busy."),
-    "OpenRouter": (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),
-    "a reason": (stream_of(said({}, "error")), "the reply failed on the way"),
-    "Zhipu": (stream_of(said({"content": "Ha"}, "network_error")), "failed on the way"),
-    "a whole reply": (
-        raw(
-            json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode(),
-            content_type="application/json",
-        ),
-        "failed (502): Busy.",
-    ),
-}
+HALF = json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode()
+BROKEN: list[tuple[Scripted, str]] = [
+    (stream_of({"error": "Busy."}), "answered with an error: Busy."),
+    (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),  # OpenRouter
+    (stream_of(said({}, "error")), "the reply failed on the way"),
+    (stream_of(said({"content": "Ha"}, "network_error")), "failed on the way"),  # Zhipu
+    (raw(HALF, content_type="application/json"), "failed (502): Busy."),
+]
 
 
+@pytest.mark.environ(MANUS_RETRY_FOR="60")
 async def test_an_error_in_a_reply_is_tried_again(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANUS_RETRY_FOR", "60")
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
-    replies = [reply for reply, _ in BROKEN.values()]
+    replies = [reply for reply, _ in BROKEN]
     parts = await agent.parts(["messages", "custom"], *replies, text("Whole."))
     told = [data["reason"] for mode, data in parts if mode == "custom" and data["type"] == "retry"]
-    assert [words in reason for (_, words), reason in zip(BROKEN.values(), told, strict=True)] == [
-        True
-    ] * len(BROKEN)
+    for (_, words), reason in zip(BROKEN, told, strict=True):
+        assert words in reason
     assert (await agent.outcome()).output == "Whole."

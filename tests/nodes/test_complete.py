@@ -18,11 +18,11 @@ def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tries follow one another at once."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
 
 
-async def test_what_a_server_refuses_for_now_is_asked_again_and_not_billed(
-    agent: ScriptedAgent, soon: None
-) -> None:
+@pytest.mark.usefixtures("soon")
+async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: ScriptedAgent) -> None:
     busy = (fail(429), fail(500), fail(503), raw(b"<html>Bad gateway</html>", 502))
     events = await agent.events(*busy, text("Here I am."))
     outcome = await agent.outcome()
@@ -32,11 +32,9 @@ async def test_what_a_server_refuses_for_now_is_asked_again_and_not_billed(
     assert len({request.raw for request in agent.server.requests}) == 1
 
 
-async def test_what_breaks_off_is_begun_anew(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, soon: None
-) -> None:
-    monkeypatch.setenv("MANUS_RETRY_FOR", "60")
-    monkeypatch.setenv("MANUS_TIMEOUT", "1")  # enough for one that answers on a busy machine
+@pytest.mark.usefixtures("soon")
+@pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough to answer in
+async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
     lost = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
     events = await agent.events(*lost, text("All of it."))
@@ -61,11 +59,8 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent, reply: Scripted) ->
     assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
-async def test_the_servers_own_wait_is_kept_and_no_wait_is_not_taken_at_its_word(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
     """Without one all tries would be made at once: they are made after waits of our own."""
-    monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     past = {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}
     busy = [fail(503, retry_after=0), fail(503, headers=past), fail(429, retry_after=0.4)]
     told = retries(await agent.events(*busy, text("So.")))
@@ -76,11 +71,9 @@ async def test_the_servers_own_wait_is_kept_and_no_wait_is_not_taken_at_its_word
     assert "429" in told[2]["reason"]
 
 
-async def test_a_server_that_is_away_interrupts_the_run_which_goes_on_when_resumed(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its step is the next one, however often the server is still away."""
-    monkeypatch.setenv("MANUS_RETRY_FOR", "0")
+@pytest.mark.environ(MANUS_RETRY_FOR="0")
+async def test_a_server_that_is_away_interrupts_the_run(agent: ScriptedAgent) -> None:
+    """Resumed, its step is the next one, however often the server is still away."""
     down = fail(503, message="Sorry.")
     outcome = await agent.run(call("append", path="a", line="1"), down)
     assert (outcome.stop_reason, outcome.success) == ("interrupted", False)
@@ -95,12 +88,10 @@ async def test_a_server_that_is_away_interrupts_the_run_which_goes_on_when_resum
     assert len(agent.server.requests) == 4
 
 
-async def test_it_is_tried_again_no_longer_than_is_set(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("soon")
+@pytest.mark.environ(MANUS_RETRY_FOR="0.3")
+async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> None:
     """All tries together, and not each after the one before."""
-    monkeypatch.setenv("MANUS_RETRY_FOR", "0.3")
-    monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
     agent.server.always(fail(503, headers={"Retry-After": "0"}))
     async with asyncio.timeout(20):
         outcome = await agent.run()
@@ -108,11 +99,9 @@ async def test_it_is_tried_again_no_longer_than_is_set(
     assert len(agent.server.requests) > 2
 
 
-async def test_a_slow_steady_reply_is_waited_for(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.environ(MANUS_TIMEOUT="1")
+async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
     """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
-    monkeypatch.setenv("MANUS_TIMEOUT", "1")
     long = "word " * 8
     agent.server.always(text(long, pace=0.12))
     outcome = await agent.run()

@@ -88,20 +88,14 @@ class TestTruncation:
         assert tokens(shown) < 0.5 * ROOM
         assert shown[-1].text == "short"
 
-    @pytest.mark.parametrize(
-        "args",
-        [
-            {"path": "a", "text": FOX * 2_000},
-            {"path": "a", "deep": {"b": [FOX * 900, 1]}},
-        ],
-    )
-    async def test_arguments_stay_json(self, workspace: Workspace, args: dict[str, Any]) -> None:
-        [shown, _] = await fit([asks(1, **args), answer(1)], ROOM, workspace)
-        assert isinstance(shown, AIMessage)
-        [made] = [call["args"] for call in shown.tool_calls]
-        assert made.get("path") == args.get("path")
-        assert len(str(made)) / 4 < 0.3 * ROOM
-        assert set(made) == set(args)
+    async def test_arguments_stay_json(self, workspace: Workspace) -> None:
+        for more in ({"text": FOX * 2_000}, {"deep": {"b": [FOX * 900, 1]}}):
+            [shown, _] = await fit([asks(1, path="a", **more), answer(1)], ROOM, workspace)
+            assert isinstance(shown, AIMessage)
+            [made] = [call["args"] for call in shown.tool_calls]
+            assert made["path"] == "a"
+            assert len(str(made)) / 4 < 0.3 * ROOM
+            assert set(made) == {"path", *more}
 
     async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
         said = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
@@ -110,10 +104,8 @@ class TestTruncation:
         assert shown[0] is not said[0]
         assert whole(str(shown[0].text), workspace) == said[0].text
 
-    async def test_what_the_last_request_had_is_not_sent_where_it_no_longer_holds(
-        self, workspace: Workspace
-    ) -> None:
-        """However a history and a window change, it is shown as if it were looked at first."""
+    async def test_it_is_shown_as_if_it_were_looked_at_first(self, workspace: Workspace) -> None:
+        """However a history and a window change."""
         first, more = (HumanMessage(FOX * 100, id="u"), HumanMessage(FOX * 150, id="v"))
         picture = ToolMessage([{"type": "image", "url": "x"}], tool_call_id="c1", id="t1")
         turn: list[AnyMessage] = [asks(1), answer(1, FOX * 60)]
@@ -143,16 +135,12 @@ class TestCompaction:
     def test_turns_go_whole_and_the_oldest_first(self) -> None:
         evicted = evicted_of(self.HISTORY, [10.0] * 13, 70)
         assert [m.id for m in evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
-
-    def test_the_newest_turns_and_the_request_stay(self) -> None:
         evicted = evicted_of(self.HISTORY, [10.0] * 13, 0, 3)
         left = [m.id for m in self.HISTORY if m not in evicted]
-        assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"]
+        assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"], "and the request"
         assert evicted_of(self.HISTORY, [10.0] * 13, 1_000) == []
-
-    def test_a_turn_with_an_open_call_stays(self) -> None:
         first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
-        assert evicted_of([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == []
+        assert evicted_of([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], "open calls"
 
     def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
@@ -178,25 +166,21 @@ MESSAGES = {3: "The code of K8 is 90,296.", 4: "The port is 8080, in a.txt:12.",
 MESSAGES |= {6: "Asked again: 8080, 12."}
 
 
-@pytest.mark.parametrize(
-    ("line", "kept"),
-    [
-        ("- The code is 90,296 [#3]", "- The code is 90,296 [#3]"),
-        ("- The code is 90,296 [#5]", "- The code is 90,296 [#3]"),
-        ("- Of Q8: 8080, 12 and 90,296 [#4, #5]", "- Of Q8: 8080, 12 and 90,296 [#3, #4]"),
-        ("- A wall was seen [#99]", "- A wall was seen [#3-#6]"),
-        ("- A wall was seen", "- A wall was seen [#3-#6]"),
-        ("- The treasure lies 77123 steps away [#3]", ""),
-        ("Here are the notes:", ""),
-    ],
-)
-def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes(line: str, kept: str) -> None:
-    assert checked(line, MESSAGES)[FOUND] == ([kept] if kept else [])
+KEPT = {
+    "- The code is 90,296 [#3]": ["- The code is 90,296 [#3]"],
+    "- The code is 90,296 [#5]": ["- The code is 90,296 [#3]"],
+    "- Of Q8: 8080, 12 and 90,296 [#4, #5]": ["- Of Q8: 8080, 12 and 90,296 [#3, #4]"],
+    "- A wall was seen [#99]": ["- A wall was seen [#3-#6]"],
+    "- A wall was seen": ["- A wall was seen [#3-#6]"],
+    "- The treasure lies 77123 steps away [#3]": [],
+    "Here are the notes:": [],
+}
 
 
-def test_what_the_notes_before_said_is_known() -> None:
-    notes = checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"])
-    assert notes[FOUND] == ["- The code is 42 [#1]"]
+def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes() -> None:
+    assert {line: checked(line, MESSAGES)[FOUND] for line in KEPT} == KEPT
+    known = checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"])  # in the notes before
+    assert known[FOUND] == ["- The code is 42 [#1]"]
 
 
 def test_notes_stand_under_their_headings_and_only_findings_need_a_number() -> None:
@@ -205,12 +189,9 @@ def test_notes_stand_under_their_headings_and_only_findings_need_a_number() -> N
     )
     notes = checked(reply, MESSAGES, request="Find the 300 codes.")
     assert as_lines(notes) == [
-        "## Wanted",
-        "- All 300 codes of K8",
-        "## Found",
-        "- Port 8080 [#4]",
-        "## Next",
-        "- Ask K9, line 77",
+        *("## Wanted", "- All 300 codes of K8"),
+        *("## Found", "- Port 8080 [#4]"),
+        *("## Next", "- Ask K9, line 77"),
     ]
     assert parse(as_lines(notes)) == notes
 
@@ -229,15 +210,16 @@ def test_an_image_is_counted_as_a_picture_not_as_its_letters() -> None:
     assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
 
 
-@pytest.mark.parametrize("word", ["狐", "лис"])
-def test_other_scripts_have_more_tokens_than_as_many_english_letters(word: str) -> None:
-    written, letters = word * 900, "f" * 900 * len(word)
-    assert estimate_text(written) > 1.5 * estimate_text(letters)
-    for text in (written, letters):
-        said = HumanMessage([{"type": "text", "text": text}])
-        call = {"id": "1", "name": "bash", "args": {"command": text}}
-        for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
-            assert estimate_message(message) == pytest.approx(estimate_text(text), rel=0.1, abs=40)
+def test_other_scripts_have_more_tokens_than_as_many_english_letters() -> None:
+    for word in ("狐", "лис"):
+        written, letters = word * 900, "f" * 900 * len(word)
+        assert estimate_text(written) > 1.5 * estimate_text(letters)
+        for text in (written, letters):
+            said = HumanMessage([{"type": "text", "text": text}])
+            call = {"id": "1", "name": "bash", "args": {"command": text}}
+            for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
+                meant = pytest.approx(estimate_text(text), rel=0.1, abs=40)
+                assert estimate_message(message) == meant
 
 
 GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
@@ -254,16 +236,13 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     assert window_of(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
 
 
-@pytest.mark.parametrize(
-    ("said", "window"),
-    [("maximum context length is 90000", 8_000), ("It is too long.", 5_000), ("limit 2048", 2_048)],
-)
-def test_a_window_is_less_than_what_was_refused(said: str, window: int) -> None:
-    endpoint = ModelSettings(model="m", base_url="http://learned/v1")
-    learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
-    assert window_of(endpoint) == window
+LEARNED = {"maximum context length is 90000": 8_000, "It is too long.": 5_000, "limit 2048": 2_048}
 
 
-def test_estimates_follow_a_server_that_counts_the_same() -> None:
+def test_what_was_refused_and_what_a_server_counts_is_learned_from() -> None:
+    for number, (said, window) in enumerate(LEARNED.items()):
+        endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
+        learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
+        assert window_of(endpoint) == window, "less than what was refused"
     assert calibrated(1.0, 1_000, 1_500) == 1.5
     assert calibrated(1.5, 1_000, 10) == 1.5, "it counts something else"

@@ -16,14 +16,8 @@ EMPTY = AIMessage(" \n")
 DONE = {"status": "success"}
 
 
-USUAL: dict[str, Any] = {
-    "special": None,
-    "message": BESIDE,
-    "text_ends": True,
-    "is_last": False,
-    "over": None,
-    "is_stuck": False,
-}
+USUAL: dict[str, Any] = {"special": None, "message": BESIDE, "text_ends": True}
+USUAL |= {"is_last": False, "over": None, "is_stuck": False}
 
 
 @pytest.mark.parametrize(

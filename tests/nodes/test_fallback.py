@@ -25,10 +25,10 @@ async def test_an_endpoint_that_refuses_is_not_asked_again(
     assert told["reason"].endswith("Asking `other` instead.")
 
 
-async def test_an_endpoint_that_is_down_is_tried_again_and_then_left(
-    configured: ScriptedAgent, second: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.environ(MANUS_RETRY_FOR="0.5")
+async def test_one_that_is_down_is_tried_again_and_then_left(
+    configured: ScriptedAgent, second: ScriptedServer
 ) -> None:
-    monkeypatch.setenv("MANUS_RETRY_FOR", "0.5")
     second.script(text("done"))
     configured.server.always(fail(503))
     outcome = await configured.run()
@@ -46,32 +46,20 @@ async def test_when_all_fail_each_is_named(
     assert "refused the key (401)" in outcome.output
 
 
-async def test_an_address_chosen_for_a_run_has_no_fallback(
-    agent: ScriptedAgent, second: ScriptedServer
-) -> None:
-    outcome = await agent.run(fail(404))
-    assert outcome.stop_reason == "error"
-    assert second.requests == []
-
-
-async def test_two_empty_replies_are_an_error(agent: ScriptedAgent) -> None:
+async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: ScriptedServer) -> None:
     outcome = await agent.run(text(""), text(" \n"))
+    assert second.requests == [], "an address chosen for a run has no fallback"
     assert (outcome.stop_reason, outcome.success) == ("error", False)
     assert "empty reply of `scripted`" in outcome.output
     assert outcome.usage["model_calls"] == 2
     assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
 
 
-async def test_another_is_asked_when_one_says_nothing(
+async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
     configured: ScriptedAgent, second: ScriptedServer
 ) -> None:
     second.script(text("done"))
     assert (await configured.run(text(""), text(""), base_url=None)).output == "done"
-
-
-async def test_a_content_filter_leaves_the_endpoint_for_the_next_request(
-    configured: ScriptedAgent, second: ScriptedServer
-) -> None:
     refusals: dict[str, Scripted] = {
         "of the reply": text("No.", finish_reason="content_filter"),
         "of the request": fail(400, code="content_filter", message="It was filtered."),
@@ -115,15 +103,9 @@ async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
 
 
 def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
-    main = ModelSettings.model_validate(
-        {
-            "model": "gpt-5",
-            "base_url": "http://a/v1",
-            "api_key": "k",
-            "timeout": 3,
-            "fallback": ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}],
-        }
-    )
+    others = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
+    given = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
+    main = ModelSettings.model_validate({**given, "fallback": others})
     own, same, other, moved = main.with_fallbacks()
     assert own.fallback == ()
     assert (same.base_url, same.api_key, same.timeout) == ("http://a/v1", main.api_key, 3)
@@ -185,7 +167,7 @@ async def test_the_planner_has_a_model_of_its_own(
     assert await flow.statuses() == ["completed"]
 
 
-async def test_what_the_agents_own_model_cannot_see_the_vision_model_is_asked_about(
+async def test_the_vision_model_is_asked_about_what_its_own_cannot_see(
     agent: ScriptedAgent,
 ) -> None:
     Path("manus.toml").write_text(
@@ -200,11 +182,7 @@ async def test_what_the_agents_own_model_cannot_see_the_vision_model_is_asked_ab
     outcome = await agent.run(call("picture"), text("Red."))
     assert outcome.output == "Red."
     blind, seeing, after = agent.server.requests
-    assert [request.model for request in (blind, seeing, after)] == [
-        "scripted",
-        "seeing",
-        "scripted",
-    ]
+    assert [r.model for r in (blind, seeing, after)] == ["scripted", "seeing", "scripted"]
     assert b"data:image/png" in seeing.raw
     assert b"data:image/png" not in after.raw
     assert b"It is red." in after.raw

@@ -73,17 +73,6 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "kind", "words"), TABLE)
-async def test_the_sentence(
-    shared: ScriptedServer, reply: Scripted, kind: Kind, words: str
-) -> None:
-    patience = 0.3 if isinstance(reply, Cut) and reply.hangs else 30.0
-    found = explain(await failure(shared, reply, patience), THERE)
-    assert type(found) is kind
-    assert words in str(found)
-    assert "\n" not in str(found)
-
-
 def sent(status: int, body: Any) -> Raw:
     """An answer of this body; a text is sent as it is."""
     if isinstance(body, str):
@@ -120,7 +109,7 @@ NO_CREDIT = error("Insufficient Balance", code="invalid_request_error")
 EXTRA = {"object": "error", "message": {"detail": [{"msg": "Extra inputs"}]}}
 NO_CALL = error("Failed to call a function.", code="tool_use_failed", failed_generation="<f")
 UNEXPECTED = {"error": "Unexpected endpoint or method. (POST /chat/completions)"}
-REFUSED: dict[str, tuple[int, Any, str]] = {
+REFUSED = {
     "LM Studio, an address without its end": (200, UNEXPECTED, "check MANUS_BASE_URL"),
     "Ollama has no such model": (404, NO_MODEL, "pulling it first; check MANUS_MODEL and"),
     "xAI, a key": (400, NO_KEY, "refused the key (400)"),
@@ -131,46 +120,44 @@ REFUSED: dict[str, tuple[int, Any, str]] = {
     "FastAPI, in words": (404, {"detail": "Not Found"}, "(404): Not Found;"),
     "Mistral": (422, EXTRA, "Extra inputs"),
 }
-FAILED: dict[str, tuple[int, Any, str]] = {
-    "plain text": (500, "Out of memory", "failed (500): Out of memory"),
-    "Groq, a call that it cannot read": (400, NO_CALL, "failed (400): Failed to call"),
-}
+SAID: list[tuple[Scripted, Kind, str]] = [
+    *TABLE,
+    *((sent(*given), ContextOverflowError, "") for given in TOO_LARGE.values()),
+    *((sent(s, body), ModelRefusedError, words) for s, body, words in REFUSED.values()),
+    (sent(500, "Out of memory"), ModelUnavailableError, "failed (500): Out of memory"),
+    (sent(400, NO_CALL), ModelUnavailableError, "failed (400): Failed to call"),  # Groq
+]
 
 
-PRODUCTS = {
-    **{f"too large, {k}": (s, b, ContextOverflowError, "") for k, (s, b) in TOO_LARGE.items()},
-    **{name: (*case[:2], ModelRefusedError, case[2]) for name, case in REFUSED.items()},
-    **{name: (*case[:2], ModelUnavailableError, case[2]) for name, case in FAILED.items()},
-}
-
-
-@pytest.mark.parametrize(("status", "body", "kind", "words"), PRODUCTS.values(), ids=PRODUCTS)
-async def test_what_products_say(
-    shared: ScriptedServer, status: int, body: Any, kind: Kind, words: str
+@pytest.mark.parametrize(("reply", "kind", "words"), SAID)
+async def test_the_sentence(
+    shared: ScriptedServer, reply: Scripted, kind: Kind, words: str
 ) -> None:
-    found = explain(await failure(shared, sent(status, body)), THERE)
+    patience = 0.3 if isinstance(reply, Cut) and reply.hangs else 30.0
+    found = explain(await failure(shared, reply, patience), THERE)
     assert type(found) is kind
     assert words in str(found)
     assert "\n" not in str(found)
 
 
-@pytest.mark.parametrize(
-    ("address", "kind", "words"),
-    [
-        ("http://127.0.0.1:9/v1", ModelUnavailableError, "cannot be reached"),
-        ("http://no.such.host.invalid/v1", ModelUnavailableError, "cannot be reached"),
-        ("localhost:8000", ModelRefusedError, "this is not an address"),
-        ("nonsense", ModelRefusedError, "this is not an address"),
-    ],
-)
-async def test_nobody_there(address: str, kind: Kind, words: str) -> None:
-    found = explain(await failure_at(address), ModelSettings(model="scripted", base_url=address))
-    assert type(found) is kind
-    assert words in str(found)
-    assert "MANUS_BASE_URL" in str(found)
+NOWHERE: dict[str, tuple[Kind, str]] = {
+    "http://127.0.0.1:9/v1": (ModelUnavailableError, "cannot be reached"),
+    "http://no.such.host.invalid/v1": (ModelUnavailableError, "cannot be reached"),
+    "localhost:8000": (ModelRefusedError, "this is not an address"),
+    "nonsense": (ModelRefusedError, "this is not an address"),
+}
 
 
-@pytest.mark.parametrize(("header", "wait"), [("2", 2.0), ("soon", 0.0), ("", 0.0)])
-async def test_the_header(shared: ScriptedServer, header: str, wait: float) -> None:
-    raised = await failure(shared, fail(429, headers={"Retry-After": header}))
-    assert server_wait(raised) == wait
+async def test_nobody_there() -> None:
+    for address, (kind, words) in NOWHERE.items():
+        there = ModelSettings(model="scripted", base_url=address)
+        found = explain(await failure_at(address), there)
+        assert type(found) is kind
+        assert words in str(found)
+        assert "MANUS_BASE_URL" in str(found)
+
+
+async def test_the_header(shared: ScriptedServer) -> None:
+    for header, wait in (("2", 2.0), ("soon", 0.0), ("", 0.0)):
+        raised = await failure(shared, fail(429, headers={"Retry-After": header}))
+        assert server_wait(raised) == wait

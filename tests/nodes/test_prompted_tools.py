@@ -56,38 +56,34 @@ async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent
             [("a", {"b": 1})],
         ),
         ('<tool_call>{"name": "a"}<tool_call>{"name": "c"}</tool_call>', [("a", {}), ("c", {})]),
+        ("<tool_call>", []),
+        ("<tool_call>[1]</tool_call>", []),
+        ('<tool_call>{"name', []),
     ],
 )
 def test_what_is_read(said: str, calls: list[tuple[str, dict[str, int]]]) -> None:
     message = with_prompted_calls(AIMessage(said))
     assert [(c["name"], c["args"]) for c in message.tool_calls] == calls
+    assert len(message.invalid_tool_calls) == (0 if calls else 1), "what cannot be read"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "<tool_call>{'name': 'append', 'arguments': {'path': 'a', 'line': '1'}}</tool_call>",
-        '<tool_call>\n```json\n{"name": "append", "arguments": {"path": "a", "line": "1"}}\n```\n'
-        "</tool_call>",
-    ],
-    ids=["Python", "a fence"],
-)
-async def test_a_call_with_one_reading_is_repaired(prompted: ScriptedAgent, said: str) -> None:
-    await prompted.run(text(said), text("done"))
-    assert prompted.lines("a") == ["1"]
-
-
-@pytest.mark.parametrize(
-    "thought",
-    ["<think>I could {call}.</think>\n\n", "I could {call}.\n</think>\n\n"],
-    ids=["both tags", "only the second"],
-)
-async def test_a_call_in_a_thought_is_none(prompted: ScriptedAgent, thought: str) -> None:
-    only = thought.format(call=block("append", path="a", line="1"))
-    said = text(f"{only}{block('append', path='b', line='2')}")
-    await prompted.run(said, text("done"))
-    assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"])
-    assert_paired(await prompted.messages())
+async def test_a_call_with_one_reading_is_repaired_and_one_in_a_thought_is_none(
+    prompted: ScriptedAgent,
+) -> None:
+    only, own = block("append", path="a", line="1"), block("append", path="b", line="2")
+    fenced = own.replace(">\n{", ">\n```json\n{").replace("\n<", "\n```\n<")
+    in_python = "<tool_call>{'name': 'append', 'arguments': {'path': 'b', 'line': '2'}}</tool_call>"
+    for thread, said in enumerate(
+        (
+            f"<think>I could {only}.</think>\n\n{own}",
+            f"I could {only}.\n</think>\n\n{own}",
+            fenced,
+            in_python,
+        )
+    ):
+        await prompted.run(text(said), text("done"), thread=str(thread))
+        assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"] * (thread + 1))
+        assert_paired(await prompted.messages(str(thread)))
 
 
 async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent) -> None:
@@ -98,10 +94,3 @@ async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent
     assert {m["role"] for m in last.messages} <= {"system", "user", "assistant"}
     assert not any("tool_calls" in m for m in last.messages)
     assert "Result of `append`" in last.text
-
-
-@pytest.mark.parametrize("said", ["<tool_call>", "<tool_call>[1]</tool_call>", '<tool_call>{"name'])
-def test_what_cannot_be_read_is_malformed(said: str) -> None:
-    message = with_prompted_calls(AIMessage(said))
-    assert not message.tool_calls
-    assert len(message.invalid_tool_calls) == 1

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,45 +11,38 @@ from manus.state.text import DEEPEST
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 
-
-@pytest.mark.parametrize(
-    ("args", "meaning"),
-    [
-        (json.dumps(json.dumps({"command": "ls"})), {"command": "ls"}),
-        ('Here: ```json\n{"command": "ls"}\n```', None),
-        ('```json\n{"command": "ls"}\n```', {"command": "ls"}),
-        ('{"command": "ls"} and then I look', {"command": "ls"}),
-        (
-            "{'command': 'ls', 'restart': False, 'timeout': None}",
-            {"command": "ls", "restart": False, "timeout": None},
-        ),
-        ("{'command': \"it's\"}", {"command": "it's"}),
-    ],
+LS = {"command": "ls"}
+READ: dict[str, dict[str, Any]] = {
+    json.dumps(json.dumps(LS)): LS,
+    '```json\n{"command": "ls"}\n```': LS,
+    '{"command": "ls"} and then I look': LS,
+    "{'command': 'ls', 'restart': False, 'timeout': None}": {
+        **LS,
+        "restart": False,
+        "timeout": None,
+    },
+    "{'command': \"it's\"}": {"command": "it's"},
+}
+NOT_READ = (
+    'Here: ```json\n{"command": "ls"}\n```',
+    '{"command": "rm -rf /tmp/a',
+    "{'command': 'rm -rf /tmp/a",
+    '[{"command": "ls"}',
+    json.dumps('{"command": "rm -rf'),
+    '{"command": "ls"} \'timeout\': 3}',
+    '{"command": "ls"} {"command": "pwd"}',
+    '{"command": "ls"}, "timeout": 3}',
+    "{'command': open('/etc/passwd')}",
+    "{'command': 'ls', 'timeout': " + "1" * 30 + "}",
+    "{1: 2}",
+    "ls -la",
+    "[" * 200_000,
 )
-def test_what_has_one_reading_is_repaired(args: str, meaning: dict[str, Any] | None) -> None:
-    assert read_arguments(args) == meaning
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        '{"command": "rm -rf /tmp/a',
-        "{'command': 'rm -rf /tmp/a",
-        '[{"command": "ls"}',
-        json.dumps('{"command": "rm -rf'),
-        '{"command": "ls"} \'timeout\': 3}',
-        '{"command": "ls"} {"command": "pwd"}',
-        '{"command": "ls"}, "timeout": 3}',
-        "{'command': open('/etc/passwd')}",
-        "{'command': 'ls', 'timeout': " + "1" * 30 + "}",
-        "{1: 2}",
-        "ls -la",
-        "[" * 200_000,
-    ],
-    ids=range(12),
-)
-def test_what_is_cut_off_or_has_two_readings_is_not(args: str) -> None:
-    assert read_arguments(args) is None
+def test_what_has_one_reading_is_repaired_and_nothing_else() -> None:
+    assert {args: read_arguments(args) for args in READ} == READ
+    assert [args[:40] for args in NOT_READ if read_arguments(args) is not None] == []
 
 
 VALUES = st.recursive(
@@ -68,7 +60,9 @@ def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.D
         assert read_arguments(whole[:end]) is None
 
 
-async def test_what_cannot_be_read_is_told_to_the_model(agent: ScriptedAgent) -> None:
+async def test_what_cannot_be_read_is_told_and_what_is_repaired_is_carried_out_once(
+    agent: ScriptedAgent,
+) -> None:
     unread = {
         "infinite": '{"path": "a", "line": "x", "n": 1e999}',
         "too large": '{"path": "a", "line": "x", "n": -100000000000000000000}',
@@ -78,22 +72,13 @@ async def test_what_cannot_be_read_is_told_to_the_model(agent: ScriptedAgent) ->
         "too deep": '{"path": "a", "line": ' + "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1) + "}",
     }
     made = [call("append", raw=raw) for raw in unread.values()]
-    outcome = await agent.run(calls(*made), text("done"))
+    repaired = call("append", raw="{'path': 'a', 'line': 'one'} ")
+    outcome = await agent.run(calls(*made, repaired), text("done"))
     assert (outcome.stop_reason, outcome.output) == ("answered", "done")
     told = await agent.observations()
-    assert ["cannot be read: " in said for said in told] == [True] * len(unread)
+    assert ["cannot be read: " in said for said in told] == [*[True] * len(unread), False]
     assert "`line` stands there twice" in told[2]
-    assert agent.lines("a") == []
-
-
-async def test_a_repaired_call_is_carried_out_once(agent: ScriptedAgent) -> None:
-    made = (
-        call("append", raw="{'path': 'a.txt', 'line': "),
-        call("append", raw="{'path': 'a.txt', 'line': 'one'} "),
-    )
-    outcome = await agent.run(calls(*made), text("done"))
-    assert outcome.stop_reason == "answered"
-    assert agent.lines("a.txt") == ["one"]
+    assert agent.lines("a") == ["one"]
     assert_paired(await agent.messages())
     sent = agent.server.requests[1].messages[-3:-1]
     assert "cannot be read" in sent[0]["content"]

@@ -134,10 +134,8 @@ async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) ->
     assert sent["extra_content"] == signed("of the text")["extra_content"]
 
 
-async def test_never_if_it_is_not_to_be_sent(
-    lax: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANUS_SEND_REASONING", "false")
+@pytest.mark.environ(MANUS_SEND_REASONING="false")
+async def test_never_if_it_is_not_to_be_sent(lax: ScriptedAgent) -> None:
     one = made(0, index=0, **signed("AbC"))
     await lax.run(streamed({"reasoning_details": DETAILS, "tool_calls": [one]}), text("done"))
     [sent] = assistants(lax.server)
@@ -148,11 +146,9 @@ async def test_never_if_it_is_not_to_be_sent(
 
 
 @pytest.mark.usefixtures("configured")
-async def test_no_other_server_gets_it(
-    lax: ScriptedAgent, second: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.environ(MANUS_SEND_REASONING="true")
+async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServer) -> None:
     """Neither what is sealed nor what can be read; the first one has it again afterwards."""
-    monkeypatch.setenv("MANUS_SEND_REASONING", "true")
     second.strict = False
     one = made(0, index=0, **signed("AbC"))
     first = streamed({"reasoning_details": DETAILS, "tool_calls": [one]})

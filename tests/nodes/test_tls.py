@@ -48,10 +48,8 @@ async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> 
     assert not secure.requests
 
 
-async def test_what_no_client_can_be_made_with_is_said_at_once(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+@pytest.mark.environ(SSL_CERT_FILE="/nowhere.pem")
+async def test_what_no_client_can_be_made_with_is_said_at_once(agent: ScriptedAgent) -> None:
     events = await agent.events()
     assert not [event for event in events if event["type"] == "retry"]
     outcome = await agent.outcome()
