@@ -4,13 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from manus.models.recording import Recorder, ReplayModel, normal_form
 from manus.state.errors import ReplayMismatchError, SettingsError
@@ -51,9 +45,7 @@ async def test_a_recorded_run_can_be_played(
     assert conversation(first) == conversation(second)
 
 
-async def test_a_place_of_the_workspace_in_it_is_moved(
-    agent: ScriptedAgent, tmp_path: Path
-) -> None:
+async def test_the_workspaces_place_in_it_is_moved(agent: ScriptedAgent, tmp_path: Path) -> None:
     absolute = str(agent.workspace / "a")
     await agent.run(
         calls(call("append", path=absolute, line="1"), text=f"To {absolute}."),
@@ -71,9 +63,7 @@ async def test_a_place_of_the_workspace_in_it_is_moved(
     assert outcome.output == f"It is in {elsewhere}/a, not in {agent.workspace}bench."
 
 
-async def test_another_conversation_fails_loudly_with_what_differs(
-    agent: ScriptedAgent,
-) -> None:
+async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent) -> None:
     colours = "red\n" * 200
     (agent.workspace / "b").write_text(f"{colours}blue\n")
     await agent.run(call("poll"), call("read", path="b"), text("Colours."), record=FILE)
@@ -88,55 +78,41 @@ async def test_another_conversation_fails_loudly_with_what_differs(
     assert outcome.usage["model_calls"] == 2
 
 
-@pytest.fixture
-def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+NO_RECORDINGS = ("no JSON", "[]", "{}", '{"after": 7, "messages": [], "reply": {}}', "7")
+
+
+def test_what_is_no_whole_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     recorder = Recorder(FILE, "/w")
     recorder.start()
     recorder.add("main", [HumanMessage("One?")], AIMessage("One."))
     recorder.add("main", [HumanMessage("Two?")], AIMessage("Two."))
-    return tmp_path / FILE
-
-
-def test_a_last_line_that_was_under_way_is_left_out(turns: Path) -> None:
-    whole = turns.read_text()
-    turns.write_text(whole[:-20])
+    turns = tmp_path / FILE
+    turns.write_text(turns.read_text()[:-20])  # the last line was under way: it is left out
     played = ReplayModel.load(FILE, "/w")
     assert played.invoke([HumanMessage("One?")]).text == "One."
     with pytest.raises(ReplayMismatchError):
         played.invoke([HumanMessage("Two?")])
+    for content in NO_RECORDINGS:
+        turns.write_text(f"{content}\n")
+        with pytest.raises(SettingsError, match=f"{FILE} is not a recording of model turns"):
+            ReplayModel.load(FILE, "/w")
 
 
-@pytest.mark.parametrize(
-    "content", ["no JSON\n", "[]\n", "{}\n", '{"after": 7, "messages": [], "reply": {}}\n', "7\n"]
-)
-def test_what_is_no_recording_is_said_to_be_none(turns: Path, content: str) -> None:
-    turns.write_text(content)
-    with pytest.raises(SettingsError, match=f"{FILE} is not a recording of model turns"):
-        ReplayModel.load(FILE, "/w")
+ALIKE = {
+    "took 1.25 s": "took 3 s",
+    "<A object at 0x7f2f02956d90>": "<A object at 0x7f2f0290ced0>",
+    "2026-11-21T02:38:35Z": "2027-01-02 03:04:05.678",
+    "6f2acda9-0f4b-4b0e-9a52-7f1f7f0f6a11": "9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a12",
+}
 
 
-class TestNormalForm:
-    def test_what_belongs_to_one_request_alone_is_left_out(self) -> None:
-        said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
-        assert normal_form(said, "/w") == [{"role": "human", "text": "Hi."}]
-        assert is_ephemeral(said[2])
-        assert not is_ephemeral(said[1])
+def test_only_what_differs_from_run_to_run_does_not_count() -> None:
+    def form(said: str) -> str:
+        return str(normal_form([ToolMessage(said, tool_call_id="1")], "/w"))
 
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
-            ("took 1.25 s", "took 3 s"),
-            ("<A object at 0x7f2f02956d90>", "<A object at 0x7f2f0290ced0>"),
-            ("2026-11-21T02:38:35Z", "2027-01-02 03:04:05.678"),
-            ("6f2acda9-0f4b-4b0e-9a52-7f1f7f0f6a11", "9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a12"),
-        ],
-    )
-    def test_what_differs_from_run_to_run_does_not_count(self, one: str, other: str) -> None:
-        forms = [normal_form([ToolMessage(t, tool_call_id="1")], "/w") for t in (one, other)]
-        assert forms[0] == forms[1]
-
-    def test_what_else_differs_counts(self) -> None:
-        said = ("12 files", "13 files", "0x1")
-        forms = [str(normal_form([ToolMessage(t, tool_call_id="1")], "/w")) for t in said]
-        assert len(set(forms)) == 3
+    assert all(form(one) == form(other) for one, other in ALIKE.items())
+    assert len({form(said) for said in ("12 files", "13 files", "0x1")}) == 3
+    said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
+    assert normal_form(said, "/w") == [{"role": "human", "text": "Hi."}], "of one request alone"
+    assert [is_ephemeral(message) for message in said] == [False, False, True]

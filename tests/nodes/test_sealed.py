@@ -13,13 +13,7 @@ from tests.server import Scripted, ScriptedServer, fail, message_of, said, strea
 Json = dict[str, Any]
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
 THOUGHT = {**TEXT, "text": "First I look.", "signature": "ErUB+/="}
-SECRET = {
-    "type": "reasoning.encrypted",
-    "data": "gAAAAB==",
-    "id": "rs_1",
-    "format": "openai-responses-v1",
-    "index": 0,
-}
+SECRET = {"type": "reasoning.encrypted", "data": "gAAAAB==", "id": "rs_1", "index": 0}
 DETAILS = [THOUGHT, {**SECRET, "index": 1}]
 
 
@@ -29,18 +23,8 @@ def signed(signature: str) -> Json:
 
 def made(place: int, **more: Any) -> Json:
     """A call in a reply; `index` is what a stream has in it."""
-    arguments = json.dumps({"path": "a", "line": str(place)})
-    return {
-        "id": f"c{place}",
-        "type": "function",
-        "function": {"name": "append", "arguments": arguments},
-        **more,
-    }
-
-
-def whole(**message: Any) -> Scripted:
-    """A reply with a call, in one piece."""
-    return message_of("tool_calls", **message)
+    function = {"name": "append", "arguments": json.dumps({"path": "a", "line": str(place)})}
+    return {"id": f"c{place}", "type": "function", "function": function, **more}
 
 
 def streamed(*deltas: Json) -> Scripted:
@@ -81,16 +65,17 @@ PIECES: dict[str, tuple[list[Json], list[Json]]] = {
 }
 
 
-@pytest.mark.parametrize(("pieces", "entries"), PIECES.values(), ids=PIECES)
-def test_pieces_become_entries(pieces: list[Json], entries: list[Json]) -> None:
-    found = SealedReader()
-    for piece in pieces:
-        found.feed({"reasoning_details": [piece]})
-    assert found.kept()["reasoning_details"] == entries
+def test_pieces_become_entries() -> None:
+    for name, (pieces, entries) in PIECES.items():
+        found = SealedReader()
+        for piece in pieces:
+            found.feed({"reasoning_details": [piece]})
+        assert found.kept()["reasoning_details"] == entries, name
 
 
 async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
-    at_once = whole(reasoning_details=DETAILS, reasoning="First I look.", tool_calls=[made(0)])
+    thought = {"reasoning_details": DETAILS, "reasoning": "First I look."}
+    at_once = message_of("tool_calls", **thought, tool_calls=[made(0)])
     pieces: list[Json] = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
         {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
@@ -110,7 +95,8 @@ async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent) -> None:
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
     in_pieces = streamed(*({"tool_calls": [{**one, "index": 0}]} for one in both))
-    for thread, first in (("whole", whole(tool_calls=both)), ("streamed", in_pieces)):
+    at_once = message_of("tool_calls", tool_calls=both)
+    for thread, first in (("whole", at_once), ("streamed", in_pieces)):
         await lax.run(first, text("done"), thread=thread)
         one, two = assistants(lax.server)[0]["tool_calls"]
         assert one["extra_content"] == signed("AbC+/=")["extra_content"]

@@ -32,39 +32,31 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
 }
 
 
-@pytest.mark.parametrize(("usage", "meant"), FIGURES.values(), ids=FIGURES)
-def test_what_figures_mean(usage: Said, meant: tuple[int, ...]) -> None:
-    found = usage_metadata(usage)
-    assert found is not None
-    read, written = cache_tokens(dict(found["input_token_details"]))
-    assert (found["input_tokens"], found["output_tokens"], read, written) == meant
-
-
-def test_what_anthropic_wrote_to_its_cache_is_the_sum_of_its_kinds() -> None:
-    """Its package leaves the sum at nothing where it names the kinds."""
+def test_what_figures_mean() -> None:
+    for name, (usage, meant) in FIGURES.items():
+        found = usage_metadata(usage)
+        assert found is not None
+        read, written = cache_tokens(dict(found["input_token_details"]))
+        assert (found["input_tokens"], found["output_tokens"], read, written) == meant, name
+    # Anthropic's package leaves the sum at nothing where it names the kinds
     kinds = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}
     assert cache_tokens({"cache_read": 5, "cache_creation": 0, **kinds}) == (5, 7)
 
 
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [said({"content": "Hi."}), STOP, {"choices": [], "usage": OK}],
+END: Said = {"choices": [], "usage": OK}
+SO_FAR: Said = said({"content": "H"}, usage={**OK, "completion_tokens": 1})
+
+
+def test_figures_are_counted_once() -> None:
+    for chunks in (
+        [said({"content": "Hi."}), STOP, END],
         [said({"content": "Hi."}), said({}, "stop", usage=OK)],
-        [
-            said({"content": "H"}, usage={**OK, "completion_tokens": 1}),
-            said({"content": "i."}, usage=OK),
-            said({}, "stop", usage=OK),
-            {"choices": [], "usage": OK},
-        ],
-    ],
-    ids=["at the end", "with the reason", "so far, each time"],
-)
-def test_figures_are_counted_once(chunks: list[Said]) -> None:
-    message, _ = read(*chunks)
-    usage = message.usage_metadata
-    assert usage is not None
-    assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
+        [SO_FAR, said({"content": "i."}, usage=OK), said({}, "stop", usage=OK), END],
+    ):
+        message, _ = read(*chunks)
+        usage = message.usage_metadata
+        assert usage is not None
+        assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
 
 
 async def test_a_reply_with_and_without_figures(agent: ScriptedAgent) -> None:

@@ -12,39 +12,37 @@ from tests.server import call, calls, text
 READ = call("read", path="missing")
 
 
-class TestMeasures:
-    async def test_hint_refusal_end(self, agent: ScriptedAgent) -> None:
-        events = await agent.events(*[READ] * 6)
-        outcome = await agent.outcome()
-        assert (outcome.status, outcome.stop_reason) == ("idle", "stuck")
-        assert outcome.success is False
-        assert "stuck" in outcome.output
-        told = [(e["measure"]) for e in events if e["type"] == "loop"]
-        assert told == ["hint", "refuse", "ask"]
-        hinted = ["stuck in a loop" in r.last["content"] for r in agent.server.requests]
-        assert hinted == [False, False, False, True, False, False]
-        seen = await agent.observations()
-        assert seen[:4] == ["There is no file missing."] * 4
-        assert all(text.startswith("Not executed") and "4 times" in text for text in seen[4:])
-        assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
-        assert_paired(await agent.messages())
+async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
+    events = await agent.events(*[READ] * 6)
+    outcome = await agent.outcome()
+    assert (outcome.status, outcome.stop_reason) == ("idle", "stuck")
+    assert outcome.success is False
+    assert "stuck" in outcome.output
+    assert [e["measure"] for e in events if e["type"] == "loop"] == ["hint", "refuse", "ask"]
+    hinted = ["stuck in a loop" in r.last["content"] for r in agent.server.requests]
+    assert hinted == [False, False, False, True, False, False]
+    seen = await agent.observations()
+    assert seen[:4] == ["There is no file missing."] * 4
+    assert all(text.startswith("Not executed") and "4 times" in text for text in seen[4:])
+    assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
+    assert_paired(await agent.messages())
 
-    async def test_only_the_call_of_the_loop_is_refused(self, agent: ScriptedAgent) -> None:
-        both = calls(READ, call("poll"))
-        outcome = await agent.run(READ, READ, READ, READ, both, text("Enough."))
-        assert outcome.stop_reason == "answered"
-        assert (await agent.observations())[-2].startswith("Not executed")
-        assert (await agent.observations())[-1] == "1 %"
 
-    async def test_calls_that_nobody_wants_leave_silence_which_is_a_loop(
-        self, agent: ScriptedAgent
-    ) -> None:
-        outcome = await agent.run(*[call("append", path="a", line="1")] * 4, tool_choice="none")
-        assert outcome.stop_reason == "stuck"
-        assert (await agent.values())["loop"]["kind"] == "silence"
-        hinted = ["last 3 replies were empty" in r.text for r in agent.server.requests]
-        assert hinted == [False, False, False, True]
-        assert agent.lines("a") == []
+async def test_only_the_call_of_the_loop_is_refused(agent: ScriptedAgent) -> None:
+    both = calls(READ, call("poll"))
+    outcome = await agent.run(READ, READ, READ, READ, both, text("Enough."))
+    assert outcome.stop_reason == "answered"
+    assert (await agent.observations())[-2].startswith("Not executed")
+    assert (await agent.observations())[-1] == "1 %"
+
+
+async def test_calls_that_nobody_wants_leave_silence_which_is_a_loop(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(*[call("append", path="a", line="1")] * 4, tool_choice="none")
+    assert outcome.stop_reason == "stuck"
+    assert (await agent.values())["loop"]["kind"] == "silence"
+    hinted = ["last 3 replies were empty" in r.text for r in agent.server.requests]
+    assert hinted == [False, False, False, True]
+    assert agent.lines("a") == []
 
 
 async def test_a_slow_build_is_polled_until_it_is_done(
@@ -64,22 +62,17 @@ async def test_a_slow_build_is_polled_until_it_is_done(
     assert hinted == [False, False, False, True, False, False, False]
 
 
-class TestAskingAPerson:
-    async def test_a_person_is_asked_and_the_answer_goes_on(self, agent: ScriptedAgent) -> None:
-        waiting = await agent.run(*[READ] * 6, interactive=True)
-        assert waiting.stop_reason == "interrupted"
-        assert "stuck" in waiting.output
-        assert "`read`" in waiting.output
-        outcome = await agent.invoke(
-            Command(resume="Look in b."), READ, READ, text("All right."), interactive=True
-        )
-        assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
-        assert agent.server.requests[6].messages[-2]["content"] == "Look in b."
-        assert (await agent.observations())[6:] == ["There is no file missing."] * 2, "not refused"
-        assert "loop" not in agent.server.requests[-1].text, "what came before does not count"
-
-    async def test_nobody_is_asked_when_no_step_is_left_for_the_answer(
-        self, agent: ScriptedAgent
-    ) -> None:
-        outcome = await agent.run(*[READ] * 6, interactive=True, max_steps=6)
-        assert outcome.stop_reason == "stuck"
+async def test_a_person_is_asked_and_the_answer_goes_on(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(*[READ] * 6, interactive=True)
+    assert waiting.stop_reason == "interrupted"
+    assert "stuck" in waiting.output
+    assert "`read`" in waiting.output
+    outcome = await agent.invoke(
+        Command(resume="Look in b."), READ, READ, text("All right."), interactive=True
+    )
+    assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
+    assert agent.server.requests[6].messages[-2]["content"] == "Look in b."
+    assert (await agent.observations())[6:] == ["There is no file missing."] * 2, "not refused"
+    assert "loop" not in agent.server.requests[-1].text, "what came before does not count"
+    last = await agent.run(*[READ] * 6, interactive=True, max_steps=6, thread="last")
+    assert last.stop_reason == "stuck", "no step is left for an answer"

@@ -1,12 +1,6 @@
 """The parts of think: where a run begins, how a history is mended, how a reply is made ready."""
 
-import pytest
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    HumanMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.nodes.context.turns import mend, replacing
 from manus.prompts import agent as prompts
@@ -37,25 +31,20 @@ def nothing_known(_: str) -> None:
     return None
 
 
-class TestMending:
-    def test_a_whole_history_is_left_alone(self) -> None:
-        whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
-        assert mend(whole, nothing_known) is whole
+LACKING: list[list[AnyMessage]] = [
+    [USER, asks("1"), AGAIN],
+    [USER, asks("1", "2"), answer("1"), AGAIN],
+    [USER, asks("1", "2"), answer("2"), AGAIN],
+    [USER, asks("1", bad=("2",)), AGAIN],
+    [USER, asks("1"), AGAIN, asks("2", id="a2"), answer("2"), asks("3", id="a3")],
+    [USER, asks("1")],
+    [USER, asks("1", "2"), answer("2")],
+    [asks("1"), asks("2", id="a2"), AGAIN],
+]
 
-    @pytest.mark.parametrize(
-        "history",
-        [
-            [USER, asks("1"), AGAIN],
-            [USER, asks("1", "2"), answer("1"), AGAIN],
-            [USER, asks("1", "2"), answer("2"), AGAIN],
-            [USER, asks("1", bad=("2",)), AGAIN],
-            [USER, asks("1"), AGAIN, asks("2", id="a2"), answer("2"), asks("3", id="a3")],
-            [USER, asks("1")],
-            [USER, asks("1", "2"), answer("2")],
-            [asks("1"), asks("2", id="a2"), AGAIN],
-        ],
-    )
-    def test_each_call_gets_its_message(self, history: list[AnyMessage]) -> None:
+
+def test_each_call_gets_its_message() -> None:
+    for history in LACKING:
         mended = mend(history, nothing_known)
         assert append_messages(history, [replacing(history, mended)]) == mended
         assert_paired(mended)
@@ -63,19 +52,19 @@ class TestMending:
         lost = [m for m in mended if m not in history]
         assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
         assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
+    whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
+    assert mend(whole, nothing_known) is whole
 
-    def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out(self) -> None:
-        call = asks("1")
-        history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
-        mended = mend(history, nothing_known)
-        assert mended == [USER, call, answer("1"), AGAIN]
-        assert append_messages(history, [replacing(history, mended)]) == mended
 
-    def test_what_the_journal_knows_is_the_answer(self) -> None:
-        known = {"2": answer("2")}
-        mended = mend([USER, asks("1", "2", "3"), AGAIN], known.get)
-        assert [m.text for m in mended[2:5]] == [
-            prompts.OUTCOME_LOST,
-            "answer to 2",
-            prompts.OUTCOME_LOST,
-        ]
+def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> None:
+    call = asks("1")
+    history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
+    mended = mend(history, nothing_known)
+    assert mended == [USER, call, answer("1"), AGAIN]
+    assert append_messages(history, [replacing(history, mended)]) == mended
+
+
+def test_what_the_journal_knows_is_the_answer() -> None:
+    mended = mend([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
+    lost = prompts.OUTCOME_LOST
+    assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]

@@ -6,25 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import arguments_of, with_calls
-from manus.models.wire_forms import (
-    IMAGE_FOLLOWS,
-    Back,
-    encode,
-    wire_form,
-)
+from manus.models.wire_forms import IMAGE_FOLLOWS, Back, encode, wire_form
 from manus.state.messages import MALFORMED_AT
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
@@ -60,21 +49,21 @@ def client(cls: type[ChatOpenAI], server: ScriptedServer, **options: Any) -> Cha
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"tools": TOOLS}, {"tools": TOOLS, "tool_choice": "required"}, {"stop": ["END"]}],
-)
-async def test_ordinary_messages_are_sent_as_langchain_sends_them(
-    server: ScriptedServer, options: dict[str, Any]
-) -> None:
-    server.script(text("Hello."), text("Hello."))
-    async for _ in client(ChatOpenAI, server).astream(ORDINARY, **options):
-        pass
-    await client(FastChatOpenAI, server).ainvoke(ORDINARY, **options)
-    theirs, ours = server.requests
-    assert ours.body == theirs.body
-    same = ("authorization", "content-type", "accept")
-    assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
+OPTIONS: list[dict[str, Any]] = [
+    *({}, {"tools": TOOLS}, {"tools": TOOLS, "tool_choice": "required"}, {"stop": ["END"]})
+]
+
+
+async def test_ordinary_messages_are_sent_as_langchain_sends_them(server: ScriptedServer) -> None:
+    for options in OPTIONS:
+        server.script(text("Hello."), text("Hello."))
+        async for _ in client(ChatOpenAI, server).astream(ORDINARY, **options):
+            pass
+        await client(FastChatOpenAI, server).ainvoke(ORDINARY, **options)
+        theirs, ours = server.requests[-2:]
+        assert ours.body == theirs.body
+        same = ("authorization", "content-type", "accept")
+        assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
 
 
 async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer) -> None:
@@ -87,34 +76,30 @@ async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer) -> N
     assert ours.response_metadata["finish_reason"] == "tool_calls"
 
 
-class TestMalformedCalls:
-    def test_their_arguments_are_wrapped_and_their_place_kept(self) -> None:
-        bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
-        message = AIMessage(
-            "",
-            tool_calls=[CALL],
-            invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
-            additional_kwargs={MALFORMED_AT: [0]},
-        )
-        first, second = wire_form(message, Back())["tool_calls"]
-        assert (first["id"], second["id"]) == ("c0", "c1")
-        assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
-        assert json.loads(second["function"]["arguments"]) == CALL["args"]
+MALFORMED = {
+    "[1]": "not an object",
+    "{": "not valid JSON",
+    '{"a": NaN}': "NaN",
+    "[" * 100_000: "nested",
+}
 
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ("[1]", "not an object"),
-            ("{", "not valid JSON"),
-            ('{"a": NaN}', "NaN"),
-            ("[" * 100_000, "nested"),
-        ],
+
+def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept() -> None:
+    bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
+    message = AIMessage(
+        "",
+        tool_calls=[CALL],
+        invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
+        additional_kwargs={MALFORMED_AT: [0]},
     )
-    def test_what_cannot(self, arguments: str, words: str) -> None:
+    first, second = wire_form(message, Back())["tool_calls"]
+    assert (first["id"], second["id"]) == ("c0", "c1")
+    assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
+    assert json.loads(second["function"]["arguments"]) == CALL["args"]
+    for arguments, words in MALFORMED.items():
         with pytest.raises(ValueError, match=words):
             arguments_of(arguments)
-        raw = [{"id": "1", "name": "a", "args": arguments}]
-        message = with_calls(AIMessage(""), raw)
+        message = with_calls(AIMessage(""), [{"id": "1", "name": "a", "args": arguments}])
         assert message.tool_calls == []
         assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
 
