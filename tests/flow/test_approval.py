@@ -7,94 +7,66 @@ from langgraph.types import Command
 
 from manus.nodes.planning.approval import read_decision
 from manus.state.errors import PlanError
-from tests.flow.helpers import (
-    ScriptedFlow,
-    is_step,
-    makes,
-    revises,
-    succeeds,
-)
+from tests.flow.helpers import ScriptedFlow, is_step, makes, revises, succeeds
 from tests.flow.test_plan import plan_of
 from tests.server import text
 
 PLAN = plan_of("a", "b")
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "reason"),
-    [
-        ("yes", "approve", ""),
-        ({"action": "approve"}, "approve", ""),
-        ([{"type": "accept", "args": None}], "approve", ""),
-        ({"decisions": [{"type": "approve"}]}, "approve", ""),
-        ({"decisions": [{"type": "reject", "message": "too long"}]}, "reject", "too long"),
-        ("No, use trains.", "reject", "use trains."),
-        ("reject: too long", "reject", "too long"),
-        ("Nothing by plane, please.", "reject", "Nothing by plane, please."),
-        ({"action": "reject", "reason": "too long"}, "reject", "too long"),
-        ("cancel", "cancel", ""),
-    ],
-)
-def test_answers(answer: Any, kind: str, reason: str) -> None:
-    decision = read_decision(answer, PLAN)
-    assert (decision.kind, decision.reason, decision.plan) == (kind, reason, PLAN)
+ANSWERS: list[tuple[Any, str, str]] = [
+    ("yes", "approve", ""),
+    ({"action": "approve"}, "approve", ""),
+    ([{"type": "accept", "args": None}], "approve", ""),
+    ({"decisions": [{"type": "approve"}]}, "approve", ""),
+    ({"decisions": [{"type": "reject", "message": "too long"}]}, "reject", "too long"),
+    ("No, use trains.", "reject", "use trains."),
+    ("reject: too long", "reject", "too long"),
+    ("Nothing by plane, please.", "reject", "Nothing by plane, please."),
+    ({"action": "reject", "reason": "too long"}, "reject", "too long"),
+    ("cancel", "cancel", ""),
+]
+EDITED = {"type": "edit", "edited_action": {"name": "plan", "args": {"steps": ["z"]}}}
+EDITS: list[tuple[Any, list[str]]] = [
+    ("edit 1: c", ["a", "c"]),
+    ("Edit step 0: take the train\nat nine", ["take the train\nat nine", "b"]),
+    ({"action": "edit", "step": 1, "text": "c"}, ["a", "c"]),
+    ({"action": "edit", "steps": ["a", "x", "b"]}, ["a", "x", "b"]),
+    ({"action": "edit", "plan": {**PLAN, "steps": PLAN["steps"][:1]}}, ["a"]),
+    ({"steps": ["z"]}, ["z"]),
+    ({"decisions": [EDITED]}, ["z"]),
+    ('{"action": "edit", "steps": ["z"]}', ["z"]),
+]
+UNFIT: list[tuple[Any, str]] = [
+    ("edit 7: c", "There is no step 7"),
+    ({"action": "maybe"}, "`approve`, `edit`"),
+    ("{broken", "begins like JSON"),
+    ({"steps": []}, "at least one step"),
+]
 
 
-@pytest.mark.parametrize(
-    ("answer", "texts"),
-    [
-        ("edit 1: c", ["a", "c"]),
-        ("Edit step 0: take the train\nat nine", ["take the train\nat nine", "b"]),
-        ({"action": "edit", "step": 1, "text": "c"}, ["a", "c"]),
-        ({"action": "edit", "steps": ["a", "x", "b"]}, ["a", "x", "b"]),
-        ({"action": "edit", "plan": {**PLAN, "steps": PLAN["steps"][:1]}}, ["a"]),
-        ({"steps": ["z"]}, ["z"]),
-        (
-            {
-                "decisions": [
-                    {"type": "edit", "edited_action": {"name": "plan", "args": {"steps": ["z"]}}}
-                ]
-            },
-            ["z"],
-        ),
-        ('{"action": "edit", "steps": ["z"]}', ["z"]),
-    ],
-)
-def test_edits(answer: Any, texts: list[str]) -> None:
-    decision = read_decision(answer, PLAN)
-    assert decision.kind == "edit"
-    assert [s["text"] for s in decision.plan["steps"]] == texts
+def test_answers() -> None:
+    for answer, kind, reason in ANSWERS:
+        decision = read_decision(answer, PLAN)
+        assert (decision.kind, decision.reason, decision.plan) == (kind, reason, PLAN)
+    for answer, texts in EDITS:
+        decision = read_decision(answer, PLAN)
+        assert decision.kind == "edit"
+        assert [s["text"] for s in decision.plan["steps"]] == texts
+    for answer, said in UNFIT:
+        with pytest.raises(PlanError, match=said):
+            read_decision(answer, PLAN)
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ("edit 7: c", "There is no step 7"),
-        ({"action": "maybe"}, "`approve`, `edit`"),
-        ("{broken", "begins like JSON"),
-        ({"steps": []}, "at least one step"),
-    ],
-)
-def test_answers_that_do_not_fit(answer: Any, said: str) -> None:
-    with pytest.raises(PlanError, match=said):
-        read_decision(answer, PLAN)
-
-
-async def test_rejections_do_not_count_as_replans(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"))
-    flow.plans().always(revises("alpha"))
+async def test_rejections_are_no_replans_and_the_run_can_be_left(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"), *[revises("alpha")] * 3, makes("beta"))
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
     await flow.run(approve_plan=True)
     for _ in range(3):
         outcome = await flow.invoke(Command(resume="no"), approve_plan=True)
         assert outcome.stop_reason == "interrupted"
     assert (await flow.values())["run"]["replans_left"] == 2
-
-
-async def test_the_run_is_left(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha"), makes("beta"))
-    flow.step("beta", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run(approve_plan=True)
     outcome = await flow.invoke(Command(resume="cancel"), approve_plan=True)
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
     assert flow.asked(is_step("alpha")) == []

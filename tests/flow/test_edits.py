@@ -6,12 +6,7 @@ import pytest
 from langgraph.types import Command
 
 from manus.state.errors import PlanError, UsageError
-from tests.flow.helpers import (
-    ScriptedFlow,
-    is_step,
-    makes,
-    succeeds,
-)
+from tests.flow.helpers import ScriptedFlow, is_step, makes, succeeds
 from tests.helpers.agent import thread_config
 from tests.helpers.child import REQUEST, started
 from tests.server import call, hang, text
@@ -19,31 +14,21 @@ from tests.server import call, hang, text
 T = thread_config("t")
 
 
-async def paused(flow: ScriptedFlow, *steps: str) -> Any:
-    """A flow of these steps that stops before its second step; its plan as it is read."""
-    flow.plans(makes(*steps))
-    flow.step("", *[]).always(succeeds("It is 42."))
+async def test_between_two_steps(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "delta"))
+    flow.step("").always(succeeds("It is 42."))
     flow.sums_up(text("All."))
     stop: dict[str, Any] = {"context": flow.context(), "interrupt_before": ["execute_step"]}
     await flow.graph.ainvoke({"request": "Do it."}, T, **stop)
     while (await flow.statuses())[0] != "completed":
         await flow.graph.ainvoke(None, T, **stop)
-    return await flow.plan()
-
-
-async def edited(flow: ScriptedFlow, change: Any) -> list[tuple[str, str]]:
-    """The steps and who did them, after the run went on with this change of the plan."""
-    await flow.graph.aupdate_state(T, {"plan": change})
-    assert (await flow.invoke(None)).stop_reason == "completed"
-    assert len(flow.asked(is_step("alpha"))) == 1
-    return [(s["text"], s["executor"]) for s in (await flow.plan())["steps"]]
-
-
-async def test_between_two_steps(flow: ScriptedFlow) -> None:
-    plan = await paused(flow, "alpha", "beta", "delta")
+    plan: Any = await flow.plan()
     plan["steps"][1]["text"] = "[Second] gamma"
     steps = [*plan["steps"][:2], "then", {**plan["steps"][2], "depends_on": [2]}]
-    assert await edited(flow, {**plan, "steps": steps}) == [
+    await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": steps}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 1
+    assert [(s["text"], s["executor"]) for s in (await flow.plan())["steps"]] == [
         ("alpha", "tester"),
         ("[Second] gamma", "second"),
         ("then", "tester"),

@@ -12,21 +12,20 @@ from manus.state.errors import SettingsError, UsageError
 from manus.state.plan_changes import fold_plan
 from tests.flow.test_plan import plan_of
 
+AFTER_PLAN = [
+    (None, "not_needed", "ready"),
+    (None, "given", "ready"),
+    (None, "wanted", "to_approve"),
+    (None, "rejected", "rejected"),
+    ("error", "wanted", "error"),
+    ("plan_incomplete", "wanted", "cancelled"),
+]
 
-@pytest.mark.parametrize(
-    ("stop_reason", "approval", "label"),
-    [
-        (None, "not_needed", "ready"),
-        (None, "given", "ready"),
-        (None, "wanted", "to_approve"),
-        (None, "rejected", "rejected"),
-        ("error", "wanted", "error"),
-        ("plan_incomplete", "wanted", "cancelled"),
-    ],
-)
-def test_after_plan(stop_reason: Any, approval: Any, label: str) -> None:
-    state: Any = {"stop_reason": stop_reason, "run": {"approval": approval}, "plan": plan_of("a")}
-    assert route_after_plan(state) == label
+
+def test_after_plan() -> None:
+    for reason, approval, label in AFTER_PLAN:
+        state: Any = {"stop_reason": reason, "run": {"approval": approval}, "plan": plan_of("a")}
+        assert route_after_plan(state) == label
 
 
 AT_WORK = {"s0": "in_progress"}

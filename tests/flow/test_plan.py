@@ -1,15 +1,6 @@
 """The plan's text, and the questions one asks of a plan."""
 
-import pytest
-
-from manus.state.plan import (
-    Plan,
-    as_text,
-    cycle_in,
-    executor_for,
-    hindered_by,
-    ready_steps,
-)
+from manus.state.plan import Plan, as_text, cycle_in, executor_for, hindered_by, ready_steps
 from manus.state.plan_changes import create, mark
 
 VACATION = """\
@@ -50,70 +41,63 @@ CHAIN = ("a", "b", "c")
 STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
 
 
-@pytest.mark.parametrize(
-    ("plan", "ready"),
-    [
-        (plan_of(*CHAIN), [0]),
-        (plan_of(*CHAIN, s0="completed"), [1]),
-        (plan_of(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
-        (plan_of(*CHAIN, s0="blocked"), []),
-        (plan_of(*STAR), [0, 1]),
-        (plan_of(*STAR, s0="completed"), [1]),
-        (plan_of(*STAR, s0="completed", s1="completed"), [2]),
-        (plan_of(*STAR, s0="blocked"), [1]),
-        (plan_of(*CHAIN, s0="completed", s1="completed", s2="completed"), []),
-    ],
-)
-def test_ready_steps(plan: Plan, ready: list[int]) -> None:
-    assert ready_steps(plan) == ready
+READY = [
+    (plan_of(*CHAIN), [0]),
+    (plan_of(*CHAIN, s0="completed"), [1]),
+    (plan_of(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
+    (plan_of(*CHAIN, s0="blocked"), []),
+    (plan_of(*STAR), [0, 1]),
+    (plan_of(*STAR, s0="completed"), [1]),
+    (plan_of(*STAR, s0="completed", s1="completed"), [2]),
+    (plan_of(*STAR, s0="blocked"), [1]),
+    (plan_of(*CHAIN, s0="completed", s1="completed", s2="completed"), []),
+]
+HINDERED: list[tuple[Plan, dict[int, int]]] = [
+    (plan_of(*CHAIN), {}),
+    (plan_of(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
+    (plan_of(*STAR, s0="blocked"), {2: 0}),
+    (plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
+]
 
 
-@pytest.mark.parametrize(
-    ("plan", "hindered"),
-    [
-        (plan_of(*CHAIN), {}),
-        (plan_of(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
-        (plan_of(*STAR, s0="blocked"), {2: 0}),
-        (plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
-    ],
-)
-def test_only_what_depends_on_a_blocked_step_is_hindered(
-    plan: Plan, hindered: dict[int, int]
-) -> None:
-    assert hindered_by(plan) == hindered
+def test_which_steps_are_ready_and_which_a_blocked_one_hinders() -> None:
+    for plan, ready in READY:
+        assert ready_steps(plan) == ready, as_text(plan)
+    for plan, hindered in HINDERED:
+        assert hindered_by(plan) == hindered, as_text(plan)
 
 
-@pytest.mark.parametrize(
-    ("depends_on", "cycle"),
-    [
-        ([[], [0], [1]], None),
-        ([[1], [2], []], None),  # a later step may come first
-        ([[0]], [0, 0]),
-        ([[1], [0]], [0, 1, 0]),
-        ([[], [2], [3], [1]], [1, 2, 3, 1]),
-        ([[], [0], [0], [1, 2]], None),
-    ],
-)
-def test_cycles(depends_on: list[list[int]], cycle: list[int] | None) -> None:
-    assert cycle_in(depends_on) == cycle
+CYCLES: list[tuple[list[list[int]], list[int] | None]] = [
+    ([[], [0], [1]], None),
+    ([[1], [2], []], None),  # a later step may come first
+    ([[0]], [0, 0]),
+    ([[1], [0]], [0, 1, 0]),
+    ([[], [2], [3], [1]], [1, 2, 3, 1]),
+    ([[], [0], [0], [1, 2]], None),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "named", "chosen"),
-    [
-        ("[browser] x", "", "browser"),
-        ("[BROWSER] x", "", "browser"),
-        ("[swe] x", "", "SWE"),
-        ("[nobody] x", "", "manus"),
-        ("x", "", "manus"),
-        ("[0] then [browser] x", "", "browser"),
-        ("[swe] x", "browser", "SWE"),
-        ("x", "Browser", "browser"),
-        ("[nobody] x", "browser", "browser"),
-        ("x", "nobody", "manus"),
-    ],
-)
-def test_the_executor_of_a_step(text: str, named: str, chosen: str) -> None:
-    step = plan_of(text)["steps"][0]
-    step["executor"] = named
-    assert executor_for(step, ["manus", "browser", "SWE"]) == chosen
+def test_cycles() -> None:
+    for depends_on, cycle in CYCLES:
+        assert cycle_in(depends_on) == cycle
+
+
+CHOSEN = [
+    ("[browser] x", "", "browser"),
+    ("[BROWSER] x", "", "browser"),
+    ("[swe] x", "", "SWE"),
+    ("[nobody] x", "", "manus"),
+    ("x", "", "manus"),
+    ("[0] then [browser] x", "", "browser"),
+    ("[swe] x", "browser", "SWE"),
+    ("x", "Browser", "browser"),
+    ("[nobody] x", "browser", "browser"),
+    ("x", "nobody", "manus"),
+]
+
+
+def test_the_executor_of_a_step() -> None:
+    for text, named, chosen in CHOSEN:
+        step = plan_of(text)["steps"][0]
+        step["executor"] = named
+        assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)

@@ -12,15 +12,11 @@ LIST = call("planning", command="list")
 CYCLE = makes(free("alpha", 1), free("beta", 0))
 
 
-def script(flow: ScriptedFlow, *replies: Any) -> None:
-    flow.plans(*replies)
-    flow.step("", *[]).always(succeeds())
-    flow.sums_up(text("All."))
-
-
 async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
     """The texts of the plan that comes of these replies."""
-    script(flow, *replies)
+    flow.plans(*replies)
+    flow.step("").always(succeeds())
+    flow.sums_up(text("All."))
     outcome = await flow.run(request="Bake a cake.\nToday.")
     assert outcome.stop_reason == "completed"
     return [step["text"] for step in (await flow.plan())["steps"]]
@@ -53,23 +49,16 @@ async def test_then_there_is_a_plan_of_three_steps(flow: ScriptedFlow) -> None:
 
 
 async def test_a_cycle_that_stays_is_put_in_order(flow: ScriptedFlow) -> None:
+    (flow.workspace / "prices.csv").write_text("chair,45\n")
     assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
+    for asked in flow.asked(is_planner):  # it sees the workspace as it is
+        assert "\n  prices.csv\n" in str(asked.messages[0]["content"])
 
 
 async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:
-    flow.step("", *[]).always(text("Said."))
+    flow.step("").always(text("Said."))
     flow.sums_up(text("All."))
     outcome = await flow.run(tool_choice="none")
     assert outcome.stop_reason == "completed"
     assert flow.asked(is_planner) == []
-
-
-async def test_the_planner_sees_the_workspace_as_it_is(flow: ScriptedFlow) -> None:
-    (flow.workspace / "prices.csv").write_text("chair,45\n")
-    flow.plans(makes("alpha"))
-    flow.step("alpha", succeeds())
-    flow.sums_up(text("All."))
-    await flow.run()
-    [asked] = flow.asked(is_planner)
-    assert "\n  prices.csv\n" in str(asked.messages[0]["content"])

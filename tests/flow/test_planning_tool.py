@@ -74,47 +74,36 @@ async def test_all_commands(desk: Desk) -> None:
     assert left == (["home"], None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            {"command": "create", "plan_id": "trip", "title": "T", "steps": ["a"]},
-            "There is a plan `trip` already; change it with `update`",
-        ),
-        ({"command": "create", "steps": ["a"]}, "`create` needs a `title`"),
-        ({"command": "get", "plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
-        ({"command": "update"}, "`update` needs a `title`, `steps`, or both"),
-        ({"command": "delete"}, "`delete` needs a `plan_id`. The plans are: trip."),
-        ({"command": "mark_step", "step_status": "blocked"}, "needs a `step_index`, 0 to 1"),
-        ({"command": "mark_step", "step_index": 0}, "needs a `step_status`, `step_notes`"),
-        (
-            {"command": "mark_step", "step_index": 2, "step_status": "blocked"},
-            "There is no step 2: the plan has the steps 0 to 1.",
-        ),
-    ],
-)
-async def test_errors_say_what_is_wrong_and_what_would_be_right(
-    desk: Desk, arguments: dict[str, Any], said: str
-) -> None:
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("create", {"plan_id": "trip", "title": "T", "steps": ["a"]}, "already; change it with `upd"),
+    ("create", {"steps": ["a"]}, "`create` needs a `title`"),
+    ("get", {"plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
+    ("update", {}, "`update` needs a `title`, `steps`, or both"),
+    ("delete", {}, "`delete` needs a `plan_id`. The plans are: trip."),
+    ("mark_step", {"step_status": "blocked"}, "needs a `step_index`, 0 to 1"),
+    ("mark_step", {"step_index": 0}, "needs a `step_status`, `step_notes`"),
+    ("mark_step", {"step_index": 2, "step_status": "blocked"}, "the plan has the steps 0 to 1."),
+]
+
+
+async def test_errors_say_what_is_wrong_and_what_would_be_right(desk: Desk) -> None:
     await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
     before = (desk.plans, desk.active)
-    answer = await desk(**arguments)
-    assert answer.startswith("error: ")
-    assert said in answer
-    assert (desk.plans, desk.active) == before
+    for command, arguments, said in WRONG:
+        answer = await desk(command, **arguments)
+        assert answer.startswith("error: ")
+        assert said in answer
+        assert (desk.plans, desk.active) == before
 
 
 def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
-    create = {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}
-    made: list[dict[str, Any]] = [
-        create,
-        {"command": "nonsense"},
-        {"command": "mark_step", "step_index": 0},
+    made: list[tuple[str, dict[str, Any]]] = [
+        ("Planning", {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}),
+        ("Planning", {"command": "nonsense"}),
+        ("Planning", {"command": "mark_step", "step_index": 0}),
+        ("bash", {}),
     ]
-    tasks = [
-        ToolTask(index=i, id=str(i), name="Planning", args=args) for i, args in enumerate(made)
-    ]
-    tasks.append(ToolTask(index=3, id="3", name="bash", args={}))
+    tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(made)]
     given = with_plans(tasks, Shelf({}, None))
     assert [list(t.get("injected", {}).get("plans", {})) for t in given] == [[], ["p"], ["p"], []]
     assert [t.get("injected", {}).get("active") for t in given] == [None, "p", "p", None]

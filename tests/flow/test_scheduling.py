@@ -4,45 +4,38 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.nodes.planning.changed_files import changed_since, mentioned
 from manus.nodes.planning.scheduling import choose_steps, share_a_file
 from tests.flow.test_plan import plan_of
 
+PAIRS = [
+    ("write a.py", "test a.py", True),
+    ("write src/a.py", "test a.py", True),
+    ("write src/a.py", "write lib/a.py", False),
+    ("write a.py", "write b.py", False),
+    ("x", "y", False),
+    ("read ./docs/../a.md.", "write a.md", True),
+    ("read `a.csv`", "draw a.csv", True),
+    ("fetch https://example.org/a.html", "write a.html", False),
+    ("some, e.g. one", "others, e.g. two", False),
+]
+TOGETHER: list[tuple[list[Any], int, list[int]]] = [
+    ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
+    ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
+    ([("x.py", []), ("x.py too", []), ("y.py", [])], 3, [0, 2]),
+    ([("[browser] x", []), ("[Browser] y", []), ("z", [])], 3, [0, 2]),
+    (["a", "b"], 3, [0]),
+]
 
-@pytest.mark.parametrize(
-    ("one", "other", "shared"),
-    [
-        ("write a.py", "test a.py", True),
-        ("write src/a.py", "test a.py", True),
-        ("write src/a.py", "write lib/a.py", False),
-        ("write a.py", "write b.py", False),
-        ("x", "y", False),
-        ("read ./docs/../a.md.", "write a.md", True),
-        ("read `a.csv`", "draw a.csv", True),
-        ("fetch https://example.org/a.html", "write a.html", False),
-        ("some, e.g. one", "others, e.g. two", False),
-    ],
-)
-def test_steps_that_name_one_file(one: str, other: str, shared: bool) -> None:
-    first, second = plan_of(one, other)["steps"]
-    assert share_a_file(first, second) is shared
 
-
-@pytest.mark.parametrize(
-    ("steps", "most", "chosen"),
-    [
-        ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
-        ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
-        ([("x.py", []), ("x.py too", []), ("y.py", [])], 3, [0, 2]),
-        ([("[browser] x", []), ("[Browser] y", []), ("z", [])], 3, [0, 2]),
-        (["a", "b"], 3, [0]),
-    ],
-)
-def test_steps_that_go_to_work_together(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
+def test_steps_that_name_one_file_do_not_go_to_work_together() -> None:
+    for one, other, shared in PAIRS:
+        first, second = plan_of(one, other)["steps"]
+        assert share_a_file(first, second) is shared, (one, other)
+    for steps, most, chosen in TOGETHER:
+        assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
 
 
 def test_files_made(tmp_path: Path) -> None:
@@ -62,10 +55,10 @@ def test_files_made(tmp_path: Path) -> None:
     assert changed_since(tmp_path / "not there", began) == []
 
 
-@pytest.mark.parametrize(
-    ("said", "named"),
-    [("wrote a.py", True), ("wrote src/a.py.", True), ("wrote test_a.py", False), ("a.pyc", False)],
-)
-def test_a_file_is_named_by_its_whole_name(said: str, named: bool) -> None:
-    history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
-    assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
+NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
+
+
+def test_a_file_is_named_by_its_whole_name() -> None:
+    for said, named in NAMED.items():
+        history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
+        assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])

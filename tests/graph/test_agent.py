@@ -29,11 +29,17 @@ class TestEndings:
             "Step 2: terminate → The run ends with success.",
         ]
 
-    @pytest.mark.parametrize(("status", "success"), [("success", True), ("failure", False)])
-    async def test_terminate(self, agent: ScriptedAgent, status: str, success: bool) -> None:
-        outcome = await agent.run(calls(call("terminate", status=status), text="That was it."))
-        assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
-        assert (outcome.success, outcome.output) == (success, "That was it.")
+    async def test_terminate(self, agent: ScriptedAgent) -> None:
+        for status, success in (("success", True), ("failure", False)):
+            ends = call("terminate", status=status)
+            outcome = await agent.run(calls(ends, text="That was it."), thread=status)
+            assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
+            assert (outcome.success, outcome.output) == (success, "That was it.")
+        for name in ("answer", "summary", "result"):
+            ends = call("terminate", status="success", **{name: "Seven euros."})
+            outcome = await agent.run(calls(ends, text="I am done."), thread=name)
+            assert outcome.output == "Seven euros.", "not the text beside it"
+        assert len(agent.server.requests) == 5
 
     @pytest.mark.parametrize("silent", [{}, {"answer": " "}, {"answer": None}])
     async def test_terminate_without_an_answer_is_asked_for_one_once(
@@ -44,37 +50,19 @@ class TestEndings:
         assert (outcome.stop_reason, outcome.success) == ("terminated", True)
         assert len(agent.server.requests) == 3
         assert "`answer`" in agent.server.requests[2].messages[-2]["content"]
-        told = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-        [_, asked, accepted] = told
+        _, asked, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
         assert (asked.status, accepted.status) == ("error", "success")
         assert outcome.usage["tool_calls"] == 2, "the first was not carried out"
+        last = await agent.run(ends, thread="last", max_steps=1)
+        assert (last.stop_reason, last.success) == ("terminated", True), "no step is left to ask in"
+        assert last.output
 
-    @pytest.mark.parametrize(
-        "bad", [call("terminate", status="maybe", answer="."), call("terminate", raw='{"status": ')]
-    )
-    async def test_terminate_with_wrong_arguments_ends_nothing(
-        self, agent: ScriptedAgent, bad: Any
-    ) -> None:
-        outcome = await agent.run(bad, DONE)
+    async def test_terminate_with_wrong_arguments_ends_nothing(self, agent: ScriptedAgent) -> None:
+        bad = call("terminate", status="maybe", answer="."), call("terminate", raw='{"status": ')
+        outcome = await agent.run(*bad, DONE)
         assert outcome.stop_reason == "terminated"
-        assert len(agent.server.requests) == 2
-        [wrong, right] = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-        assert (wrong.status, right.status) == ("error", "success")
-
-    async def test_on_the_last_step_no_answer_is_asked_for(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(call("terminate", status="success"), max_steps=1)
-        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
-        assert outcome.output
-
-    @pytest.mark.parametrize("name", ["answer", "summary", "result"])
-    async def test_the_answer_is_the_output_under_each_of_its_names(
-        self, agent: ScriptedAgent, name: str
-    ) -> None:
-        ends = call("terminate", status="success", **{name: "Seven euros."})
-        outcome = await agent.run(calls(ends, text="I am done."))
-        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
-        assert outcome.output == "Seven euros.", "not the text beside it"
-        assert len(agent.server.requests) == 1
+        statuses = [m.status for m in await agent.messages() if isinstance(m, ToolMessage)]
+        assert statuses == ["error", "error", "success"]
 
     async def test_calls_after_terminate_are_not_executed(self, agent: ScriptedAgent) -> None:
         write = call("append", path="a", line="1")
@@ -95,27 +83,18 @@ class TestEndings:
         assert silent.output == "Step 1: poll → 4 %\n\nTerminated: Reached max steps (1)"
 
     async def test_out_of_budget(self, agent: ScriptedAgent) -> None:
+        """The model is warned when most of it is used; a call beyond it is not carried out."""
+        writes = [call("append", path="a", line=str(n)) for n in range(6)]
+        outcome = await agent.run(*writes, budget=Budget(tool_calls=5))
+        assert outcome.stop_reason == "budget"
+        assert agent.lines("a") == ["0", "1", "2", "3", "4"]
+        warned = ["Most of this run" in r.last["content"] for r in agent.server.requests[:5]]
+        assert warned == [False] * 4 + [True]
+        assert "tool calls (4 of 5)" in agent.server.requests[4].last["content"]
         one = calls(call("poll"), usage=tokens(100, 10))
-        outcome = await agent.run(one, budget=Budget(tokens=100))
+        outcome = await agent.run(one, budget=Budget(tokens=100), thread="tokens")
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert "Terminated: Budget used up: tokens (110 of 100)" in outcome.output
-
-    async def test_a_call_that_is_made_all_the_same_is_not_carried_out(
-        self, agent: ScriptedAgent
-    ) -> None:
-        write = call("append", path="a", line="1")
-        outcome = await agent.run(*[write] * 2, budget=Budget(tool_calls=1))
-        assert outcome.stop_reason == "budget"
-        assert agent.lines("a") == ["1"]
-
-    async def test_the_model_is_warned_when_most_of_a_budget_is_used(
-        self, agent: ScriptedAgent
-    ) -> None:
-        replies = [call("poll")] * 8
-        await agent.run(*replies, text("done"), budget=Budget(tool_calls=10))
-        warned = ["Most of this run" in r.last["content"] for r in agent.server.requests]
-        assert warned == [False] * 8 + [True]
-        assert "tool calls (8 of 10)" in agent.server.requests[-1].last["content"]
 
 
 class TestToolChoice:
@@ -139,64 +118,44 @@ class TestToolChoice:
 
 
 class TestCalls:
-    async def test_there_is_one_message_for_each_whatever_happens(
-        self, agent: ScriptedAgent
-    ) -> None:
-        await agent.run(
-            calls(
-                call("read", path="missing"),
-                call("nothing", x=1),
-                call("append", path="a"),
-                call("append", path="a", line=["1"], colour="red"),
-                call("append", raw='{"path": "a", "li'),
-                call("append", raw="[1, 2]"),
-                call("broken"),
-                call("cancelled"),
-                call("slow"),
-                call("append", path="../a", line="1"),
-                call("poll", raw=""),
-            ),
-            text("Done."),
-        )
+    MADE = (
+        (call("read", path="missing"), ["There is no file missing."]),
+        (call("nothing", x=1), ["There is no tool `nothing`", "append", "terminate"]),
+        (call("append", path="a"), ["`line`"]),
+        (call("append", path="a", line=["1"], colour="red"), ["`colour`", "`line`"]),
+        (call("append", raw='{"path": "a", "li'), ["JSON", '{"path": "a", "li']),
+        (call("append", raw="[1, 2]"), ["not an object", "[1, 2]"]),
+        (call("broken"), ["RuntimeError", "the disk is on fire"]),
+        (call("cancelled"), ["cancelled"]),
+        (call("slow"), ["did not end within"]),
+        (call("append", path="../a", line="1"), ["outside the workspace"]),
+        (call("poll", raw=""), ["1 %"]),
+    )
+
+    async def test_there_is_one_message_for_each(self, agent: ScriptedAgent) -> None:
+        """Whatever happens."""
+        await agent.run(calls(*(made for made, _ in self.MADE)), text("Done."))
         history = await agent.messages()
         assert_paired(history)
-        seen = await agent.observations()
-        expected = [
-            ["There is no file missing."],
-            ["There is no tool `nothing`", "append", "terminate"],
-            ["`line`"],
-            ["`colour`", "`line`"],
-            ["JSON", '{"path": "a", "li'],
-            ["not an object", "[1, 2]"],
-            ["RuntimeError", "the disk is on fire"],
-            ["cancelled"],
-            ["did not end within"],
-            ["outside the workspace"],
-            ["1 %"],
-        ]
-        for said, words in zip(seen, expected, strict=True):
+        for said, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
             assert all(word in said for word in words), said
         errors = [m.status for m in history if isinstance(m, ToolMessage)]
         assert errors == ["error"] * 10 + ["success"]
         assert agent.lines("a") == []
 
-    @pytest.mark.parametrize("call_id", [None, ABSENT, "x"])
-    async def test_calls_without_an_id_or_with_the_same(
-        self, agent: ScriptedAgent, call_id: Any
-    ) -> None:
-        twice = calls(call("poll", id=call_id), call("poll", id=call_id))
-        await agent.run(twice, twice, text("Done."))
-        assert await agent.observations() == ["1 %", "2 %", "3 %", "4 %"]
+    async def test_calls_without_an_id_or_with_the_same(self, agent: ScriptedAgent) -> None:
+        ids: list[Any] = [None, ABSENT, "x"]
+        twice = [calls(call("poll", id=call_id), call("poll", id=call_id)) for call_id in ids * 2]
+        await agent.run(*twice, text("Done."))
+        assert await agent.observations() == [f"{n} %" for n in range(1, 13)]
         assert_paired(await agent.messages())
 
-    async def test_calls_that_do_not_touch_the_same_run_side_by_side(
+    async def test_calls_that_touch_different_things_run_together(
         self, agent: ScriptedAgent
     ) -> None:
         # `hold` ends only when the file is there that the call behind it writes
-        await agent.run(
-            calls(call("hold", path="a", line="1"), call("append", path="release", line="1")),
-            text("Done."),
-        )
+        release = call("append", path="release", line="1")
+        await agent.run(calls(call("hold", path="a", line="1"), release), text("Done."))
         assert await agent.observations() == ["Released.", "Appended to release."]
 
 

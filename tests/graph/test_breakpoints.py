@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from manus.graph.profiles import SWE
-from manus.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.processes import working_in
 from tests.server import call, hang, text
@@ -65,31 +64,19 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAge
     assert left.values == ended.values
 
 
-GIVEN = {"request": "Do it."}
-
-
-def attempt(run: str) -> Any:
-    """The configuration of a run as a server makes it, the same at each attempt."""
-    return {"configurable": {"thread_id": "t"}, "metadata": {"run_id": run}}
-
-
-async def died(agent: ScriptedAgent, config: Any) -> None:
-    """The worker has gone, while the model was asked for the second time."""
-    work = asyncio.create_task(agent.graph.ainvoke(GIVEN, config, context=agent.context()))
+async def test_a_run_whose_worker_has_gone_goes_on(agent: ScriptedAgent) -> None:
+    """It does not begin again: its configuration, as a server makes it, is the same again."""
+    given = {"request": "Do it."}
+    attempt: Any = {**T, "metadata": {"run_id": "r"}}
+    agent.server.script(call("append", path="a", line="1"), hang())
+    work = asyncio.create_task(agent.graph.ainvoke(given, attempt, context=agent.context()))
     await agent.server.arrived(2, timeout=60)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-
-
-async def test_it_goes_on_and_does_not_begin_again(
-    agent: ScriptedAgent, saver: SqliteStore
-) -> None:
-    agent.server.script(call("append", path="a", line="1"), hang())
-    await died(agent, attempt("r"))
-    again = ScriptedAgent(agent.server, agent.workspace, saver)
+    again = ScriptedAgent(agent.server, agent.workspace, agent.saver)
     agent.server.script(text("Done."))
-    found = await again.graph.ainvoke(GIVEN, attempt("r"), context=again.context())
+    found = await again.graph.ainvoke(given, attempt, context=again.context())
     assert (found["stop_reason"], found["output"]) == ("answered", "Done.")
     assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
     assert agent.lines("a") == ["1"]

@@ -59,6 +59,11 @@ async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
     outcome = await lead.run(COUNT, text("So far."), thread="calls", budget={"tool_calls": 2})
     assert outcome.stop_reason == "budget"
     assert len(lead.lines("a")) == written + 2
+    lead.given("Name the fish.", call("ask_human", inquire="Where?"))
+    few: Any = {"thread": "asks", "budget": {"model_calls": 2}}
+    await lead.run(NAME, **few)
+    outcome = await lead.invoke(Command(resume="In the park."), **few)
+    assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 2)
 
 
 async def test_side_by_side(lead: Delegator) -> None:
@@ -90,13 +95,6 @@ async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
     assert outcome.output == "Seven birds."
     assert lead.lines("a") == ["1"]
     assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
-
-
-async def test_what_it_had_used_before_a_question_counts(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("ask_human", inquire="Where?"))
-    await lead.run(COUNT, budget={"model_calls": 2})
-    outcome = await lead.invoke(Command(resume="In the park."), budget={"model_calls": 2})
-    assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 2)
 
 
 async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) -> None:

@@ -37,45 +37,28 @@ def _refusal(name: str = "mine") -> str:
     return said
 
 
-_CONTRACT = {
-    "manus": (
-        "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
-        " ask_human terminate mcp",
-        60,
-        10_000,
-    ),
+GENERAL = "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
+CONTRACT = {
+    "manus": (f"{GENERAL} ask_human terminate mcp", 60, 10_000),
     "browser": ("browser_use terminate", 40, 10_000),
     "swe": ("bash str_replace_editor skill terminate", 60, 10_000),
-    "data_analysis": (
-        "python_execute data_visualization make_report skill terminate",
-        40,
-        15_000,
-    ),
+    "data_analysis": ("python_execute data_visualization make_report skill terminate", 40, 15_000),
 }
 
 
-@pytest.mark.parametrize("name", _CONTRACT)
-def test_a_profile_has_the_tools_and_limits_of_the_contract(name: str) -> None:
-    profile = profile_named(name.upper())
-    tools, *limits = _CONTRACT[name]
-    assert set(profile.tools) == set(tools.split())
-    assert profile.name == name
-    assert [profile.max_steps, profile.max_observe] == limits
-
-
-def test_the_planner_has_what_manus_has_and_a_plan() -> None:
+def test_profiles_have_the_tools_and_limits_of_the_contract(tmp_path: Path) -> None:
+    for name, (tools, steps, characters) in CONTRACT.items():
+        profile = profile_named(name.upper())
+        assert (profile.name, set(profile.tools)) == (name, set(tools.split()))
+        assert (profile.max_steps, profile.max_observe) == (steps, characters)
     assert profile_named("planner").tools == ("planning", *profile_named("manus").tools)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_its_prompts_can_be_filled_in_and_its_tools_be_built(name: str, tmp_path: Path) -> None:
-    profile = PROFILES[name]
-    assert len(render(profile.system_prompt, workspace=tmp_path, place="")) > 500
-    assert profile.next_step_prompt
-    catalog = build_catalog(profile.tools, Session(Workspace(tmp_path)))
-    tools = [tool for tool in profile.tools if tool != "mcp"]
-    assert catalog.names() == tools
-    assert set(profile.special_tools) <= set(tools) <= set(BUILT_IN)
+    for profile in PROFILES.values():
+        assert len(render(profile.system_prompt, workspace=tmp_path, place="")) > 500
+        assert profile.next_step_prompt
+        catalog = build_catalog(profile.tools, Session(Workspace(tmp_path)))
+        built = [tool for tool in profile.tools if tool != "mcp"]
+        assert catalog.names() == built
+        assert set(profile.special_tools) <= set(built) <= set(BUILT_IN)
 
 
 def test_all_but_the_planner_carry_out_the_steps_of_a_plan() -> None:
@@ -103,7 +86,6 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
         max_observe = 500
         role = "summary"
         system_prompt = "You work in $workspace for $$5."
-
         """,
     )
     assert profile_named("Short") == replace(
@@ -125,19 +107,15 @@ _WRONG = {
     '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
     '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
     "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
+    '[profiles.mine]\ntools = ["failing_tools:x"]': "(ZeroDivisionError: division by zero)",
 }
 
 
-@pytest.mark.parametrize(("toml", "said"), _WRONG.items())
-def test_one_that_does_not_fit_is_said_in_a_sentence(toml: str, said: str, home: Path) -> None:
-    _write(home, toml)
-    assert said in _refusal()
-
-
-def test_a_tool_whose_module_fails_is_said_when_the_profile_is_built(home: Path) -> None:
+def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
-    _write(home, '[profiles.mine]\ntools = ["failing_tools:x"]')
-    assert "(ZeroDivisionError: division by zero)" in _refusal()
+    for toml, said in _WRONG.items():
+        _write(home, toml)
+        assert said in _refusal()
 
 
 def test_a_profile_made_in_python(home: Path) -> None:

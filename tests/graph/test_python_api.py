@@ -65,27 +65,17 @@ def calls_of_everybody(graph: RunGraph, context: Any) -> list[str]:
     return outputs
 
 
-class TestSync:
-    def test_outside_of_a_loop(
-        self, server: ScriptedServer, context: Any, store: SqliteStore
-    ) -> None:
-        server.always(text("Done."))
-        agent = build_agent(TESTER, checkpointer=store)
-        assert calls_of_everybody(agent, context) == ["Done."] * 4
+def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteStore) -> None:
+    server.when(is_planner).always(makes("alpha"))
+    server.when(is_step("alpha")).always(succeeds())
+    server.when(is_summary).always(text("All."))
+    flow = build_flow((TESTER,), checkpointer=store)
+    assert calls_of_everybody(flow, context) == ["All."] * 4
 
-    async def test_inside_of_a_loop(
-        self, server: ScriptedServer, context: Any, saver: SqliteStore
-    ) -> None:
-        server.always(text("Done."))
-        agent = build_agent(TESTER, checkpointer=saver)
-        assert calls_of_everybody(agent, context) == ["Done."] * 4
 
-    def test_a_flow(self, server: ScriptedServer, context: Any, store: SqliteStore) -> None:
-        server.when(is_planner).always(makes("alpha"))
-        server.when(is_step("alpha")).always(succeeds())
-        server.when(is_summary).always(text("All."))
-        flow = build_flow((TESTER,), checkpointer=store)
-        assert calls_of_everybody(flow, context) == ["All."] * 4
+async def test_inside_of_a_loop(agent: ScriptedAgent, context: Any) -> None:
+    agent.server.always(text("Done."))
+    assert calls_of_everybody(agent.graph, context) == ["Done."] * 4
 
 
 @dataclass
@@ -99,26 +89,29 @@ class ParentContext:
     colour: str = "blue"
 
 
-class TestAsANode:
-    async def test_in_a_graph_of_messages(
-        self, server: ScriptedServer, context: Any, saver: SqliteStore
-    ) -> None:
-        """Its context and checkpointer are taken over; the request is the human message."""
-        builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
-        builder.add_node("agent", build_agent(TESTER))
-        builder.add_edge(START, "agent")
-        builder.add_edge("agent", END)
-        graph = builder.compile(checkpointer=saver)
-        given = {k: v for k, v in context.items() if v}
-        theirs = ParentContext(**given, max_steps=2)
-        server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
-        asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
-        assert "On?" in str(asked["__interrupt__"])
-        found = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
-        kinds = [m.type for m in found["messages"]]
-        assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
-        assert found["messages"][-1].text == "yes"
-        assert Path(context["workspace"], "a").read_text() == "1\n"
+def around(agent: RunGraph) -> Any:
+    """A graph of messages with the agent as its one node."""
+    builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "agent")
+    builder.add_edge("agent", END)
+    return builder
+
+
+async def test_as_a_node_in_a_graph_of_messages(
+    server: ScriptedServer, context: Any, saver: SqliteStore
+) -> None:
+    """Its context and checkpointer are taken over; the request is the human message."""
+    graph = around(build_agent(TESTER)).compile(checkpointer=saver)
+    theirs = ParentContext(**{k: v for k, v in context.items() if v}, max_steps=2)
+    server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
+    asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
+    assert "On?" in str(asked["__interrupt__"])
+    found = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
+    kinds = [m.type for m in found["messages"]]
+    assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
+    assert found["messages"][-1].text == "yes"
+    assert Path(context["workspace"], "a").read_text() == "1\n"
 
 
 def weather(city: str) -> str:
@@ -197,22 +190,18 @@ class TestAsCreateAgent:
             found = agent.invoke(REQUEST, context=given)
             assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
 
-    async def test_the_context_of_the_graph_around_it(
-        self, server: ScriptedServer, model: ChatOpenAI
-    ) -> None:
+    async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+        """Of the graph around it, whose context it has."""
         server.script(call("who"))
-        builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
-        builder.add_node("agent", build_agent(model, tools=[who]))
-        builder.add_edge(START, "agent")
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
         given: Any = {"messages": [("user", "Do it.")]}
-        stream = builder.compile().astream(given, context=theirs, subgraphs=True)
+        graph = around(build_agent(model, tools=[who])).compile()
+        stream = graph.astream(given, context=theirs, subgraphs=True)
         nodes = [(len(space), *part) async for space, part in stream]
         assert nodes == [(1, "think"), (1, "act"), (1, "stuck_check"), (0, "agent")]
 
-    def test_a_flow_and_its_executor_with_models_of_their_own(
-        self, server: ScriptedServer, model: ChatOpenAI
-    ) -> None:
+    def test_a_flow_and_its_executor(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+        """With models of their own."""
         server.when(is_planner, makes("alpha"))
         server.when(is_summary, text("All."))
         with ScriptedServer() as other:
@@ -222,22 +211,19 @@ class TestAsCreateAgent:
             assert (found["output"], len(other.requests)) == ("All.", 1)
 
 
-class TestStreams:
-    async def test_the_next_request_can_come_at_once(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("poll"))
-        options: Any = {"context": agent.context(), "stream_mode": "updates"}
-        stream = agent.graph.astream(REQUEST, T, **options)
-        assert "think" in await anext(stream)  # and no more of it, nor is it closed
-        outcome = await agent.run(text("Something else."), request="No, this.")
-        assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
-        with pytest.raises(StopAsyncIteration):
-            await anext(stream)
-
-    async def test_the_callers_recursion_limit(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("poll"))
-        limited: Any = {**T, "recursion_limit": 3}
-        with pytest.raises(GraphRecursionError):
-            await agent.graph.ainvoke(REQUEST, limited, context=agent.context())
+async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
+    agent.server.script(call("poll"))
+    options: Any = {"context": agent.context(), "stream_mode": "updates"}
+    stream = agent.graph.astream(REQUEST, T, **options)
+    assert "think" in await anext(stream)  # and no more of it, nor is it closed
+    outcome = await agent.run(text("Something else."), request="No, this.")
+    assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+    agent.server.script(call("poll"))
+    limited: Any = {**T, "recursion_limit": 3}
+    with pytest.raises(GraphRecursionError):
+        await agent.graph.ainvoke(REQUEST, limited, context=agent.context())
 
 
 async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgent) -> None:

@@ -16,52 +16,29 @@ from tests.helpers.blocking import nothing_blocks
 from tests.helpers.tools import Shelf
 from tests.server import Request, call, calls, fail, hang, mentions, text
 
+REQUESTS: list[Any] = [
+    "Do it.",
+    [{"role": "user", "content": "Do it."}],
+    [SystemMessage("Be brief."), HumanMessage("Do it.")],
+    [HumanMessage([{"type": "image_url", "image_url": {"url": "data:,"}}])],
+]
+NONE: list[Any] = [
+    *({}, {"request": " \n"}, {"messages": []}),
+    *({"messages": [("user", " ")]}, {"messages": [("assistant", "Hello.")]}),
+]
 
-class TestInput:
-    @pytest.mark.parametrize(
-        "given",
-        [
-            {},
-            {"request": " \n"},
-            {"messages": []},
-            {"messages": [("user", " ")]},
-            {"messages": [("assistant", "Hello.")]},
-        ],
-    )
-    def test_no_request_is_said_in_a_sentence(self, given: Any) -> None:
+
+async def test_no_request_is_said_in_a_sentence(agent: ScriptedAgent) -> None:
+    for messages in REQUESTS:
+        assert to_input({"messages": messages})["messages"] == messages
+    for given in NONE:
         with pytest.raises(UsageError, match="There is no request"):
             to_input(given)
-
-    @pytest.mark.parametrize(
-        "messages",
-        [
-            "Do it.",
-            [{"role": "user", "content": "Do it."}],
-            [SystemMessage("Be brief."), HumanMessage("Do it.")],
-            [HumanMessage([{"type": "image_url", "image_url": {"url": "data:,"}}])],
-        ],
-    )
-    def test_messages_in_any_form_are_one(self, messages: Any) -> None:
-        assert to_input({"messages": messages})["messages"] == messages
-
-    async def test_an_empty_request_leaves_nothing_behind(self, agent: ScriptedAgent) -> None:
-        with pytest.raises(UsageError):
-            await agent.run(request="  ")
-        assert await agent.values() == {}
-
-
-class TestContext:
-    async def test_a_checkpointer_needs_a_thread(self, agent: ScriptedAgent) -> None:
-        with pytest.raises(UsageError, match="thread_id"):
-            await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
-
-
-class TestWithoutACheckpointer:
-    async def test_a_question_leaves_nothing_open(self, agent: ScriptedAgent) -> None:
-        agent.server.script(call("keep", path="", line="1"), call("ask_human", inquire="Why?"))
-        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
-        assert (found["stop_reason"], found["output"]) == ("interrupted", "Why?")
-        assert Shelf.open == 0
+    with pytest.raises(UsageError):
+        await agent.run(request="  ")
+    assert await agent.values() == {}, "nothing is left behind"
+    with pytest.raises(UsageError, match="thread_id"):  # a checkpointer needs one
+        await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
 
 
 class TestClosing:
@@ -71,6 +48,10 @@ class TestClosing:
         for reply, reason in ((text("Done."), "answered"), (fail(401), "error")):
             outcome = await agent.run(self.KEEP, reply)
             assert (outcome.stop_reason, Shelf.open) == (reason, 0)
+        agent.server.script(self.KEEP, call("ask_human", inquire="Why?"))
+        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
+        assert (found["stop_reason"], found["output"]) == ("interrupted", "Why?")
+        assert Shelf.open == 0, "without a checkpointer a question leaves nothing open"
 
     async def test_and_when_the_run_is_cancelled(self, agent: ScriptedAgent) -> None:
         agent.server.script(self.KEEP, hang())
@@ -84,12 +65,8 @@ class TestClosing:
 
     async def test_and_when_the_reader_goes_away(self, agent: ScriptedAgent) -> None:
         agent.server.script(self.KEEP, text("Done.")).allow_unused()
-        stream: Any = agent.graph.astream(
-            {"request": "Do it."},
-            thread_config("t"),
-            context=agent.context(),
-            stream_mode="updates",
-        )
+        options: Any = {"context": agent.context(), "stream_mode": "updates"}
+        stream: Any = agent.graph.astream({"request": "Do it."}, thread_config("t"), **options)
         async for update in stream:
             if "act" in update:
                 break
@@ -98,54 +75,46 @@ class TestClosing:
         assert Shelf.open == 0
 
 
-class TestThreads:
-    async def test_two_at_once_share_nothing(self, agent: ScriptedAgent) -> None:
-        """Each waits for the other in the middle of its work."""
-        both = asyncio.Barrier(2)
-        loop = asyncio.get_running_loop()
+async def test_two_threads_at_once_share_nothing(agent: ScriptedAgent) -> None:
+    """Each waits for the other in the middle of its work."""
+    both = asyncio.Barrier(2)
+    loop = asyncio.get_running_loop()
 
-        def meet(reply: Any) -> Any:
-            def replying(_: Request) -> Any:
-                asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
-                return reply
+    def meet(reply: Any) -> Any:
+        def replying(_: Request) -> Any:
+            asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+            return reply
 
-            return replying
+        return replying
 
-        for name in ("left", "right"):
-            agent.server.when(
-                mentions(f"You are {name}."),
-                calls(call("keep", path="", line=name), call("poll")),
-                meet(call("keep", path="", line=name)),
-                meet(text(f"I am {name}.")),
-            )
-        outcomes = await asyncio.gather(
-            *(agent.run(request=f"You are {name}.", thread=name) for name in ("left", "right"))
-        )
-        for name, outcome in zip(("left", "right"), outcomes, strict=True):
-            assert outcome.output == f"I am {name}."
-            seen = await agent.observations(name)
-            assert (seen[0], seen[2]) == (name, f"{name} {name}")
-            assert outcome.usage["model_calls"] == 3
-            assert outcome.usage["tool_calls"] == 3
-        assert Shelf.open == 0
-
-    async def test_a_run_that_could_not_begin_does_not_hold_the_thread(
-        self, agent: ScriptedAgent, tmp_path: Path
-    ) -> None:
-        (tmp_path / "file").write_text("")
-        for _ in range(2):
-            with pytest.raises(UsageError, match="cannot be written to"):
-                await agent.run(workspace=str(tmp_path / "file"))
+    names = ("left", "right")
+    for name in names:
+        keep = call("keep", path="", line=name)
+        replies = (calls(keep, call("poll")), meet(keep), meet(text(f"I am {name}.")))
+        agent.server.when(mentions(f"You are {name}."), *replies)
+    runs = (agent.run(request=f"You are {name}.", thread=name) for name in names)
+    for name, outcome in zip(names, await asyncio.gather(*runs), strict=True):
+        assert outcome.output == f"I am {name}."
+        seen = await agent.observations(name)
+        assert (seen[0], seen[2]) == (name, f"{name} {name}")
+        assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (3, 3)
+    assert Shelf.open == 0
 
 
-class TestProfiles:
-    async def test_its_own_special_tools(self, agent: ScriptedAgent) -> None:
-        own = replace(TESTER, special_tools=("terminate", "Poll"))
-        other = ScriptedAgent(agent.server, agent.workspace, agent.saver, own)
-        outcome = await other.run(calls(call("poll"), call("append", path="a", line="1")))
-        assert (outcome.stop_reason, outcome.success) == ("terminated", True)
-        assert agent.lines("a") == []
-        assert (await other.observations())[-1].startswith("Not executed")
+async def test_a_run_that_could_not_begin_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
+    Path("file").write_text("")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="cannot be written to"):
+            await agent.run(workspace="file")
+
+
+async def test_a_profile_has_its_own_special_tools(agent: ScriptedAgent) -> None:
+    own = replace(TESTER, special_tools=("terminate", "Poll"))
+    other = ScriptedAgent(agent.server, agent.workspace, agent.saver, own)
+    outcome = await other.run(calls(call("poll"), call("append", path="a", line="1")))
+    assert (outcome.stop_reason, outcome.success) == ("terminated", True)
+    assert agent.lines("a") == []
+    assert (await other.observations())[-1].startswith("Not executed")
 
 
 async def test_a_whole_run_never_blocks_the_event_loop(agent: ScriptedAgent) -> None:

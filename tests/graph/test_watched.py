@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage
 
 from manus.prompts import compaction
 from tests.helpers.agent import ScriptedAgent, thread_config
@@ -30,19 +30,9 @@ class Listener(AsyncCallbackHandler):
         self.told.append(f"observation: {output.status}")
 
 
-def replies() -> tuple[Any, ...]:
+async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgent) -> None:
     write = call("append", id="c1", path="a.txt", line="1")
-    return calls(write, text="I write."), text("Done.")
-
-
-def shown(messages: list[AnyMessage]) -> list[dict[str, Any]]:
-    return [message.model_dump(exclude={"id"}) for message in messages]
-
-
-async def test_a_listener_is_told_of_all_and_the_run_is_the_same_without_one(
-    agent: ScriptedAgent,
-) -> None:
-    agent.server.script(*replies(), *replies())
+    agent.server.script(*[calls(write, text="I write."), text("Done.")] * 2)
     listener = Listener()
     for thread, heard in (("heard", [listener]), ("alone", [])):
         config: Any = {**thread_config(thread), "callbacks": heard}
@@ -55,9 +45,10 @@ async def test_a_listener_is_told_of_all_and_the_run_is_the_same_without_one(
         "model: 5 messages",
         "reply: Done.",
     ]
-    heard_of, alone = [await agent.messages(thread) for thread in ("heard", "alone")]
-    assert shown(alone) == shown(heard_of)
-    assert all(message.id for message in alone)
+    histories = [await agent.messages(thread) for thread in ("heard", "alone")]
+    heard_of, alone = ([m.model_dump(exclude={"id"}) for m in history] for history in histories)
+    assert alone == heard_of
+    assert all(message.id for message in histories[1])
 
 
 async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
