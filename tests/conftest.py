@@ -41,17 +41,9 @@ def scrubbed_environment(
             monkeypatch.setenv(name, value)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def scrubbed_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The same for what the tests of a module share: it is made before any test begins."""
-    with pytest.MonkeyPatch.context() as patch:
-        scrub(patch, tmp_path_factory.mktemp("shared-home"))
-        yield
-
-
 @pytest.fixture(autouse=True, scope="session")
 def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """And for what all tests share."""
+    """The same for what tests share: it is made before any test begins."""
     with pytest.MonkeyPatch.context() as patch:
         scrub(patch, tmp_path_factory.mktemp("shared-home"))
         yield

@@ -13,8 +13,6 @@ def test_no_setting_comes_from_outside() -> None:
     assert load_settings(os.environ, "no.such.file.toml") == Settings(
         retry_for=float(os.environ["MANUS_RETRY_FOR"])
     )
-    ours = [name for name in os.environ if name.startswith(("OPENAI_", "MANUS_", "LANGSMITH_"))]
-    assert sorted(ours) == ["MANUS_RETRY_FOR", "MANUS_TRUST"]  # those of the tests themselves
 
 
 def test_connections_do_not_leave_this_machine() -> None:

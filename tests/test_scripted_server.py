@@ -15,24 +15,23 @@ USER = {"role": "user", "content": "hi"}
 TOOL = {"type": "function", "function": {"name": "bash"}}
 
 
-def assistant(call_id: str, arguments: str = "{}") -> dict[str, Any]:
-    function = {"name": "bash", "arguments": arguments}
-    made = [{"id": call_id, "type": "function", "function": function}]
-    return {"role": "assistant", "content": None, "tool_calls": made}
+def asks(arguments: str) -> dict[str, Any]:
+    made = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [made]}
 
 
-def tool(call_id: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call_id, "content": "ok"}
+ASKS = asks("{}")
+A, B = ({"role": "tool", "tool_call_id": name, "content": "ok"} for name in "ab")
 
 
 @pytest.mark.parametrize(
     ("messages", "fields", "reason"),
     [
-        ([assistant("a")], {}, "did not have response messages: a"),
-        ([tool("a")], {}, "must be a response to a preceding"),
-        ([assistant("a"), tool("a"), tool("a")], {}, "second tool message"),
-        ([assistant("a"), tool("a"), tool("b")], {}, "answers 'b'"),
-        ([assistant("a", '{"command": '), tool("a")], {}, "not a JSON string"),
+        ([ASKS], {}, "did not have response messages: a"),
+        ([A], {}, "must be a response to a preceding"),
+        ([ASKS, A, A], {}, "second tool message"),
+        ([ASKS, A, B], {}, "answers 'b'"),
+        ([asks('{"command": '), A], {}, "not a JSON string"),
         ([], {"thread_id": "7"}, "Unrecognized request argument supplied: thread_id"),
         ([], {"stream_options": {"include_usage": True}}, "only allowed when 'stream'"),
         ([], {"tool_choice": "auto"}, "only allowed when 'tools'"),

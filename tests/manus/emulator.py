@@ -14,10 +14,8 @@ def shown(raw: str) -> str:
     for part in _PART.finditer(raw):
         count = int(part[1] or 1) if part[2] and part[1].isdigit() else 1
         match part[2], part[3]:
-            case "A", _:
-                row = max(row - count, 0)
-            case "F", _:
-                row, column = max(row - count, 0), 0
+            case "A" | "F" as key, _:
+                row, column = max(row - count, 0), column if key == "A" else 0
             case "B", _:
                 row += count
             case "C", _:

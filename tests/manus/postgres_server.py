@@ -18,10 +18,9 @@ _ENCODED = "pass%25word%26%C3%A9"
 
 def binaries() -> Path | None:
     """The folder with `initdb` and `pg_ctl`; Debian keeps them off the PATH."""
-    found = [*Path("/usr/lib/postgresql").glob("*/bin")]
-    if on_path := shutil.which("initdb"):
-        found.append(Path(on_path).parent)
-    return found[0] if found else None
+    on_path = shutil.which("initdb")
+    here = [Path(on_path).parent] if on_path else []
+    return next(iter([*Path("/usr/lib/postgresql").glob("*/bin"), *here]), None)
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class PostgresServer:
 
     port: int
 
-    def url(self, database: str, password: str = _ENCODED) -> str:
-        return f"postgresql://manus:{password}@127.0.0.1:{self.port}/{database}"
+    def url(self, database: str) -> str:
+        return f"postgresql://manus:{_ENCODED}@127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:
         """The URL of an empty database."""

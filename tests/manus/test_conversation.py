@@ -3,8 +3,6 @@
 from tests.manus.program import Program, Terminal
 from tests.server import Call, ScriptedServer, call, calls, hang, text
 
-READY = "/help"
-
 
 def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
     """The user's messages of a request, without the next-step prompt at its end."""
@@ -12,11 +10,11 @@ def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
     return [str(m["content"]) for m in messages if m["role"] == "user"]
 
 
-def ask(terminal: Terminal, words: str, answer: str) -> None:
+def ask(terminal: Terminal, words: str, answer: str, then: str = "> ") -> None:
     """Type a line, and wait for what it leads to and for the next prompt."""
     terminal.type(f"{words}\r")
     terminal.expect(answer)
-    terminal.expect_last("> ")
+    terminal.expect_last(then)
 
 
 def test_requests_follow_one_another_on_a_thread(manus: Program, server: ScriptedServer) -> None:
@@ -32,8 +30,7 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
         ask(terminal, "sweep up", "Done.")
         terminal.type("\x1b[A\x1b[A")
         terminal.expect_last("> /new")
-        terminal.type("\x03")
-        terminal.type("\x04")
+        terminal.type("\x03\x04")
         assert terminal.wait() == 0
     assert said_by_user(server, 1) == ["count the files", "which are large?"]
     assert said_by_user(server, 2) == ["sweep up"]
@@ -51,10 +48,8 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
 ) -> None:
     server.script(text("Hello."), hang(reply=text("Never."), after_chunks=0), text("Thought."))
     with manus.terminal() as terminal:
-        terminal.expect(READY)
         ask(terminal, "hello", "Hello.")
-        terminal.type("think\r")
-        terminal.expect("thinking 1 s")
+        ask(terminal, "think", "thinking 1 s", "")
         terminal.type("\x03")
         terminal.expect("/resume goes on")
         assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
@@ -75,26 +70,18 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
 def test_a_question_left_open_is_answered_by_what_is_said_next(
     manus: Program, server: ScriptedServer
 ) -> None:
-    server.script(
-        call("ask_human", inquire="Which colour?"),
-        call("ask_human", inquire="Which room?"),
-        text("Painted."),
-    )
+    asks = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "room")]
+    server.script(*asks, text("Painted."))
     with manus.terminal() as terminal:
-        terminal.expect(READY)
-        terminal.type("paint\r")
-        terminal.expect("later): ")
-        terminal.type("red\r")
-        terminal.expect("Which room?")
-        terminal.expect_last("later):")
+        ask(terminal, "paint", "Which colour?", "later):")
+        ask(terminal, "red", "Which room?", "later):")
         terminal.type("\x04")
         terminal.expect("is the answer")
     with manus.terminal("-c") as terminal:
         terminal.expect("Which room?")
         terminal.expect("is the answer")
         ask(terminal, "the hall", "Painted.")
-    answers = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
-    assert answers == ["red", "the hall"]
+    assert [*server.requests[-1].tool_results.values()] == ["red", "the hall"]
 
 
 def edit(path: str, text: str) -> Call:
@@ -133,7 +120,7 @@ def test_files_and_pictures_that_are_named_go_along(manus: Program, server: Scri
         terminal.type("\t")
         terminal.expect("@notes.txt")
         ask(terminal, f" with '{picture}', a@b.c", "Seen.")
-    [asked] = [m["content"] for m in server.requests[0].messages[:-1] if m["role"] == "user"]
+    asked = server.requests[0].messages[-2]["content"]
     assert "buy milk" in asked[0]["text"]
     assert [part["type"] for part in asked] == ["text", "image_url"]
 
@@ -142,13 +129,11 @@ def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
     manus: Program, server: ScriptedServer
 ) -> None:
     plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
-    server.script(
-        text("The sea is near."), plan, text("Packed."), text("All is packed."), text("A bag.")
-    )
+    said = map(text, ("Packed.", "All is packed.", "A bag."))
+    server.script(text("The sea is near."), plan, *said)
     with manus.terminal() as terminal:
         ask(terminal, "where is the sea?", "The sea is near.")
-        terminal.type("/plan go there\r")
-        terminal.expect("later): ")
+        ask(terminal, "/plan go there", "Plan: Trip", "later):")
         terminal.type("\x04")
         terminal.expect("is the answer")
         assert terminal.text.count("Plan: Trip") == 1
@@ -156,9 +141,8 @@ def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
     assert "The sea is near." in said_by_user(server, 1)[-1]
-    last = said_by_user(server)
-    assert last[0] == "where is the sea?"
-    assert "All is packed." in last[-1]
+    first, *_, last = said_by_user(server)
+    assert (first, "All is packed." in last) == ("where is the sea?", True)
 
 
 def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None:

@@ -1,5 +1,6 @@
 """Threads in a real PostgreSQL database."""
 
+import re
 import sys
 from typing import Any
 
@@ -33,17 +34,18 @@ async def _put(saver: Any, thread: str) -> None:
     await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
 
 
-async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
+def _end_connections(url: str, which: str) -> None:
     import psycopg
 
-    kill = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
+    with psycopg.connect(url) as own:
+        kill = f"SELECT pg_terminate_backend(pid) FROM {which} AND pid <> pg_backend_pid()"
+        own.execute(kill.encode())
+
+
+async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
     async with _open(url) as store:
         await _put(store.saver, "before")
-        with psycopg.connect(url) as connection:
-            connection.execute(kill)
+        _end_connections(url, "pg_stat_activity WHERE datname = current_database()")
         await _put(store.saver, "after")
         assert await store.recent(10) == ["after", "before"]
         assert store.place.startswith("postgresql://127.0.0.1:"), "no user, no password"
@@ -51,18 +53,12 @@ async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
 
 async def test_a_lock_that_is_lost_is_noticed_before_anything_is_stored(url: str) -> None:
     """Another process may hold the thread by now."""
-    import psycopg
-
-    kill = (
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    )
+    here = "(SELECT oid FROM pg_database WHERE datname = current_database())"
 
     async def use() -> None:
         async with _open(url) as store, store.hold("t"):
             await _put(store.saver, "t")
-            with psycopg.connect(url) as connection:
-                connection.execute(kill)
+            _end_connections(url, f"pg_locks WHERE locktype = 'advisory' AND database = {here}")
             await _put(store.saver, "t")
 
     with pytest.raises(StorageError):
@@ -88,10 +84,8 @@ async def test_an_address_that_is_of_no_use_is_said_without_its_password(
     with pytest.raises((StorageError, SettingsError)) as caught:
         async with _open(url):
             pass
-    refused = str(caught.value)
-    assert said in refused
-    assert "secret" not in refused
-    assert "\n" not in refused
+    assert said in str(caught.value)
+    assert not re.search("secret|\n", str(caught.value))
 
 
 def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:

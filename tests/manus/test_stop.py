@@ -139,9 +139,9 @@ def test_several_questions_are_answered_in_the_order_of_show(
     assert manus("resume", "t", *answers, "--answer=x").code == 2
     assert manus("resume", "t", answers[0]).out.splitlines() == questions[1:]
     assert manus("resume", "t", *answers[1:]).out == "Painted.\n"
-    step = next(request for request in server.requests if "Which day?!" in str(request.messages))
-    heard = [message["content"] for message in step.messages if message["role"] == "tool"]
-    assert heard == ["Which colour?!", "Which size?!", "Which day?!"]
+    step = next(request for request in server.requests if "Which day?!" in request.text)
+    heard = ["Which colour?!", "Which size?!", "Which day?!"]
+    assert [*step.tool_results.values()] == heard
 
 
 def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:

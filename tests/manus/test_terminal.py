@@ -14,15 +14,13 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
     manus: Program, server: ScriptedServer, marked: bool
 ) -> None:
     server.script(call("ask_human", inquire="Which?"), text("Thanks."))
-    lines = [f"touch from-the-shell-{i}" for i in range(40)]
-    pasted = "\n".join(lines)
+    pasted = "\n".join(f"touch from-the-shell-{i}" for i in range(40))
     with manus.terminal("run", "ask me") as terminal:
         terminal.expect("later): ")
         terminal.type(f"\x1b[200~{pasted}\x1b[201~\r" if marked else f"{pasted}\r")
         assert terminal.wait() == 0
         assert terminal.left_over() == ""
-    [answer] = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
-    assert answer == pasted
+    assert [*server.requests[-1].tool_results.values()] == [pasted]
 
 
 def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
@@ -38,9 +36,8 @@ def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedSe
 
 def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedServer) -> None:
     nasty = "\x1b]0;owned\x07\x1b[2J\x9b5n[bold]plain[/bold]"
-    server.script(
-        calls(call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'"), text=nasty), text(nasty)
-    )
+    prints = call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'")
+    server.script(calls(prints, text=nasty), text(nasty))
     terminal = manus.on_terminal("run", nasty)
     left = re.sub(r"\x1b\[[0-9;]*[mAK]|\x1b\[\?25[lh]", "", terminal.raw)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
