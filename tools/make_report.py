@@ -140,11 +140,7 @@ class _Pictures:
         self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
 
     def embed(self, part: Token) -> None:
-        """Put a picture into its place; where there is none to put there, a link to it.
-
-        Raises:
-            ToolError: it is outside the workspace, no picture, or too large.
-        """
+        """Put a picture into its place; where there is none to put there, a link to it."""
         source = str(part.attrs["src"])
         if _WEB.match(source):
             self.links.append(source)

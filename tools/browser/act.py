@@ -82,11 +82,7 @@ def _gone(browser: Browser, tab: Tab) -> str:
 
 
 async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """The action itself, given up when its time is over or the page is beyond help.
-
-    Raises:
-        ToolError: it was not done, or not to the end.
-    """
+    """The action itself, given up when its time is over or the page is beyond help."""
     limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
     browser.answer = (a.text or "") if a.accept else None
     try:
@@ -182,7 +178,7 @@ async def _changes(browser: Browser, before: _Before) -> list[str]:
         if tab not in opened and shown != (before.tab, before.url, before.arrivals):
             what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
             lines.append(f"- {what} {await _named(tab)}")
-        if lines and tab.status is not None and tab.status >= 400:
+        if lines and tab.status >= 400:
             lines.append(f"- The server answered with HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")

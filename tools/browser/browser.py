@@ -17,7 +17,7 @@ from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.browser.downloads import Downloads
 from manus.tools.browser.engine import Engine, start_engine
-from manus.tools.browser.tab import Log, PageStuckError, Tab, with_timeout
+from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
 from manus.tools.session import Session
 from manus.tools.web.egress import is_loopback
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
@@ -54,7 +54,8 @@ class Browser:
         self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """What is at work in the background: a download, the answer to a dialog."""
         context = engine.context
         context.on("page", self._on_page)
         context.on("close", self._on_death)
@@ -83,8 +84,8 @@ class Browser:
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, dialog: Dialog) -> None:
         """Close a dialog at once: a page with an open one is dead to everything."""
@@ -119,11 +120,6 @@ class Browser:
         return not self.dead and tab.id in self.tabs
 
     @property
-    def is_busy(self) -> bool:
-        """Whether something works in the background: a download, the answer to a dialog."""
-        return bool(self._tasks)
-
-    @property
     def navigation_seconds(self) -> float:
         """How long a server may take to begin its answer."""
         return self.settings.action_timeout * 0.6
@@ -138,16 +134,9 @@ class Browser:
         self.active = self._adopt(page)
         return self.active
 
-    async def bring_to_front(self, tab: Tab) -> None:
-        """Make a tab the active one."""
-        self.active = tab
-        with contextlib.suppress(PlaywrightError, PageStuckError):
-            await with_timeout(_CLOSE_SECONDS, tab.page.bring_to_front())
-
     async def close_tab(self, tab: Tab) -> None:
         """Close a tab, whatever state it is in."""
-        with contextlib.suppress(PlaywrightError, PageStuckError):
-            await with_timeout(_CLOSE_SECONDS, tab.page.close())
+        await attempt(_CLOSE_SECONDS, tab.page.close())
         self._on_close(tab)
 
     async def leave_own(self, tab: Tab) -> None:
@@ -177,18 +166,14 @@ class Browser:
 
     async def close(self) -> None:
         """End the browser."""
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.engine.close()
 
 
 def workspace_file(workspace: Workspace, url: str) -> Path:
-    """The file that a `file:` address means. Blocking.
-
-    Raises:
-        ToolError: it is not in the workspace.
-    """
+    """The file that a `file:` address means; outside the workspace a `ToolError`. Blocking."""
     parts = urlsplit(url)
     if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
         raise ToolError(f"{url} is not a file of the workspace.")

@@ -29,14 +29,10 @@ class Downloads:
     def __init__(self, workspace: Workspace, log: Log) -> None:
         self._workspace = workspace
         self._log = log
-        self._under_way: dict[Download, asyncio.Timeout] = {}
+        self.under_way: dict[Download, asyncio.Timeout] = {}
+        """Those that have not come to their end."""
         self._too_large: set[str] = set()
         """Addresses."""
-
-    @property
-    def are_under_way(self) -> bool:
-        """Whether there is one that has not come to its end."""
-        return bool(self._under_way)
 
     async def watch(self, tab: Tab) -> None:
         """See how large the downloads of a page get while they come."""
@@ -56,7 +52,7 @@ class Downloads:
 
     def _give_up(self, url: str) -> None:
         self._too_large.add(url)
-        for download, clock in self._under_way.items():
+        for download, clock in self.under_way.items():
             if download.url == url and not clock.expired():
                 clock.reschedule(0)
 
@@ -67,7 +63,7 @@ class Downloads:
         name = Path(name.stem[:100] + name.suffix[:12])
         try:
             async with asyncio.timeout(0 if download.url in self._too_large else None) as clock:
-                self._under_way[download] = clock
+                self.under_way[download] = clock
                 problem = await download.failure()
             said = f"The download of {name} failed: {problem}."
             if not problem:
@@ -78,7 +74,7 @@ class Downloads:
         except PlaywrightError:
             said = f"The download of {name} was cut off."
         finally:
-            del self._under_way[download]
+            del self.under_way[download]
             self._too_large.discard(download.url)
             with contextlib.suppress(PlaywrightError):
                 await download.cancel()

@@ -18,7 +18,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser, workspace_file
-from manus.tools.browser.tab import PageStuckError, Tab
+from manus.tools.browser.tab import ANSWER_SECONDS, PageStuckError, Tab, attempt
 from manus.tools.browser_use import BrowserArgs
 from manus.tools.web.egress import is_loopback
 
@@ -62,20 +62,20 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
         await browser.leave_own(tab)
     happenings, incidents = browser.log.count, browser.proxy.incidents.count
+    failure = ""
     try:
         await _committed(browser, tab, tab.page.goto, url)
     except PlaywrightError as error:
         text = str(error)
         # a download announces itself a moment before or after the navigation is given up
         is_kept = any(kind == "download" for kind, _ in browser.log.since(happenings))
-        is_aborted = "ERR_ABORTED" in text and (browser.downloads.are_under_way or is_kept)
+        is_aborted = "ERR_ABORTED" in text and (browser.downloads.under_way or is_kept)
         if "Download is starting" in text or is_aborted:
             return f"{url} is a download, not a page."
-        first = text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]
-        why = _incident(browser, tab, url, incidents) or first
-        raise ToolError(f"{url} could not be opened: {why}") from None
-    if tab.status in {403, 502} and (why := _incident(browser, tab, url, incidents)):
-        raise ToolError(f"{url} could not be opened: {why}")
+        failure = text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]
+    why = _incident(browser, tab, url, incidents)
+    if failure or (why and tab.status in {403, 502}):
+        raise ToolError(f"{url} could not be opened: {why or failure}")
     return f"Opened {url}."
 
 
@@ -113,7 +113,8 @@ async def open_tab(browser: Browser, _: Tab, a: BrowserArgs) -> str:
 async def switch_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Bring a tab to the front."""
     other = _known_tab(browser, tab, a)
-    await browser.bring_to_front(other)
+    browser.active = other
+    await attempt(ANSWER_SECONDS, other.page.bring_to_front())
     return f"Tab {other.id} is in front."
 
 
@@ -177,7 +178,7 @@ async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
             if waited > min(_BUSY_SECONDS, left):
                 raise
             continue
-        waits = is_loading or tab.is_loading_since(begun) or browser.is_busy
+        waits = is_loading or tab.is_loading_since(begun) or bool(browser.tasks)
         if is_still and not waits and waited >= _NAP:
             return
         if waited > min(_LOADING_SECONDS if waits else _RESTLESS_SECONDS, left):

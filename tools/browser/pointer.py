@@ -97,10 +97,9 @@ async def find_target(tab: Tab, number: int | None, *unfit: str) -> Target:
 
 
 async def _drawn_anew(tab: Tab, about: str) -> tuple[ElementHandle | None, str]:
-    """What stands for an element that is gone: pages draw their lists anew at every click.
+    """What stands for an element that is gone, since pages draw lists anew; or what is nearest.
 
-    That is the only one that is called the same, on a page that has the same elements as before:
-    a view that was changed without a navigation has others. Else a word about the nearest one.
+    It is the only one of its name, on a page with the same elements: a changed view has others.
     """
     before = Counter(tab.numbering.labels.get(number) for number in tab.numbering.shown)
     lines = page_lines(await take_snapshot(tab.page), tab.numbering, None)

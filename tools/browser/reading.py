@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from langchain_core.messages import HumanMessage, SystemMessage
-from playwright.async_api import Error as PlaywrightError
 
 from manus.prompts import render
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
@@ -13,7 +12,7 @@ from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
 from manus.state.secret_texts import mask
 from manus.tools.browser.browser import Browser
-from manus.tools.browser.tab import PageStuckError, Tab, with_timeout
+from manus.tools.browser.tab import Tab, attempt, with_timeout
 from manus.tools.browser_use import BrowserArgs
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page
@@ -77,10 +76,7 @@ async def _text(tab: Tab) -> str:
     text = (await parse("html", tab.page.url, html.encode(), "utf-8")).text
     if len(text) < _LITTLE:
         for frame in tab.page.frames[1 : 1 + _MAX_FRAMES]:
-            try:
-                inner = await with_timeout(_HTML_SECONDS, frame.content())
-            except (PlaywrightError, PageStuckError):
-                continue
+            inner = await attempt(_HTML_SECONDS, frame.content()) or ""
             more = (await parse("html", frame.url, inner.encode(), "utf-8")).text
             text = f"{text}\n\n{more}".strip()
     tab.read = (html, text)
@@ -88,11 +84,7 @@ async def _text(tab: Tab) -> str:
 
 
 async def pdf_text(browser: Browser, tab: Tab) -> str:
-    """The text of the PDF that a tab shows: its viewer has no elements, so it is fetched again.
-
-    Raises:
-        ToolError: it cannot be fetched or read.
-    """
+    """The text of the PDF that a tab shows: its viewer has no elements, so it is fetched again."""
     url = tab.page.url
     if tab.read is None or tab.read[0] != url:
         kept = await tab.page.context.cookies(url)

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import time
+from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
@@ -19,22 +20,8 @@ from manus.state.secret_texts import mask
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.navigate import wait_until_idle
 from manus.tools.browser.reading import pdf_text
-from manus.tools.browser.snapshot import (
-    FrameView,
-    extent,
-    fit,
-    page_lines,
-    take_snapshot,
-    texts_of,
-)
-from manus.tools.browser.tab import (
-    ANSWER_SECONDS,
-    Numbering,
-    PageStuckError,
-    Tab,
-    script,
-    with_timeout,
-)
+from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot, texts_of
+from manus.tools.browser.tab import ANSWER_SECONDS, Numbering, PageStuckError, Tab, attempt, script
 from manus.tools.result import Image, Observation
 from manus.tools.session import Session
 
@@ -194,17 +181,14 @@ async def page_fingerprint(browser: Browser, mark: int) -> str | None:
     if tab is None or browser.dead:
         return None
     dialogs = [text for kind, text in browser.log.since(mark) if kind == "dialog"]
-    frames = await asyncio.gather(*(_digest(frame) for frame in tab.page.frames[:_MAX_FRAMES]))
+    frames = await asyncio.gather(*map(_digest, tab.page.frames[:_MAX_FRAMES]))
     if frames[0] is None:
         return None
     parts = [tab.page.url, *dialogs, *map(str, frames)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def _digest(frame: Frame) -> str | None:
+async def _digest(frame: Frame) -> Any:
     """None of a frame that does not answer, as one does not whose page never came."""
-    try:
-        seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
-        return str(await with_timeout(seconds, frame.evaluate(script("digest"))))
-    except (PlaywrightError, PageStuckError):
-        return None
+    seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
+    return await attempt(seconds, frame.evaluate(script("digest")))

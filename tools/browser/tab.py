@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable
 from pathlib import Path
@@ -49,6 +48,14 @@ async def with_timeout(seconds: float, awaitable: Awaitable[T]) -> T:
             return await awaitable
     except TimeoutError:
         raise PageStuckError(f"no answer within {seconds:g} s") from None
+
+
+async def attempt(seconds: float, awaitable: Awaitable[T]) -> T | None:
+    """The same; None if it does not come in time, or the page is gone."""
+    try:
+        return await with_timeout(seconds, awaitable)
+    except (PlaywrightError, PageStuckError):
+        return None
 
 
 Log = Recent[tuple[Kind, str]]
@@ -113,7 +120,8 @@ class Tab:
         self.numbering = Numbering()
         self.target = ""
         """The element that the action under way is meant for, as it is called."""
-        self.status: int | None = None
+        self.status = 0
+        """How the server has answered, by HTTP's number; 0 of a page that is of no server."""
         self.content_type = ""
         self.arrivals = 0
         """How many pages have come, be it from the same address."""
@@ -147,8 +155,7 @@ class Tab:
 
     def _on_response(self, response: Any) -> None:
         if self._is_main(response.request):
-            kind = response.headers.get("content-type", "").partition(";")[0].strip()
-            self._arriving = (response.status, kind)
+            self._arriving = (response.status, response.headers.get("content-type", ""))
 
     def _on_end(self, request: Request) -> None:
         self._requests.pop(request, None)
@@ -184,23 +191,17 @@ class Tab:
     @property
     def is_pdf(self) -> bool:
         """Whether it shows a PDF, which has no elements."""
-        return self.content_type == "application/pdf"
+        return self.content_type.startswith("application/pdf")
 
     async def cdp(self) -> CDPSession | None:
         """The wire to the page's inner workings; None if the page does not answer there either."""
         if self._cdp is None:
-            with contextlib.suppress(PlaywrightError, PageStuckError):
-                attaching = self.page.context.new_cdp_session(self.page)
-                self._cdp = await with_timeout(ANSWER_SECONDS, attaching)
+            attaching = self.page.context.new_cdp_session(self.page)
+            self._cdp = await attempt(ANSWER_SECONDS, attaching)
         return self._cdp
 
     async def ask(self, name: str) -> Any:
-        """Run one of our scripts in the page.
-
-        Raises:
-            PageStuckError: it does not answer.
-            PlaywrightError: it is gone, or changes its document at this moment.
-        """
+        """Run one of our scripts in the page; raises as `with_timeout`, or if it is gone."""
         return await with_timeout(ANSWER_SECONDS, self.page.evaluate(script(name)))
 
     async def token(self) -> str:
@@ -213,12 +214,7 @@ class Tab:
     async def _send(self, command: str) -> bool:
         """Whether the page's inner workings have carried out a command."""
         cdp = await self.cdp()
-        try:
-            if cdp is not None:
-                await with_timeout(ANSWER_SECONDS, cdp.send(command))
-        except (PlaywrightError, PageStuckError):
-            return False
-        return cdp is not None
+        return cdp is not None and await attempt(ANSWER_SECONDS, cdp.send(command)) is not None
 
     async def stop_loading(self) -> None:
         """Give up on what is being loaded."""
@@ -228,24 +224,14 @@ class Tab:
 
     async def revive(self) -> bool:
         """End a script that runs for ever; whether the page answers then."""
-        if not await self._send("Runtime.terminateExecution"):
-            return False
-        try:
-            return bool(await with_timeout(ANSWER_SECONDS, self.page.evaluate("true")))
-        except (PlaywrightError, PageStuckError):
-            return False
+        ended = await self._send("Runtime.terminateExecution")
+        return ended and await attempt(ANSWER_SECONDS, self.page.evaluate("true")) is True
 
     async def title(self) -> str:
         """The page's title, or nothing if it does not tell in time."""
-        try:
-            return one_line(await with_timeout(1.0, self.page.title()), 200)
-        except (PlaywrightError, PageStuckError):
-            return ""
+        return one_line(await attempt(1.0, self.page.title()) or "", 200)
 
     async def picture(self, kind: Literal["png", "jpeg"], quality: int | None = None) -> bytes:
         """The view as a picture; nothing if it is not painted in time."""
         taking = self.page.screenshot(type=kind, quality=quality, scale="css")
-        try:
-            return await with_timeout(_PICTURE_SECONDS, taking)
-        except (PlaywrightError, PageStuckError):
-            return b""
+        return await attempt(_PICTURE_SECONDS, taking) or b""

@@ -77,11 +77,7 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
 
 
 def column(frame: Any, name: str, argument: str) -> Any:
-    """A column by its name, also in another letter case.
-
-    Raises:
-        ToolError: there is none; lists those there are.
-    """
+    """A column by its name, in any letter case; a `ToolError` lists those there are."""
     names = list(frame.columns)
     found = [name] if name in names else [n for n in names if n.strip().lower() == name.lower()]
     if not found:
@@ -92,11 +88,7 @@ def column(frame: Any, name: str, argument: str) -> Any:
 
 
 def numbers(values: Any, name: str, argument: str) -> Any:
-    """A column as numbers; a few cells that are none become missing.
-
-    Raises:
-        ToolError: it does not hold numbers.
-    """
+    """A column as numbers, else a `ToolError`; a few cells that are none become missing."""
     found = pd.to_numeric(values, errors="coerce").astype(float)
     if found.notna().sum() < max(1, 0.5 * values.notna().sum()):
         example = next((str(v) for v in values.dropna().head(1)), "")[:40]

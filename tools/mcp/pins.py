@@ -53,11 +53,7 @@ def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list
 
 
 def trust(name: str) -> dict[str, dict[str, Any]]:
-    """Let the newest change of a server count; the changed tools by name. Blocking.
-
-    Raises:
-        OSError: it cannot be kept.
-    """
+    """Let the newest change of a server count; the changed tools by name. Blocking."""
     known = read_record(_file(name))
     if _PENDING not in known:
         return {}
@@ -67,11 +63,7 @@ def trust(name: str) -> dict[str, dict[str, Any]]:
 
 
 def forget(name: str) -> None:
-    """Know nothing of a server, as if it had never been used. Blocking.
-
-    Raises:
-        OSError: it cannot be forgotten.
-    """
+    """Know nothing of a server, as if it had never been used. Blocking."""
     write_record(_file(name), {})
 
 

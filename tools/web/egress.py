@@ -60,11 +60,7 @@ class Entry:
 
 
 def parse_entry(text: str) -> Entry:
-    """An entry of the settings.
-
-    Raises:
-        SettingsError: it is neither a name, an address nor a network.
-    """
+    """An entry of the settings; a `SettingsError` for what is none."""
     rest, port = text.strip().lower(), None
     if match := re.fullmatch(r"(\[[^\]]+\]|[^:\[\]]+):([0-9]{1,5})", rest):
         rest, port = match[1], int(match[2])
@@ -183,11 +179,7 @@ class EgressRules:
         return allowed
 
     def check_for_upstream(self, host: str, port: int) -> None:
-        """The same where another proxy resolves the name: an allow list counts by name.
-
-        Raises:
-            EgressRefusedError: it is not allowed.
-        """
+        """The same where another proxy resolves the name: an allow list counts by name."""
         self.check_host(host, port)
         is_name = literal_address(host) is None
         if self._allow and is_name and not _is_in(self._allow, host, port, None):

@@ -133,11 +133,7 @@ def _everything(tree: Any, url: str) -> str:
 
 
 def pdf_text(data: bytes) -> str:
-    """The pages of a PDF under a heading each.
-
-    Raises:
-        ValueError: it is not a PDF that can be read, or it asks for a password.
-    """
+    """The pages of a PDF under a heading each; a `ValueError` if it cannot be read."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
