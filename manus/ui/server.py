@@ -31,21 +31,22 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def application(talk: Conversation, token: str, port: int) -> ASGIApp:
     """The application; everything lies below the token, which nobody can guess."""
     routes = [
         Route("/", _to_new_thread),
-        Route("/t/{thread}/", _answered(talk, partial(_page, Conversation.page))),
-        Route("/t/{thread}/live", _answered(talk, _live)),
-        Route("/t/{thread}/report", _answered(talk, partial(_page, Conversation.report))),
-        Route("/t/{thread}/screen", _answered(talk, _screen)),
-        Route("/t/{thread}/files/{path:path}", _answered(talk, _file)),
-        Route("/t/{thread}/{action}", _answered(talk, _act), methods=["POST"]),
+        Route("/t/{thread}/", partial(_page, talk, talk.page)),
+        Route("/t/{thread}/live", partial(_live, talk)),
+        Route("/t/{thread}/report", partial(_page, talk, talk.report)),
+        Route("/t/{thread}/screen", partial(_screen, talk)),
+        Route("/t/{thread}/files/{path:path}", partial(_file, talk)),
+        Route("/t/{thread}/{action}", partial(_act, talk), methods=["POST"]),
     ]
-    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), partial(_refusal, port))
+    mounted = [Mount(f"/{token}", routes=routes)]
+    app = Starlette(routes=mounted, exception_handlers={ManusError: _told})
+    return Guard(app, partial(_refusal, port))
 
 
 def _refusal(port: int, request: Request) -> Response | None:
@@ -57,20 +58,8 @@ def _refusal(port: int, request: Request) -> Response | None:
     return Response("This address is not asked for by that name.\n", 403)
 
 
-def _answered(
-    talk: Conversation, endpoint: Callable[[Conversation, Request], Awaitable[Response]]
-) -> Endpoint:
-    """The endpoint, with an error for the user told in its sentence."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            response = await endpoint(talk, request)
-        except ManusError as error:
-            response = JSONResponse({"detail": str(error)}, 409)
-        response.headers.update(_HEADERS)
-        return response
-
-    return answer
+async def _told(_: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, 409, _HEADERS)
 
 
 async def _to_new_thread(request: Request) -> Response:
@@ -78,17 +67,16 @@ async def _to_new_thread(request: Request) -> Response:
 
 
 async def _page(
-    made: Callable[[Conversation, str], Awaitable[tuple[str, str]]],
-    talk: Conversation,
-    request: Request,
+    talk: Conversation, made: Callable[[str], Awaitable[tuple[str, str]]], request: Request
 ) -> Response:
     """A page, or that nothing is new on it."""
     thread = request.path_params["thread"]
     version = f'"{await talk.version(thread)}"'
     if request.headers.get("if-none-match") == version:
         return Response(status_code=304)
-    html, policy = await made(talk, thread)
-    headers = {"ETag": version, "Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+    html, policy = await made(thread)
+    policy = f"{policy}; frame-ancestors 'none'"
+    headers = {**_HEADERS, "ETag": version, "Content-Security-Policy": policy}
     return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")
 
 
@@ -97,12 +85,12 @@ async def _live(talk: Conversation, request: Request) -> Response:
         async for piece in talk.sessions.live(request.path_params["thread"]):
             yield f"data: {json.dumps(piece)}\n\n"
 
-    return StreamingResponse(pieces(), media_type="text/event-stream")
+    return StreamingResponse(pieces(), 200, _HEADERS, "text/event-stream")
 
 
 async def _screen(talk: Conversation, request: Request) -> Response:
     picture = await talk.sessions.screen(request.path_params["thread"])
-    return Response(picture, 200 if picture else 204, media_type="image/jpeg")
+    return Response(picture, 200 if picture else 204, _HEADERS, "image/jpeg")
 
 
 async def _file(talk: Conversation, request: Request) -> Response:
@@ -110,8 +98,8 @@ async def _file(talk: Conversation, request: Request) -> Response:
     path = request.path_params["path"]
     data = await talk.file(request.path_params["thread"], path)
     kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-    headers = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
-    return Response(data, headers=headers, media_type=kind)
+    alone = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
+    return Response(data, 200, {**_HEADERS, **alone}, kind)
 
 
 async def _act(talk: Conversation, request: Request) -> Response:
@@ -136,7 +124,7 @@ async def _act(talk: Conversation, request: Request) -> Response:
         await talk.resume(thread)
     else:
         return Response(status_code=404)
-    return JSONResponse({})
+    return JSONResponse({}, 200, _HEADERS)
 
 
 async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -> None:
@@ -147,15 +135,9 @@ async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -
     """
     listener = listen(HOST, port)
     port, token = listener.getsockname()[1], secrets.token_urlsafe(16)
-    config = uvicorn.Config(
-        application(talk, token, port),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
+    quiet: Any = {"log_config": None, "access_log": False, "server_header": False}
+    app = application(talk, token, port)
+    config = uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=1, **quiet)
     began(f"http://{HOST}:{port}/{token}/")
     try:
         await uvicorn.Server(config).serve([listener])
