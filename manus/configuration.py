@@ -65,18 +65,15 @@ def _ask_for_trust() -> None:
     except (OSError, ValueError):  # none, or a broken one, of which loading it tells
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
-    names, skills = [*settings, *variables], skill_files(here)
-    instructs = [
-        str(file.relative_to(here)) for file in (here / INSTRUCTIONS, *skills) if file.is_file()
-    ]
+    names, told = [*settings, *variables], (here / INSTRUCTIONS, *skill_files(here))
+    instructs = [str(file.relative_to(here)) for file in told if file.is_file()]
     if names:
         sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
     if instructs:
         sys.stderr.write(f"The agent is told how to work by {', '.join(instructs)} in {here}.\n")
     if names or instructs:
-        said = ask_yes("Do you trust this folder with that?")
         try:
-            trust(here, trusted=said)
+            trust(here, trusted=ask_yes("Do you trust this folder with that?"))
         except OSError as error:
             sys.stderr.write(f"manus: The answer cannot be kept: {error}.\n")
 
@@ -111,9 +108,7 @@ def read_context(args: RunOptions, **known: Any) -> Context:
     budget = dict(known.get("budget", {}))
     for limits in args.budget:
         budget |= limits
-    interactive = args.interactive
-    if interactive is None:
-        interactive = sys.stdin.isatty()
+    interactive = sys.stdin.isatty() if args.interactive is None else args.interactive
     return Context(**{**known, **given, "budget": budget, "interactive": interactive})
 
 
@@ -145,19 +140,16 @@ def check_model(endpoint: ModelSettings) -> None:
     spec = endpoint.model or ""
     if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
         raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
-    if endpoint.base_url is not None and not _is_address(endpoint.base_url):
+    try:
+        address = urlsplit(endpoint.base_url or "http://default")
+        is_address = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise SettingsError(
             f"The model server at {address_of(endpoint)} cannot be asked, since this "
             "is not an address; MANUS_BASE_URL must look like http://localhost:11434/v1."
         )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        return bool(address.scheme in ("http", "https") and address.hostname and address.port != 0)
-    except ValueError:
-        return False
 
 
 def workspace_of(settings: Settings, chosen: str | None = None) -> str:

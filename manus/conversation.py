@@ -208,22 +208,19 @@ class Conversation:
         from manus.configuration import check_model
         from manus.models.providers import DEFAULT_MODEL
 
-        settings = read_settings().for_role("main")
-        if name:
-            check_model(settings.at(name, None))
-            self._args.model = name
-        self._screen.line(
-            f"The model is {settings.at(self._args.model, None).model or DEFAULT_MODEL}."
-        )
+        endpoint = read_settings().for_role("main").at(name or self._args.model, None)
+        check_model(endpoint)
+        self._args.model = name or self._args.model
+        self._screen.line(f"The model is {endpoint.model or DEFAULT_MODEL}.")
 
     def _on_profile(self, name: str) -> None:
         from manus.graph.profiles import profile_named
 
-        if not name:
+        if name:
+            self._args.profile = profile_named(name).name
+            self._screen.line(f"The profile is {self._args.profile}.")
+        else:
             self._call("profiles")
-            return
-        self._args.profile = profile_named(name).name
-        self._screen.line(f"The profile is {self._args.profile}.")
 
     def _on_resume(self, meant: str) -> None:
         if meant:
@@ -256,8 +253,7 @@ class Conversation:
         if not request:
             raise UsageError("Say what is to be planned: /plan REQUEST.")
         self._come_back()
-        if self._known() is not None:
-            self._happened[:0] = map(_told, self._runs())
+        self._happened[:0] = map(_told, self._runs())
         self._before_plan, self._thread = self._thread, secrets.token_hex(5)
         self._begin("flow", request, replace(self._args, approve_plan=True))
 
@@ -266,19 +262,16 @@ class Conversation:
         from manus.state.usage import summed
 
         runs = self._runs()
-        used = summed(*(run.tokens for run in runs))
-        spent = in_words({**used}, read_settings().currency) or count(0, "token")
+        used = {**summed(*(run.tokens for run in runs))}
+        spent = in_words(used, read_settings().currency) or count(0, "token")
         self._screen.line(f"{count(len(runs), 'request')}, {spent}")
 
     def _on_undo(self, _: str) -> None:
         from manus.undo import undo_last
 
-        undone = undo_last(self._runs())
-        for line in undone:
-            self._screen.paragraph(f"  {line}", DONE)
-        if undone:
-            lines = "\n".join(undone)
-            self._happened.append(f"<undone>\nThe user took edits back.\n{lines}\n</undone>")
+        if undone := "\n".join(undo_last(self._runs())):
+            self._screen.paragraph(undone, DONE, indent=2)
+            self._happened.append(f"<undone>\nThe user took edits back.\n{undone}\n</undone>")
         else:
             self._screen.paragraph("The editor has changed nothing that could be undone.")
 

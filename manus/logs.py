@@ -62,7 +62,7 @@ def set_up_logging() -> None:
 
 def log_file() -> Path | None:
     """The log file, or None where none can be written."""
-    files = (h for h in logging.getLogger().handlers if isinstance(h, RotatingFileHandler))
+    files = (h for h in logging.getLogger().handlers if isinstance(h, _PrivateFile))
     return next((Path(handler.baseFilename) for handler in files), None)
 
 

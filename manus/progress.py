@@ -9,16 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from manus.formatting import (
-    LOOP_MEASURES,
-    cache_in_words,
-    clean,
-    count,
-    first_line,
-    flat,
-    in_words,
-    main_argument,
-)
+from manus import formatting
+from manus.formatting import clean, count, first_line, flat, in_words, main_argument
 from manus.plan_view import PlanView, said_of
 from manus.run_report.edits import Edit, edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
@@ -120,7 +112,7 @@ class Progress:
         self._held = event["text"]
         if any(call["name"] != _END for call in event["calls"]):
             self._say_held()
-        given = f"{event['input_tokens']:,} tokens in{cache_in_words(event)}"
+        given = f"{event['input_tokens']:,} tokens in{formatting.cache_in_words(event)}"
         tokens = f"{given}, {event['output_tokens']:,} out"
         self._tell("model", f"{event['seconds']:.1f} s, {tokens}", "dim")
 
@@ -206,7 +198,7 @@ class Progress:
         self._tell("retry", f"{wait}: {event['reason']}", WARNING)
 
     def _on_loop(self, event: dict[str, Any]) -> None:
-        measure = LOOP_MEASURES.get(event["measure"], event["measure"])
+        measure = formatting.LOOP_MEASURES.get(event["measure"], event["measure"])
         self._tell("loop", f"{measure}: {event['what']}", WARNING)
 
     def _on_compaction(self, event: dict[str, Any]) -> None:

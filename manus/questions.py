@@ -44,8 +44,7 @@ def read_request(words: Sequence[str]) -> str:
     """
     said = _decoded(" ".join(words)).strip()
     said = "" if said == "-" else said
-    piped = _piped()
-    if piped.strip():
+    if (piped := _piped()).strip():
         request = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if said else piped.strip()
     else:
         request = said or (_asked("What is to be done? ") if someone_is_there() else "")

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from langgraph.types import Command
 
+from manus import report
 from manus.checkpoint import Store, open_store
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
@@ -18,17 +19,6 @@ from manus.jobs import Job, with_more_steps, work_on
 from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
-from manus.report import (
-    ReportedError,
-    exit_code,
-    headline,
-    hint_in_chat,
-    how_to_go_on,
-    print_json,
-    print_outcome,
-    print_summary,
-    summary_of,
-)
 from manus.screen import Screen
 from manus.state.settings import Settings
 from manus.state.usage import Usage, no_usage
@@ -81,10 +71,10 @@ class Run:
             except Exception as error:  # raised on, whatever it is: how to resume is told here
                 if self._progress.has_begun:
                     self._report_failure(str(error))
-                    raise ReportedError(str(error)) from error
+                    raise report.ReportedError(str(error)) from error
                 raise
             self._report(outcome)
-            return self._stopping.exit_code or exit_code(outcome)
+            return self._stopping.exit_code or report.exit_code(outcome)
 
     async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
         async with store.hold(self._thread_id):
@@ -135,21 +125,21 @@ class Run:
         self._progress.end(outcome.output)
         log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
         if self._args.json:
-            print_json(outcome.as_json())
+            report.print_json(outcome.as_json())
         else:
             self._set_off()
             if outcome.output.strip() and not (self._was_asked and sys.stdout.isatty()):
-                print_outcome(outcome)
+                report.print_outcome(outcome)
                 self._set_off()
         steps = max(len(outcome.results), self._progress.steps)
-        took = summary_of(steps, outcome.usage, self._settings.currency)
+        took = report.summary_of(steps, outcome.usage, self._settings.currency)
         if self._args.chat:
-            self._screen.paragraph(f"{headline(outcome)}: {took}", "dim")
-            if hint := hint_in_chat(outcome):
+            self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
+            if hint := report.hint_in_chat(outcome):
                 self._screen.paragraph(hint)
             self._screen.paragraph("")
         else:
-            print_summary(outcome, self._screen, took, self._workspace)
+            report.print_summary(outcome, self._screen, took, self._workspace)
 
     def _set_off(self) -> None:
         """An empty line between progress and results, where both are seen together."""
@@ -165,7 +155,7 @@ class Run:
         usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
         outcome = Outcome(self._thread_id, "error", "error", False, said, [], usage)
         if self._args.json:
-            print_json(outcome.as_json())
+            report.print_json(outcome.as_json())
         self._progress.end()
-        hint = hint_in_chat if self._args.chat else how_to_go_on
+        hint = report.hint_in_chat if self._args.chat else report.how_to_go_on
         self._screen.paragraph(hint(outcome), always=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manus.formatting import ENDINGS, ending_of
 from manus.options import NEWEST
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
-from manus.trace.checkpoint_history import is_waiting, time_of
+from manus.trace.history import is_waiting, time_of
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple

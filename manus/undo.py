@@ -16,10 +16,8 @@ def undo_last(runs: Sequence[Run]) -> list[str]:
 
     A file that something else has changed since is left alone, and that is said.
     """
-    for run in reversed(runs):
-        if run.began is not None and (told := [*_undone(run, run.began.timestamp())]):
-            return told
-    return []
+    told = ([*_undone(run, run.began.timestamp())] for run in reversed(runs) if run.began)
+    return next(filter(None, told), [])
 
 
 def _undone(run: Run, began: float) -> Iterator[str]:

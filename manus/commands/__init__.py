@@ -35,24 +35,10 @@ def program() -> None:
     """A general agent: it thinks, acts and plans, step by step, until a task is done."""
 
 
-for command in (
-    chat,
-    run,
-    flow,
-    resume,
-    threads,
-    show,
-    report,
-    watch,
-    ui,
-    profiles,
-    graph,
-    mcp,
-    memory,
-    import_config,
-    trust,
-    setup,
-    doctor,
-    demo,
-):
-    program.add_command(command)
+def _add(*commands: click.Command) -> None:
+    for command in commands:
+        program.add_command(command)
+
+
+_add(chat, run, flow, resume, threads, show, report, watch, ui)
+_add(profiles, graph, mcp, memory, import_config, trust, setup, doctor, demo)

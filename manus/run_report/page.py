@@ -17,18 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.filesize import decimal
 
-from manus.formatting import (
-    ENDINGS,
-    cache_in_words,
-    clean,
-    count,
-    ending_of,
-    first_line,
-    gist,
-    main_argument,
-    moment,
-    span,
-)
+from manus import formatting
 from manus.run_report.clock import Clock
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
@@ -116,11 +105,10 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         finalize=_shown,
     )
-    made.filters.update(
-        cut=cut, prose=prose, span=span, moment=moment, size=decimal, counted=count,
-        first_line=first_line, main_argument=main_argument, gist=gist,
-        json=_as_json, tokens=_tokens, total=tokens_of, edit=edit_of,
-    )  # fmt: skip
+    for known in ("span", "moment", "first_line", "main_argument", "gist"):
+        made.filters[known] = getattr(formatting, known)
+    made.filters.update(cut=cut, prose=prose, size=decimal, counted=formatting.count)
+    made.filters.update(json=_as_json, tokens=_tokens, total=tokens_of, edit=edit_of)
     made.globals.update(state=state, reason=reason, named=named, now=partial(datetime.now, UTC))
     return made
 
@@ -128,7 +116,7 @@ def environment() -> Environment:
 def _shown(value: Any) -> Any:
     if value is None:
         return ""
-    return clean(value) if type(value) is str else value
+    return formatting.clean(value) if type(value) is str else value
 
 
 def cut(words: str) -> str:
@@ -146,25 +134,26 @@ def _as_json(value: Any) -> str:
 
 
 def _tokens(used: RoleUsage) -> str:
-    return f"{used['input_tokens']:,} in{cache_in_words(used)}, {used['output_tokens']:,} out"
+    given = f"{used['input_tokens']:,} in{formatting.cache_in_words(used)}"
+    return f"{given}, {used['output_tokens']:,} out"
 
 
 def state(run: Run) -> tuple[str, str]:
     """The state of a run in a few words, and its tone: `good`, `bad`, `warn`, `live`, `quiet`."""
     if run.is_waiting:
-        return ENDINGS["interrupted"].headline, "warn"
+        return formatting.ENDINGS["interrupted"].headline, "warn"
     if run.stop_reason is None and run.is_running:
         return "Running", "live"
     if run.stop_reason is None and not run.is_newest:
         return "Left unfinished", "quiet"
-    ending = ending_of(run.stop_reason, success=run.success)
+    ending = formatting.ending_of(run.stop_reason, success=run.success)
     return ending.headline, ending.tone
 
 
 def reason(run: Run) -> str:
     """Why it ended, with the name that the state has for it; empty while it has not."""
     found = "interrupted" if run.is_waiting else run.stop_reason
-    return f"{ending_of(found, success=run.success).why} ({found})" if found else ""
+    return f"{formatting.ending_of(found, success=run.success).why} ({found})" if found else ""
 
 
 def named(stage: Stage) -> str:

@@ -17,7 +17,7 @@ from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import RoleUsage, summed
 from manus.tools.result import Image
-from manus.trace.checkpoint_history import INTERRUPT, Children, Superstep
+from manus.trace.history import INTERRUPT, Children, Superstep
 from manus.trace.model import Call, Interval, Notice, Run, Step
 
 

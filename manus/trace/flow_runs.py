@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.types import Send
 
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, summed
 from manus.trace.agent_runs import AgentRuns, begin_run, end_run, idle_intervals, questions
-from manus.trace.checkpoint_history import Children, Superstep, plain
+from manus.trace.history import Children, Superstep, plain
 from manus.trace.model import Run, Stage
 
 REVISED = "Revised plan"
@@ -39,12 +38,13 @@ class FlowRuns:
 
     def _take(self, superstep: Superstep, before: Superstep | None) -> None:
         run = self._run
-        sends = [s.arg for s in before.written(_SENDS) if _is_step(s)] if before else []
+        sends = [s.arg for s in before.written(_SENDS) if "step" in s.arg] if before else []
         run.stages += [self._execution(superstep, task) for task in sends]
         if not sends:
             run.notices += questions(superstep)
-        known, self._plan = self._plan, fold_plan(self._plan, superstep.written("plan"))
-        is_whole = any(_is_whole(w) for w in superstep.written("plan"))
+        written = superstep.written("plan")
+        known, self._plan = self._plan, fold_plan(self._plan, written)
+        is_whole = any("steps" in one for one in written if isinstance(one, dict))
         if (superstep.written("run") or is_whole) and not sends:
             stage = Stage("plan", _title(superstep, known), superstep.began, superstep.ended)
             stage.plan = dict(self._plan) or None
@@ -117,17 +117,8 @@ def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
                 yield plain(value)
 
 
-def _is_step(send: Any) -> bool:
-    return isinstance(send, Send) and isinstance(send.arg, dict) and "step" in send.arg
-
-
 def _is_end(change: Any) -> bool:
     return isinstance(change, dict) and "step" in change and "result" in change
-
-
-def _is_whole(write: Any) -> bool:
-    writes = write if isinstance(write, list) else [write]
-    return any(isinstance(one, dict) and "steps" in one for one in writes)
 
 
 def _title(superstep: Superstep, plan_before: Any) -> str:

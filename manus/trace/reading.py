@@ -9,15 +9,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from manus.state.messages import since
 from manus.trace.agent_runs import AgentRuns, observe, step_of
-from manus.trace.checkpoint_history import (
-    ROOT,
-    History,
-    Superstep,
-    children_of,
-    is_waiting,
-    read_history,
-)
 from manus.trace.flow_runs import FlowRuns
+from manus.trace.history import ROOT, History, Superstep, children_of, is_waiting, read_history
 from manus.trace.model import Run, Step
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from manus.threads import Thread, is_being_worked_on, read_thread
 from manus.tools.editor.files import image_type, read_file, replace_file
 from manus.tools.sandbox.sandbox import wall_in_words
 from manus.tools.workspace import Workspace
-from manus.trace.checkpoint_history import fingerprint
+from manus.trace.history import fingerprint
 from manus.trace.reading import read_trace
 from manus.ui.sessions import Sessions
 

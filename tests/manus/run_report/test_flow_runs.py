@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from manus.run_report.page import page
-from manus.trace.checkpoint_history import ROOT as ROOT_NAMESPACE
-from manus.trace.checkpoint_history import History, read_history
+from manus.trace.history import ROOT as ROOT_NAMESPACE
+from manus.trace.history import History, read_history
 from manus.trace.reading import runs_of
 from tests.flow.helpers import ScriptedFlow, free, gives_up, makes, revises, succeeds
 from tests.server import call, text
