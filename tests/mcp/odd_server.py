@@ -4,7 +4,6 @@
 prints. With TOKEN in the environment it wants that as a bearer token.
 """
 
-import base64
 import os
 import socket
 import sys
@@ -18,9 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+PIXEL = b"\x89PNG\r\n\x1a\n"
 mcp = FastMCP("odd")
 
 
@@ -96,9 +93,8 @@ def guarded(app: ASGIApp, token: str) -> ASGIApp:
     """Refuse who does not bear the token."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        bears = scope["type"] != "http" or (
-            Request(scope).headers.get("authorization") == f"Bearer {token}"
-        )
+        given = Request(scope).headers.get("authorization") if scope["type"] == "http" else None
+        bears = scope["type"] != "http" or given == f"Bearer {token}"
         await (app if bears else PlainTextResponse("no", 401))(scope, receive, send)
 
     return guard

@@ -60,7 +60,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
 class Heard(list[str]):
     """The lines of progress."""
 
-    async def hear(self, progress: float, total: float | None, message: str | None) -> None:
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         self.append(str(message))
 
 
@@ -88,7 +88,7 @@ async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedS
     server.script(replies.call("bash", command="echo hello"), replies.text("It says hello."))
     lines = Heard()
     async with served("manus") as client:
-        result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines.hear)
+        result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines)
         assert (said(result), result.isError) == ("It says hello.", False)
         assert (result.structuredContent or {})["stop_reason"] == "answered"
         assert (await client.call_tool("run", {})).isError
@@ -115,21 +115,22 @@ async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedS
 
 
 def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, *COMMAND]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     client = {"name": "test", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     shell = {"name": "bash", "arguments": {"command": "echo $$"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": shell},
+    ]
+    command = [sys.executable, *COMMAND]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            for message in (
-                {"id": 1, "method": "initialize", "params": hello},
-                {"method": "notifications/initialized"},
-                {"id": 2, "method": "tools/call", "params": shell},
-            ):
-                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            lines = (json.dumps({"jsonrpc": "2.0", **message}) for message in messages)
+            process.stdin.write("\n".join([*lines, ""]))
             process.stdin.flush()
             answers = [json.loads(process.stdout.readline()) for _ in range(2)]
             assert [answer["id"] for answer in answers] == [1, 2]
@@ -165,8 +166,7 @@ async def test_over_http_with_a_token_that_is_made(
                 ClientSession(read, write) as session,
             ):
                 await session.initialize()
-                asked = {"request": "Hi"}
-                result = await session.call_tool("run", asked, progress_callback=lines.hear)
+                result = await session.call_tool("run", {"request": "Hi"}, progress_callback=lines)
                 assert said(result) == "Good day."
                 assert lines == ["bash: true"]
             async with httpx.AsyncClient(timeout=60) as stranger:
@@ -181,10 +181,8 @@ async def test_over_http_with_a_token_that_is_made(
             process.kill()
 
 
-async def test_no_open_door_without_a_token(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = ToolServer(Settings(), "swe", Workspace(tmp_path / "work"))
+async def test_no_open_door_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ToolServer(Settings(), "swe", Workspace("work"))
     with pytest.raises(UsageError, match=TOKEN):
         await serve_http(server, "0.0.0.0", 0)
     monkeypatch.setenv(TOKEN, "secret")

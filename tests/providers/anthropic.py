@@ -11,13 +11,10 @@ class Anthropic:
     """Writes streams of events."""
 
     content_type = "text/event-stream; charset=utf-8"
+    path = "/v1/messages$"
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
-
-    def is_stream(self, path: str, body: Json) -> bool:
-        assert path == "/v1/messages", path
-        return body.get("stream") is True
 
     def stream(self, turn: Turn) -> list[bytes]:
         return [sse(event, event["type"]) for event in self._events(turn)]
@@ -37,16 +34,9 @@ class Anthropic:
         }
 
     def _message(self, turn: Turn) -> Json:
-        return {
-            "id": f"msg_{next(self._ids)}",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-scripted",
-            "content": [],
-            "stop_reason": None,
-            "stop_sequence": None,
-            "usage": _usage(turn),
-        }
+        head = {"id": f"msg_{next(self._ids)}", "type": "message", "model": "claude-scripted"}
+        said: Json = {"role": "assistant", "content": [], "usage": _usage(turn)}
+        return {**head, **said, "stop_reason": None, "stop_sequence": None}
 
     def _events(self, turn: Turn) -> Iterator[Json]:
         yield {"type": "message_start", "message": self._message(turn)}
@@ -93,10 +83,7 @@ def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
 
 def _usage(turn: Turn) -> Json:
     """What is cached is no part of the input here, and an event tells the sums so far."""
-    cached = {
-        "cache_creation_input_tokens": turn.written,
-        "cache_read_input_tokens": turn.cached,
-    }
+    cached = {"cache_creation_input_tokens": turn.written, "cache_read_input_tokens": turn.cached}
     return {"input_tokens": 100, **cached, "output_tokens": 20}
 
 

@@ -1,28 +1,18 @@
 """Azure OpenAI: OpenAI's protocol below a deployment's path."""
 
 import json
-import re
 
 from tests.providers.turns import Json, Refusal, Turn, sse
 from tests.server.replies import Call, Message, tokens
 from tests.server.request import Request
 from tests.server.wire import frames
 
-_PATH = re.compile(r"/openai/deployments/[\w.-]+/chat/completions\?api-version=")
-
 
 class Azure:
     """Writes what the scripted server writes, and insists on the path."""
 
     content_type = "text/event-stream; charset=utf-8"
-
-    def is_stream(self, path: str, body: Json) -> bool:
-        assert _PATH.match(path), path
-        return body.get("stream") is True
-
-    def stream(self, turn: Turn) -> list[bytes]:
-        said = self._frames(turn)
-        return said[:-3] if turn.silent else said  # its reason, the usage, the end
+    path = r"/openai/deployments/[\w.-]+/chat/completions\?api-version="
 
     def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
         return {"error": {"code": str(refusal.status), "message": refusal.message}}, {}
@@ -31,7 +21,7 @@ class Azure:
         error = {"code": refusal.status, "message": refusal.message}
         return [*self.stream(Turn(text="So"))[:2], sse({"error": error})]
 
-    def _frames(self, turn: Turn) -> list[bytes]:
+    def stream(self, turn: Turn) -> list[bytes]:
         calls = tuple(Call(name, turn.arguments(i)) for i, (name, _) in enumerate(turn.calls))
         reply = Message(
             turn.text or None,
@@ -40,4 +30,5 @@ class Azure:
             finish_reason="length" if turn.at_limit else None,
         )
         asked = {"stream": True, "stream_options": {"include_usage": True}}
-        return frames(reply, Request(json.dumps(asked).encode()))
+        said = frames(reply, Request(json.dumps(asked).encode()))
+        return said[:-3] if turn.silent else said  # its reason, the usage, the end

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import struct
 from binascii import crc32
 from collections.abc import Iterator
@@ -14,13 +13,10 @@ class Bedrock:
     """Writes `converse-stream`."""
 
     content_type = "application/vnd.amazon.eventstream"
+    path = r"/model/anthropic\.claude-[\w-]+-v1:0/converse-stream$"
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
-
-    def is_stream(self, path: str, body: Json) -> bool:
-        assert re.match(r"/model/anthropic\.claude-[\w-]+-v1:0/converse", path), path
-        return path.endswith("/converse-stream")
 
     def stream(self, turn: Turn) -> list[bytes]:
         return [frame(kind, body) for kind, body in self._events(turn)]
@@ -86,14 +82,12 @@ def _metadata(turn: Turn) -> Json:
 
 def frame(kind: str, body: Json, message: str = "event") -> bytes:
     """One message of an event stream."""
-    headers = b"".join(
-        _header(name, value)
-        for name, value in (
-            (f":{message}-type", kind),
-            (":content-type", "application/json"),
-            (":message-type", message),
-        )
-    )
+    named = {
+        f":{message}-type": kind,
+        ":content-type": "application/json",
+        ":message-type": message,
+    }
+    headers = b"".join(_header(name, value) for name, value in named.items())
     payload = json.dumps(body).encode()
     prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
     head = prelude + struct.pack("!I", crc32(prelude)) + headers + payload

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def scripted(dialect: Dialect, said: Said) -> Scripted:
     """The bytes of what is said, in the provider's protocol."""
 
     def reply(request: Request) -> Raw:
-        assert dialect.is_stream(request.path, request.body), "always"
+        assert re.match(dialect.path, request.path), request.path
+        assert "stream" in request.path.lower() or request.body.get("stream") is True, "always"
         if isinstance(said, Refusal) and not said.mid_stream:
             body, headers = dialect.refusal(said)
             headers = {**headers, **said.headers}
@@ -104,14 +106,10 @@ def asked(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("MANUS_MODEL", f"{provider}:{PROVIDERS[provider][1]}")
     monkeypatch.setenv("MANUS_BASE_URL", address(server))
+    amazons = {"ACCESS_KEY_ID": "AKIDEXAMPLE", "SECRET_ACCESS_KEY": KEY, "REGION": "us-west-2"}
     if provider == "bedrock":
-        for variable, value in (
-            ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
-            ("AWS_SECRET_ACCESS_KEY", KEY),
-            ("AWS_REGION", "us-west-2"),
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-        ):
-            monkeypatch.setenv(variable, value)
+        for variable, value in {**amazons, "EC2_METADATA_DISABLED": "true"}.items():
+            monkeypatch.setenv(f"AWS_{variable}", value)
     else:
         monkeypatch.setenv("MANUS_API_KEY", KEY)
     yield server

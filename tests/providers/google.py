@@ -7,10 +7,7 @@ class Google:
     """Writes it as of v1beta, where arguments are objects and never come in pieces."""
 
     content_type = "text/event-stream"
-
-    def is_stream(self, path: str, body: Json) -> bool:
-        assert path.startswith("/v1beta/models/gemini-scripted:"), path
-        return ":streamGenerateContent" in path
+    path = "/v1beta/models/gemini-scripted:streamGenerateContent"
 
     def stream(self, turn: Turn) -> list[bytes]:
         parts = [[part] for part in turn.blocks]

@@ -93,19 +93,11 @@ async def test_a_picture_and_chosen_parameters_are_sent(
         assert value in (first.body[name], first.body[name].get("thinkingConfig"))
 
 
-BOTH = pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
-
-
-def priced(folder: Path, provider: str, *lines: str) -> None:
-    name = PROVIDERS[provider][1]
-    table = [f'[prices."{name}"]', "input = 1.0", "output = 10.0", *lines]
-    (folder / "manus.toml").write_text("\n".join(table))
-
-
-@BOTH
-async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent, tmp_path: Path) -> None:
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
+async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent) -> None:
     """By run and role; of 1,100 tokens 600 are read, 400 written and 100 neither."""
-    priced(tmp_path, agent.provider, "cached = 0.1", "cache_write = 1.25")
+    price = "input = 1.0\noutput = 10.0\ncached = 0.1\ncache_write = 1.25\n"
+    Path("manus.toml").write_text(f'[prices."{PROVIDERS[agent.provider][1]}"]\n{price}')
     parts = await agent.watch(
         Turn(calls=(WRITE,), written=400, cached=600), Turn(text="Done.", cached=1_000)
     )
@@ -122,9 +114,10 @@ async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent, tmp_
     assert thoughts[-1]["spent"]["cache_write_tokens"] == 400
 
 
-@pytest.mark.parametrize("content", ["", [{"type": "thinking", "thinking": "Well"}]])
-async def test_where_a_message_cannot_be_marked_the_one_before_is(content: Any) -> None:
-    said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
-    request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
-    marked = with_cache_marks(request, EXTRAS["anthropic"])
-    assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
+async def test_where_a_message_cannot_be_marked_the_one_before_is() -> None:
+    contents: list[Any] = ["", [{"type": "thinking", "thinking": "Well"}]]
+    for content in contents:
+        said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
+        request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
+        marked = with_cache_marks(request, EXTRAS["anthropic"])
+        assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]

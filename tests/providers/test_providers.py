@@ -111,11 +111,8 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
         return [(f["name"], json.loads(f["arguments"])) for f in functions]
     if provider == "google":
         parts = [p for content in body["contents"] for p in content["parts"]]
-        return [
-            (p["functionCall"]["name"], p["functionCall"]["args"])
-            for p in parts
-            if "functionCall" in p
-        ]
+        made = [p["functionCall"] for p in parts if "functionCall" in p]
+        return [(call["name"], call["args"]) for call in made]
     blocks = [b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]]
     if provider == "bedrock":
         uses = [b["toolUse"] for b in blocks if "toolUse" in b]
@@ -124,20 +121,16 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
     return [(use["name"], use["input"]) for use in uses]
 
 
-async def test_a_call_can_be_required_and_without_tools_it_is_in_words(
-    agent: ProvidedAgent,
-) -> None:
+async def test_a_call_is_required_and_without_tools_it_is_in_words(agent: ProvidedAgent) -> None:
     """Two providers refuse calls in a request that offers no tools."""
     await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
     body = agent.server.requests[0].body
+    config = body.get("toolConfig") or {}
     found, right = {
         "anthropic": (body.get("tool_choice"), {"type": "any"}),
         "azure": (body.get("tool_choice"), "required"),
-        "bedrock": ((body.get("toolConfig") or {}).get("toolChoice"), {"any": {}}),
-        "google": (
-            (body.get("toolConfig") or {}).get("functionCallingConfig", {}).get("mode"),
-            "ANY",
-        ),
+        "bedrock": (config.get("toolChoice"), {"any": {}}),
+        "google": (config.get("functionCallingConfig", {}).get("mode"), "ANY"),
     }[agent.provider]
     assert found == right
     outcome = await agent.ask(Turn(text="As I said."), tool_choice="none")

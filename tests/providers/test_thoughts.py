@@ -49,15 +49,18 @@ def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
 CALLED = {"functionCall": {"name": "append", "args": {"path": "a", "line": "0"}}}
 SECOND = {"functionCall": {"name": "append", "args": {"path": "a", "line": "1"}}}
 MUSED = {"text": "First.", "thought": True}
-REASONED = {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2ln"}}}
+SIGNATURE = "c2lnbmVk"
+REASONED = {"reasoningContent": {"reasoningText": {"text": "First.", "signature": SIGNATURE}}}
 THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dHdv"}}}
 USED = {"toolUse": {"toolUseId": "t0", "name": "append", "input": {"path": "a", "line": "0"}}}
 AGAIN = {"toolUse": {"toolUseId": "t1", "name": "append", "input": {"path": "a", "line": "1"}}}
 BLOCKS: dict[str, tuple[Json, ...]] = {
-    "anthropic redacted": (thought("First.", "one"), REDACTED, SAID, use(0), use(1)),
+    "anthropic redacted": (thought("First.", SIGNATURE), REDACTED, SAID, use(0), use(1)),
     "anthropic between calls": (thought("First.", "one"), use(0), thought("Then.", "two"), use(1)),
     "anthropic two not shown": (thought("", "one"), thought("", "two"), use(0), use(1)),
-    "google after a thought": (MUSED, {**CALLED, "thoughtSignature": "AbCd"}, SECOND),
+    "google after a thought": (
+        *(MUSED, {"text": "I write."}, {**CALLED, "thoughtSignature": SIGNATURE}, SECOND),
+    ),
     "google of the text": ({"text": "I write.", "thoughtSignature": "eHh4"}, CALLED, SECOND),
     "google each its own": (
         {**CALLED, "thoughtSignature": "AbCd"},
@@ -95,14 +98,10 @@ async def test_they_go_back_in_their_order(
     assert unthought(without_ids(thinker)) == unthought(blocks)
 
 
-SIGNED: dict[str, tuple[Json, ...]] = {
-    "anthropic": (thought("First.", "c2lnbmVk"), SAID, use(0)),
-    "google": (MUSED, {"text": "I write."}, {**CALLED, "thoughtSignature": "c2lnbmVk"}),
-    "bedrock": (
-        {"reasoningContent": {"reasoningText": {"text": "First.", "signature": "c2lnbmVk"}}},
-        {"text": "I write."},
-        USED,
-    ),
+SIGNED = {
+    "anthropic": BLOCKS["anthropic redacted"],
+    "google": BLOCKS["google after a thought"],
+    "bedrock": BLOCKS["bedrock before"],
 }
 
 
@@ -123,5 +122,5 @@ async def test_no_other_model_gets_them(
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])
     assert set(sent) == {"role", "content", "tool_calls"}
-    assert not any(word in json.dumps(sent) for word in ("First.", "c2lnbmVk", "extras", "index"))
+    assert not any(word in json.dumps(sent) for word in ("First.", SIGNATURE, "extras", "index"))
     assert unthought(without_ids(thinker)) == unthought(blocks)

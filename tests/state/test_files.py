@@ -13,16 +13,12 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(b"old")
     path.chmod(0o751)
     write_atomically(path, b"new")
     assert (path.read_bytes(), _mode(path)) == (b"new", 0o751)
-    assert [p.name for p in tmp_path.iterdir()] == ["secret"]
-
-
-def test_a_new_file_has_the_mode_given_or_what_the_umask_leaves(tmp_path: Path) -> None:
     write_atomically(tmp_path / "private", b"x", 0o600)
     before = os.umask(0o027)
     try:
@@ -30,7 +26,12 @@ def test_a_new_file_has_the_mode_given_or_what_the_umask_leaves(tmp_path: Path) 
     finally:
         os.umask(before)
     assert _mode(tmp_path / "private") == 0o600
-    assert _mode(tmp_path / "usual") == 0o640
+    assert _mode(tmp_path / "usual") == 0o640, "what the umask leaves"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="irectory"):
+        write_atomically(tmp_path / "folder", b"x")
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == ["folder", "private", "secret", "usual"], "no piece of a file is left"
 
 
 def test_what_is_private_is_never_open_to_others(
@@ -49,11 +50,3 @@ def test_what_is_private_is_never_open_to_others(
     monkeypatch.setattr(os, "fchmod", looking)
     write_atomically(path, b"new")
     assert met == [0o600]
-
-
-def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "folder"
-    path.mkdir()
-    with pytest.raises(OSError, match="irectory"):
-        write_atomically(path, b"x")
-    assert [p.name for p in tmp_path.iterdir()] == ["folder"]

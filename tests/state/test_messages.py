@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 from hypothesis import given, settings
@@ -19,34 +20,27 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from manus.state.messages import (
-    append_messages,
-    since,
-    text_of,
-)
+from manus.state.messages import append_messages, since, text_of
 
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
 _ID = st.sampled_from(["a", "b", "c"])
-_ANY_ID = st.none() | _ID
-
-
-def _message(content: str, name: str | None, kind: str) -> Any:
-    made: dict[str, Any] = {
-        "human": HumanMessage(content, id=name),
-        "ai": AIMessage(content, id=name),
-        "chunk": AIMessageChunk(content=content, id=name),
-        "tool": ToolMessage(content, tool_call_id="t", id=name),
-        "image": HumanMessage([{"type": "text", "text": content}], id=name),
-        "dict": {"role": "user", "content": content, **({"id": name} if name else {})},
-        "dump": AIMessage(content, id=name).model_dump(),
-        "pair": ("assistant", content),
-        "text": content,
-    }
-    return made[kind]
-
-
-_KINDS = st.sampled_from(["human", "ai", "chunk", "tool", "image", "dict", "dump", "pair", "text"])
-_ONE = st.builds(_message, _TEXT, _ANY_ID, _KINDS)
+_KINDS: dict[str, Callable[[str, str | None], Any]] = {
+    "human": lambda said, name: HumanMessage(said, id=name),
+    "ai": lambda said, name: AIMessage(said, id=name),
+    "chunk": lambda said, name: AIMessageChunk(content=said, id=name),
+    "tool": lambda said, name: ToolMessage(said, tool_call_id="t", id=name),
+    "image": lambda said, name: HumanMessage([{"type": "text", "text": said}], id=name),
+    "dict": lambda said, name: {"role": "user", "content": said, **({"id": name} if name else {})},
+    "dump": lambda said, name: AIMessage(said, id=name).model_dump(),
+    "pair": lambda said, _: ("assistant", said),
+    "text": lambda said, _: said,
+}
+_ONE = st.builds(
+    lambda kind, said, name: _KINDS[kind](said, name),
+    st.sampled_from([*_KINDS]),
+    _TEXT,
+    st.none() | _ID,
+)
 _REMOVAL = st.builds(lambda name: RemoveMessage(id=name), _ID | st.just(REMOVE_ALL_MESSAGES))
 _ITEM = st.one_of(_ONE, _ONE, _ONE, _REMOVAL)
 _WRITE = st.one_of(_ITEM, st.lists(_ITEM, max_size=4), st.lists(_ITEM, max_size=4).map(tuple))
@@ -116,31 +110,23 @@ def test_what_is_read_back_is_what_the_run_saw(batches: list[list[Any]]) -> None
     assert _dump(stored) == seen[-1]
 
 
-def test_the_same_object_written_twice_is_two_messages() -> None:
-    message = HumanMessage("again")
-    history = append_messages([], [message, [message]])
-    assert [m.text for m in history] == ["again", "again"]
-    assert message.id is None
-
-
-def test_a_known_id_replaces_in_place() -> None:
+def test_a_known_id_replaces_in_place_and_a_removal_takes_one_or_all() -> None:
     history = append_messages([], [[HumanMessage("a", id="1"), HumanMessage("b", id="2")]])
-    history = append_messages(history, [AIMessage("new", id="1")])
-    assert [(m.id, m.text, m.type) for m in history] == [("1", "new", "ai"), ("2", "b", "human")]
-
-
-def test_a_removal_takes_one_or_all_and_ignores_what_is_not_there() -> None:
-    history = append_messages([], [[HumanMessage("a", id="1"), HumanMessage("b", id="2")]])
+    replaced = append_messages(history, [AIMessage("new", id="1")])
+    assert [(m.id, m.text, m.type) for m in replaced] == [("1", "new", "ai"), ("2", "b", "human")]
     assert [m.id for m in append_messages(history, [RemoveMessage(id="1")])] == ["2"]
     assert [m.id for m in append_messages(history, [RemoveMessage(id="9")])] == ["1", "2"]
     fresh = append_messages(history, [[RemoveMessage(id=REMOVE_ALL_MESSAGES), ("user", "c")]])
     assert [m.text for m in fresh] == ["c"]
 
 
-def test_a_place_used_again_does_not_swallow_a_message() -> None:
-    history = append_messages([], [HumanMessage("same"), HumanMessage("same")])
-    history = append_messages(history, [RemoveMessage(id=str(history[0].id)), HumanMessage("same")])
-    assert len(history) == 2
+def test_the_same_message_twice_is_two() -> None:
+    message = HumanMessage("again")
+    history = append_messages([], [message, [message]])
+    assert [m.text for m in history] == ["again", "again"]
+    assert message.id is None
+    gone = RemoveMessage(id=str(history[0].id))  # whose place is used again
+    assert len(append_messages(history, [gone, HumanMessage("again")])) == 2
 
 
 def test_since_an_id() -> None:
