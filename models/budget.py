@@ -7,8 +7,6 @@ at most. The runs inside a run, such as the steps of a plan, have its budget and
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from manus.models.providers import DEFAULT_MODEL
@@ -25,18 +23,8 @@ from manus.state.usage import (
     with_spending,
 )
 
-_lines: ContextVar[list[Spending] | None] = ContextVar("lines", default=None)
-
-
-@contextmanager
-def metered() -> Iterator[list[Spending]]:
-    """The model calls that are made in the block: a line for each, by whoever is called in it."""
-    lines: list[Spending] = []
-    token = _lines.set(lines)
-    try:
-        yield lines
-    finally:
-        _lines.reset(token)
+meter: ContextVar[list[Spending] | None] = ContextVar("meter", default=None)
+"""Where each model call puts a line; a node gives it a list of its own."""
 
 
 class RunBudget:
@@ -74,7 +62,7 @@ class RunBudget:
     def book(self, line: Spending) -> None:
         """A call was made."""
         self._used = with_spending(self._used, [line])
-        if (lines := _lines.get()) is not None:
+        if (lines := meter.get()) is not None:
             lines.append(line)
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from manus.models.budget import metered
+from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.inner_run import run_delegated
@@ -63,12 +63,13 @@ async def _called(
     task: ToolTask, key: str, running: Running, config: RunnableConfig
 ) -> tuple[ToolResult, list[Spending]]:
     """What came of the call, and the model calls that its tool has made."""
+    lines: list[Spending] = []
+    meter.set(lines)
+    agent_at_work.set(partial(run_delegated, task["id"], lines))
     try:
-        with metered() as lines:
-            agent_at_work.set(partial(run_delegated, task["id"], lines))
-            outcome = await call_tool(
-                task, session=running.session, catalog=running.catalog, key=key, config=config
-            )
+        outcome = await call_tool(
+            task, session=running.session, catalog=running.catalog, key=key, config=config
+        )
     except GraphBubbleUp:
         running.session.waiting = True
         raise

@@ -11,7 +11,7 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.budget import metered
+from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
@@ -26,7 +26,7 @@ from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import NewStep, create, revise
 from manus.state.text import shortened
-from manus.state.usage import add_usage, budget_used_up, no_usage, summed
+from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
 _TITLE = 60
@@ -46,12 +46,13 @@ async def plan(
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     used = no_usage() if new else state["usage"]
-    with metered() as lines:
-        running.sync(used)
-        try:
-            update, why = await (_make if new else _revise)(state, running, executors)
-        except ModelUnavailableError as error:
-            raise waits_for_model(error, running, config) from error
+    lines: list[Spending] = []
+    meter.set(lines)
+    running.sync(used)
+    try:
+        update, why = await (_make if new else _revise)(state, running, executors)
+    except ModelUnavailableError as error:
+        raise waits_for_model(error, running, config) from error
     spent = used_in(lines, running)
     update["usage"] = Overwrite(spent) if new else spent
     if why is not None:

@@ -71,10 +71,8 @@ async def stuck_check(
     said = answer_of(special) if special is not None else ""
     said = said or last_text(history, [*lines, *update.get("results", [])])
     output = with_reason(said, reason, max_steps=run["max_steps"], budget=over)
-    success = reason == "answered"
-    if special is not None:
-        success = special.get("status", "success") == "success"
-    ended = {"status": status, "stop_reason": reason, "success": success}
+    is_success = status == "finished" and (special or {}).get("status", "success") == "success"
+    ended = {"status": status, "stop_reason": reason, "success": is_success}
     return {**update, **ended, "output": output}
 
 

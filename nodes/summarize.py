@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
-from manus.models.budget import metered
+from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of, used_in
 from manus.nodes.context.shown import fit_question
 from manus.prompts import flow as prompts
@@ -20,6 +20,7 @@ from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
 from manus.state.plan import Plan, Step, as_text, hindered_by, is_completed, shown_result
 from manus.state.text import flat, one_line
+from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
 
@@ -33,9 +34,10 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     running = running_of(config)
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    with metered() as lines:
-        running.sync(state["usage"])
-        text = await _summary(state, running)
+    lines: list[Spending] = []
+    meter.set(lines)
+    running.sync(state["usage"])
+    text = await _summary(state, running)
     missing, over = not_done(state["plan"]), over_budget(state)
     done, parts = not missing, [text]
     if missing not in text:  # the model may have been kinder than the facts are

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from manus.models.budget import metered
+from manus.models.budget import meter
 from manus.models.client import Reply
 from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.context.compaction import Past
@@ -26,7 +26,7 @@ from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, since, text_of
-from manus.state.usage import Usage, no_usage, summed
+from manus.state.usage import Spending, Usage, no_usage, summed
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.skill import SKILL
 
@@ -44,26 +44,27 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     if run["step"] == 1 or not place:
         begun["place"] = place = await _place(place, running)
     system = render(running.profile.system_prompt, workspace=run["workspace"], place=place)
-    with metered() as lines:
-        running.sync(begun["usage"])
-        _tell_beginning(run, begun["usage"], tell)
-        mended = mend(stored, running.session.journal.answer_to)
-        past = Past(mended, state.get("compaction"), run["request_id"])
-        notes = await notes_for(state, running, run, mended)
-        try:
-            reply = await ask_model(running, past, system, notes)
-        except ModelUnavailableError as error:
-            raise waits_for_model(error, running, config) from error
-        except ManusError as error:
-            used = used_in(lines, running, begun["usage"])
-            update = _ended(error, state, run) | {"usage": used}
-        else:
-            message = prepared(reply.message, running.shown.ids, run, notes.choice)
-            past.writes.append(message)
-            used = used_in(lines, running, begun["usage"])
-            status = "executing" if has_calls(message) else "thinking"
-            update = {**notes.update, "usage": used, "status": status}
-            tell(_thought(run, message, reply, used))
+    lines: list[Spending] = []
+    meter.set(lines)
+    running.sync(begun["usage"])
+    _tell_beginning(run, begun["usage"], tell)
+    mended = mend(stored, running.session.journal.answer_to)
+    past = Past(mended, state.get("compaction"), run["request_id"])
+    notes = await notes_for(state, running, run, mended)
+    try:
+        reply = await ask_model(running, past, system, notes)
+    except ModelUnavailableError as error:
+        raise waits_for_model(error, running, config) from error
+    except ManusError as error:
+        used = used_in(lines, running, begun["usage"])
+        update = _ended(error, state, run) | {"usage": used}
+    else:
+        message = prepared(reply.message, running.shown.ids, run, notes.choice)
+        past.writes.append(message)
+        used = used_in(lines, running, begun["usage"])
+        status = "executing" if has_calls(message) else "thinking"
+        update = {**notes.update, "usage": used, "status": status}
+        tell(_thought(run, message, reply, used))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
         tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))

@@ -26,8 +26,14 @@ from manus.state.messages import SOURCE
 from manus.state.secret_texts import mask
 from manus.state.text import sanitize
 from manus.tools.approval import Call, Verdict, judge
-from manus.tools.arguments import explain_arguments, is_model
-from manus.tools.base import AgentTool, Arguments, contained, exit_is_error
+from manus.tools.base import (
+    AgentTool,
+    Arguments,
+    contained,
+    exit_is_error,
+    explain_arguments,
+    is_model,
+)
 from manus.tools.journal import Entry
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import EVERYTHING, Resource, Session

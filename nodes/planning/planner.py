@@ -22,7 +22,7 @@ from manus.state.messages import calls_of, ephemeral, last_request
 from manus.state.plan import Plan
 from manus.state.plan_changes import NewStep
 from manus.state.profile import Profile
-from manus.tools.arguments import explain_arguments
+from manus.tools.base import explain_arguments
 from manus.tools.planning import NAME, PlanningArgs
 
 ROLE = "plan"

@@ -31,15 +31,8 @@ _FROM_ETC = (
 )
 _TOOLCHAINS = (
     *(".pyenv", ".local/bin", ".local/share/uv/python", ".local/share/uv/tools"),
-    *(
-        ".local/share/pipx",
-        "miniconda3",
-        "anaconda3",
-        "miniforge3",
-        ".rbenv",
-        ".asdf",
-        ".local/share/mise/installs",
-    ),
+    *(".local/share/pipx", ".local/share/mise/installs", ".rbenv", ".asdf"),
+    *("miniconda3", "anaconda3", "miniforge3"),
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )

@@ -144,15 +144,9 @@ async def start(
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
-
-    def confined() -> Confined:
-        own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
-        environment = scrubbed(os.environ) | own
-        if sandbox is None or shutil.which(argv[0]) is None:
-            return Confined(tuple(argv), environment)
-        return sandbox.confine(argv, environment, directory, read)
-
-    words, environment = await asyncio.to_thread(confined)
+    words, environment = await asyncio.to_thread(
+        _confined, argv, extra or {}, directory, sandbox, read
+    )
     try:
         return await asyncio.create_subprocess_exec(
             *words,
@@ -169,6 +163,20 @@ async def start(
             f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
             "check that it is installed and that the workspace is there."
         ) from None
+
+
+def _confined(
+    argv: Sequence[str],
+    extra: Mapping[str, str],
+    directory: Path,
+    sandbox: Sandbox | None,
+    read: Sequence[Path],
+) -> Confined:
+    own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
+    environment = scrubbed(os.environ) | own
+    if sandbox is None or shutil.which(argv[0]) is None:
+        return Confined(tuple(argv), environment)
+    return sandbox.confine(argv, environment, directory, read)
 
 
 @dataclass(frozen=True, slots=True)
