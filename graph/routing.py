@@ -64,18 +64,17 @@ def route_after_think(
     tasks = [task for task in tasks if task["id"] not in answered]
     if not tasks:  # a person has written into a thread whose calls were carried out
         return "no_call"
+    compaction = state.get("compaction")
+    facts = facts_of(state["messages"], compaction)
     if "run" in state:
-        tasks = [{**task, "step": state["run"]["step"]} for task in tasks]
-    if (compaction := state.get("compaction")) is not None:
-        # what `recall` looks into: another process may be the one to make the call
-        tasks = [
-            {**task, "compaction": compaction} if task["name"].lower() == RECALL else task
-            for task in tasks
-        ]
+        facts["step"] = state["run"]["step"]
     if approved := state.get("approved"):
-        tasks = [{**task, "approved": approved} for task in tasks]
-    if facts := facts_of(state["messages"], compaction):
-        tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]
+        facts["approved"] = approved
+    tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]
+    for task in tasks:
+        if compaction is not None and task["name"].lower() == RECALL:
+            # what it looks into: another process may be the one to make the call
+            task["compaction"] = compaction
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in with_plans(tasks, shelf)]
 

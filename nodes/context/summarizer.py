@@ -94,21 +94,15 @@ async def take_notes(
     A part for which the model fails has one line a step instead.
     """
     notes, begin = parse(before), 0
-    most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE)))
     while begin < len(evicted):
+        # a window that was too small for one part is known at the next
+        most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE)))
         end = _end_of_chunk(evicted, begin, most)
         part = {first + n: evicted[n] for n in range(begin, end)}
-        try:
-            written = await _written(running, request, as_lines(notes), part)
-        except ContextOverflowError:
-            if most > _LEAST_CHUNK:
-                most = max(_LEAST_CHUNK, most / 2)
-                continue
-            written = None
+        written = await _written(running, request, as_lines(notes), part)
         if written is None:
             notes[DONE] += _without_model(evicted[begin:end], first + begin)
-        else:
-            notes = written
+        notes = written or notes
         begin = end
     asked = [(n, m) for n, m in enumerate(evicted, first) if isinstance(m, HumanMessage)]
     notes[WANTED] += [f"- The user said: {one_line(text_of(m), _BEGIN)} [#{n}]" for n, m in asked]
@@ -118,11 +112,7 @@ async def take_notes(
 async def _written(
     running: Running, request: str, lines: list[str], part: Mapping[int, AnyMessage]
 ) -> Notes | None:
-    """The notes as the model writes them anew; None if it fails, or says nothing of use twice.
-
-    Raises:
-        ContextOverflowError: the question is too large.
-    """
+    """The notes as the model writes them anew; None if it fails, or says nothing of use twice."""
     words = str(running.settings.context.notes_words)
     shown = [f"[#{n}] {who(m)}: {framed(_shown(m), source_of(m))}" for n, m in part.items()]
     wanted = request if len(request) <= _SHOWN else _ends(request)
@@ -134,11 +124,10 @@ async def _written(
     for _ in range(_TRIES):
         try:
             reply = await running.client.complete(ROLE, asked, quiet=True)
-        except ContextOverflowError as error:
-            learn_window(error, estimate_request(asked))
-            raise
         except ManusError as error:
             log.info("no notes by the model: %s", error)
+            if isinstance(error, ContextOverflowError):
+                learn_window(error, estimate_request(asked))
             return None
         notes = checked(text_of(reply.message), texts, lines, request)
         if any(notes.values()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +19,14 @@ from manus.tools.approval import hitl_question
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
-_WORDS: dict[Kind, tuple[str, ...]] = {
-    "approve": ("approve", "accept", "yes", "y", "ok", "go", ""),
-    "cancel": ("cancel", "stop", "ignore"),
-    "reject": ("reject", "no", "n", "response"),
+_TYPES: dict[Kind, tuple[str, ...]] = {
+    "approve": ("approve", "accept"),
+    "cancel": ("ignore",),
+    "reject": ("reject", "response"),
     "edit": ("edit",),
 }
+"""Decisions as LangChain's middleware and its older chat UIs call them."""
+_YES = ("approve", "accept", "yes", "y", "ok", "go", "")
 _EDIT_LINE = re.compile(r"^\s*(?:edit|change)\s+(?:step\s+)?(\d+)\s*[:=]\s*(.+)$", re.I | re.S)
 _REJECT_LINE = re.compile(r"^\s*(?:reject|no)\b[\s:,.!-]*(.*)$", re.I | re.S)
 
@@ -60,10 +61,9 @@ def read_decision(answer: Any, plan: Plan) -> Decision:
     """The decision in an answer.
 
     In words: `yes`; `edit 1: new text`; `edit` and below it all steps, a line each; `cancel`;
-    anything else rejects the plan, with these words as the reason. As data: `{"action":
-    "approve"}`, `{"action": "edit", "plan": {…}}` or `"steps": […]` or `"step": 1, "text": "…"`,
-    `{"action": "reject", "reason": "…"}`, `{"action": "cancel"}`, or `{"decisions": […]}` as
-    LangChain's middleware takes them.
+    anything else rejects the plan, with these words as the reason. As data what LangChain's
+    middleware takes, `{"decisions": [{"type": "approve"}]}`: `approve`, `reject` with a `message`,
+    or `edit` with an `edited_action` whose `args` are all `steps`, or a `step` and its `text`.
 
     Raises:
         PlanError: it is none of these, or the change that it asks for does not fit the plan.
@@ -77,46 +77,39 @@ def read_decision(answer: Any, plan: Plan) -> Decision:
     if isinstance(answer, list) and len(answer) == 1:  # of chat UIs
         answer = answer[0]
     said = answer if isinstance(answer, Mapping) else {}
-    changes = any(name in said for name in ("plan", "steps", "step"))
-    given = said.get("action") or said.get("type") or ("edit" if changes else "?")
-    kind = next((k for k, words in _WORDS.items() if str(given).lower() in words), None)
+    kind = next((k for k, types in _TYPES.items() if said.get("type") in types), None)
     if kind is None:
         raise PlanError(
-            "An answer to a plan has an `action`: `approve`, `edit` (with `plan`, `steps`, or "
-            "`step` and `text`), `reject` (with a `reason`) or `cancel`."
+            "An answer to a plan is `yes`, `edit …`, `cancel` or what should be different; as data "
+            "it is a decision of the `type` `approve`, `edit` or `reject`."
         )
     if kind == "edit":
         return Decision(kind, _edited(said, plan))
-    reason = said.get("reason") or said.get("message") or said.get("args") or ""
+    reason = said.get("message") or said.get("args") or ""
     return Decision(kind, plan, str(reason) if kind == "reject" else "")
 
 
 def _of_words(said: str) -> Any:
     """An answer in words, as data."""
-    if said.startswith("{"):
-        try:
-            return json.loads(said)
-        except ValueError as error:
-            raise PlanError(f"The answer begins like JSON and is none: {error}.") from None
-    word = said.lower().rstrip(".!")
-    if word in _WORDS["approve"] or word in _WORDS["cancel"]:
-        return {"action": word or "yes"}
     word, _, lines = said.partition("\n")
+    if (whole := said.lower().rstrip(".!")) in _YES:
+        return {"type": "approve"}
+    if whole in ("cancel", "stop"):
+        return {"type": "ignore"}
     if word.strip().lower() == "edit" and lines.strip():
         steps = [line.strip() for line in lines.splitlines() if line.strip()]
-        return {"action": "edit", "steps": steps}
+        return {"type": "edit", "edited_action": {"args": {"steps": steps}}}
     if match := _EDIT_LINE.match(said):
-        return {"action": "edit", "step": int(match[1]), "text": match[2].strip()}
+        change = {"step": int(match[1]), "text": match[2].strip()}
+        return {"type": "edit", "edited_action": {"args": change}}
     rejected = _REJECT_LINE.match(said)
-    return {"action": "reject", "reason": rejected[1].strip() if rejected else said}
+    return {"type": "reject", "message": rejected[1].strip() if rejected else said}
 
 
-def _edited(answer: Mapping[str, Any], plan: Plan) -> Plan:
-    action = answer.get("edited_action")
-    given = action.get("args") if isinstance(action, Mapping) else answer.get("plan")
-    given = given if isinstance(given, Mapping) else answer
+def _edited(said: Mapping[str, Any], plan: Plan) -> Plan:
+    given = (said.get("edited_action") or {}).get("args") or {}
     if "steps" in given:
         return as_edited(plan, {**given, "id": plan["id"]})
     if "step" in given:
         return changed_step(plan, given)
-    raise PlanError("An edit needs the whole `plan`, all `steps`, or a `step` and its `text`.")
+    raise PlanError("An edit needs all `steps`, or a `step` and its `text`.")
