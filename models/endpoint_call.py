@@ -80,8 +80,13 @@ async def ask_endpoint(
 
 def _as_read(reply: AIMessage, extra: Extra | None, *, in_words: bool) -> AIMessage:
     """The reply with its thoughts apart and its calls as they are meant."""
-    if extra is not None:
-        _from_extra(reply)
+    if extra is not None:  # why it ended comes under one name, blocks without a thought as a text
+        if reason := reason_of(reply):
+            reply.response_metadata.setdefault("finish_reason", reason)
+        # Google's package says one of the calls again there, and sends it again
+        reply.additional_kwargs.pop("function_call", None)
+        if isinstance(reply.content, list) and not has_thoughts(reply):
+            reply.content = reply.text
     reply = without_thought(reply)
     if in_words:
         return with_repairs(with_prompted_calls(reply))
@@ -129,16 +134,6 @@ def _with_whole_calls(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
 
 
-def _from_extra(message: AIMessage) -> None:
-    """Bring why it ended under one name, and blocks without a thought into one text."""
-    if reason := reason_of(message):
-        message.response_metadata.setdefault("finish_reason", reason)
-    # Google's package says one of the calls again there, and sends it again
-    message.additional_kwargs.pop("function_call", None)
-    if isinstance(message.content, list) and not has_thoughts(message):
-        message.content = message.text
-
-
 def with_cache_marks(
     request: Sequence[BaseMessage], extra: Extra, model: str = ""
 ) -> list[BaseMessage]:
@@ -153,7 +148,10 @@ def with_cache_marks(
         return made
     fit = [i for i, m in enumerate(made) if _takes_mark(m) and not is_ephemeral(m)]
     for place in {*fit[:1], *fit[-1:]}:
-        made[place] = _marked(made[place], extra.mark)
+        *before, last = blocks_of(made[place].content)
+        # a block of its own, or part of the last one
+        marked = [{**last, **extra.mark}] if "cache_control" in extra.mark else [last, extra.mark]
+        made[place] = made[place].model_copy(update={"content": [*before, *marked]})
     return made
 
 
@@ -161,10 +159,3 @@ def _takes_mark(message: BaseMessage) -> bool:
     """Whether a message has words, and ends in them or an image: what else is may not be marked."""
     last = blocks_of(message.content)[-1] if text_of(message).strip() else None
     return is_image(last) or (isinstance(last, dict) and last.get("type") == "text")
-
-
-def _marked(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
-    """A mark is a block of its own, or part of the last one."""
-    *before, last = blocks_of(message.content)
-    marked = [{**last, **mark}] if "cache_control" in mark else [last, mark]
-    return message.model_copy(update={"content": [*before, *marked]})

@@ -254,20 +254,16 @@ class ReplayModel(BaseChatModel):
         reply = self._next(messages)
         if run_manager is not None:
             reply.id = f"lc_run--{run_manager.run_id}"
-            chunk = ChatGenerationChunk(message=_as_chunk(reply))
+            calls = [tool_call_chunk(**as_sent(c), index=i) for i, c in enumerate(calls_of(reply))]
+            piece = AIMessageChunk(
+                content=reply.content,
+                tool_call_chunks=calls,
+                additional_kwargs=reply.additional_kwargs,
+                id=reply.id,
+            )
+            chunk = ChatGenerationChunk(message=piece)
             await run_manager.on_llm_new_token(str(reply.text), chunk=chunk)
         return ChatResult(generations=[ChatGeneration(message=reply)])
-
-
-def _as_chunk(reply: AIMessage) -> AIMessageChunk:
-    """The reply as it is shown, in one piece."""
-    calls = [tool_call_chunk(**as_sent(c), index=i) for i, c in enumerate(calls_of(reply))]
-    return AIMessageChunk(
-        content=reply.content,
-        tool_call_chunks=calls,
-        additional_kwargs=reply.additional_kwargs,
-        id=reply.id,
-    )
 
 
 def _common(one: Sequence[Any], other: Sequence[Any]) -> int:

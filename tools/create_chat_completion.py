@@ -28,7 +28,12 @@ class CreateChatCompletion(AgentTool):
 
     @override
     def model_post_init(self, context: Any) -> None:
-        self.args_schema = _arguments_of(self.response_type)
+        self.args_schema = self.response_type
+        # a root model is one value, without fields
+        if not is_model(self.response_type) or issubclass(self.response_type, RootModel):
+            fields: Any = {_FIELD: (self.response_type, Field(description="The answer"))}
+            name = "CreateChatCompletionArgs"
+            self.args_schema = create_model(name, __base__=Arguments, **fields)
         super().model_post_init(context)
 
     @override
@@ -36,11 +41,3 @@ class CreateChatCompletion(AgentTool):
         answer = arguments if self.args_schema is self.response_type else arguments[_FIELD]
         text = answer if isinstance(answer, str) else to_json(answer, indent=2).decode()
         return Observation(text)
-
-
-def _arguments_of(response_type: Any) -> type[BaseModel]:
-    # a root model is one value, without fields
-    if is_model(response_type) and not issubclass(response_type, RootModel):
-        return response_type
-    fields: dict[str, Any] = {_FIELD: (response_type, Field(description="The answer"))}
-    return create_model("CreateChatCompletionArgs", __base__=Arguments, **fields)

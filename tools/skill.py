@@ -117,14 +117,11 @@ class ReadSkill(AgentTool):
         skill = known.get(name) or known.get(name.lower())
         if skill is None:
             raise ToolError(f"There is no skill `{name}`. There are: {', '.join(known)}.")
-        others = _others(skill.folder)
+        files = (path for path in sorted(skill.folder.rglob("*")) if path.is_file())
+        others = [str(path.relative_to(skill.folder)) for path in files]
+        others.remove(_FILE)
         if file is None:
             return prompts.skill(skill.name, str(skill.folder), skill.body, others)
         if file not in others:
             raise ToolError(f"The skill {skill.name} has no file `{file}`; {others or 'no other'}.")
         return _read(skill.folder / file)
-
-
-def _others(folder: Path) -> list[str]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return [str(path.relative_to(folder)) for path in files if path != folder / _FILE]

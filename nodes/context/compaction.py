@@ -195,7 +195,14 @@ def _compact(
         made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)
-    _tell_of(made, len(evicted), round(around + sum(sizes)), window)
+    told = CompactionEvent(
+        type="compaction",
+        evicted=len(evicted),
+        before=max(round(around + sum(sizes)), made["size"]),
+        size=made["size"],
+        window=window.size,
+    )
+    get_stream_writer()(told)
     return made
 
 
@@ -217,18 +224,6 @@ def with_notes(
     gone = {str(message.id) for message in evicted} - {place}
     shorter = [summary if m.id == place else m for m in history if m.id not in gone]
     return shorter, [summary, *(RemoveMessage(id=str(m.id)) for m in evicted if m.id in gone)]
-
-
-def _tell_of(made: Compaction, evicted: int, before: int, window: ContextWindow) -> None:
-    get_stream_writer()(
-        CompactionEvent(
-            type="compaction",
-            evicted=evicted,
-            before=max(before, made["size"]),
-            size=made["size"],
-            window=window.size,
-        )
-    )
 
 
 async def offer_recall(running: Running, compaction: Compaction) -> None:
