@@ -261,9 +261,6 @@ class PerMessage(Generic[V]):
         self._make = make
         self._made: dict[int, tuple[weakref.ref[BaseMessage], V]] = {}
 
-    def __len__(self) -> int:
-        return len(self._made)
-
     def of(self, message: BaseMessage) -> V:
         """What was made of a message; the same object each time."""
         key = id(message)

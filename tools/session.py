@@ -49,13 +49,9 @@ class Resource:
 
     def collides(self, other: Resource) -> bool:
         """Whether the two may not be at work at the same time."""
-        if not (self.write or other.write):
-            return False
-        return _covers(self.name, other.name) or _covers(other.name, self.name)
-
-
-def _covers(outer: str, inner: str) -> bool:
-    return outer in (EVERYTHING, inner) or inner.startswith(outer + "/")
+        outer, inner = sorted((f"{self.name}/", f"{other.name}/"), key=len)
+        is_covered = EVERYTHING in (self.name, other.name) or inner.startswith(outer)
+        return is_covered and (self.write or other.write)
 
 
 class ResourceLocks:

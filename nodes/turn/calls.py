@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall
 
 from manus.models.tool_calls import arguments_of
 from manus.nodes.turn.fingerprint import call_fingerprint
@@ -35,17 +35,16 @@ def to_tasks(
     ending, cut_off = "", ended_at_limit(message)
     for index, call in enumerate(calls_of(message)):
         name, args = call["name"] or "", call["args"]
-        task = ToolTask(
-            index=index, id=str(call["id"]), name=name, args=args if isinstance(args, dict) else {}
-        )
-        refusal = (
-            prompts.after_special(ending) if ending else refused_by(loop, call, cut_off=cut_off)
-        )
-        is_end = refusal is None and name.lower() == TERMINATE
-        if is_end and wants_answer and not answer_of(task["args"]):
-            refusal = prompts.ANSWER_WANTED
-        if refusal is not None:
-            task["refusal"] = refusal
+        given = args if isinstance(args, dict) else {}
+        task = ToolTask(index=index, id=str(call["id"]), name=name, args=given)
+        if ending:
+            task["refusal"] = prompts.after_special(ending)
+        elif not isinstance(args, dict):
+            task["refusal"] = explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
+        elif loop is not None and is_refused(call_fingerprint(name, args), loop):
+            task["refusal"] = prompts.loop_refused(loop["what"])
+        elif name.lower() == TERMINATE and wants_answer and not answer_of(args):
+            task["refusal"] = prompts.ANSWER_WANTED
         if not ending and name.lower() in special:
             ending = name
         tasks.append(task)
@@ -60,18 +59,6 @@ def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) ->
     if text_of(message).strip() or run["step"] >= run["max_steps"]:
         return False
     return not any(text_of(m) == prompts.ANSWER_WANTED for m in since(history, run["request_id"]))
-
-
-def refused_by(
-    loop: Loop | None, call: ToolCall | InvalidToolCall, *, cut_off: bool = False
-) -> str | None:
-    """Why a call must not be carried out, for itself or for the loop it belongs to."""
-    name, args = call["name"] or "", call["args"]
-    if not isinstance(args, dict):
-        return explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
-    if loop is None or not is_refused(call_fingerprint(name, args), loop):
-        return None
-    return prompts.loop_refused(loop["what"])
 
 
 def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import mimetypes
 import os
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,15 +39,14 @@ def read_file(path: Path, shown: str) -> bytes:
     """The bytes of a regular file that exists.
 
     Raises:
-        ToolError: it is something else, or too large.
-        OSError: it cannot be read.
+        ToolError: it is a folder, or too large.
+        OSError: it cannot be read, or is a pipe, socket or device.
     """
-    about = look_at(path)
-    if about is not None and stat.S_ISDIR(about.st_mode):
-        raise ToolError(f"{shown} is a folder; give the path of a file.")
-    if about is not None and not stat.S_ISREG(about.st_mode):
-        raise ToolError(f"{shown} is no regular file but a pipe, socket or device.")
-    with open_file(path) as file:
+    try:
+        file = open_file(path)
+    except IsADirectoryError:
+        raise ToolError(f"{shown} is a folder; give the path of a file.") from None
+    with file:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
             raise ToolError(
