@@ -191,12 +191,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             if hold is not None and not is_held:
                 await held.enter_async_context(hold(str(configurable["thread_id"])))
             turn.running = await open_run(
-                key,
-                self.profile,
-                context,
-                durable=durable,
-                parent=parent_of(config),
-                waited=waited,
+                key, self.profile, context, durable=durable, parent=parent_of(config), waited=waited
             )
             turn.running.agent_named = self.agent_named
             served = "assistant_id" in configurable  # it may have many users

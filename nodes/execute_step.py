@@ -17,10 +17,10 @@ from manus.nodes.planning.scheduling import choose_steps
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
 from manus.state.outside import passed_on
-from manus.state.plan import StepResult, used_by
+from manus.state.plan import StepResult, StepStatus, used_by
 from manus.state.plan_changes import StepChange
 from manus.state.text import shortened
-from manus.state.usage import Usage, budget_used_up, summed, tokens_of
+from manus.state.usage import RoleUsage, Usage, budget_used_up, summed, tokens_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""
@@ -66,32 +66,28 @@ def take_steps(
     chosen = choose_steps(plan, most, state["run"]["executors"], exclusive)
     if not chosen:
         return update
-    emit = get_stream_writer()
-    emit(StatusEvent(type="status", status="executing", stop_reason=None))
+    get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
     changes = []
     for index, executor in chosen.items():
         step = plan["steps"][index]
         change = StepChange(step=index, status="in_progress", executor=executor, began=began)
         changes.append(change)
-        told = PlanStepEvent(
-            type="plan_step",
-            step=index,
-            status="in_progress",
-            notes=step["notes"],
-            executor=executor,
-            spent=used_by(step),
-        )
-        emit(told)
+        _tell_of(index, "in_progress", step["notes"], executor, used_by(step))
     # a change of a step is stored as such: the whole plan anew would grow with its square
     at_work = dict.fromkeys(chosen, "in_progress")
     return {**update, "plan": changes, "todos": at_work, "status": "executing"}
 
 
+def _tell_of(step: int, status: StepStatus, notes: str, executor: str, spent: RoleUsage) -> None:
+    get_stream_writer()(
+        PlanStepEvent(
+            type="plan_step", step=step, status=status, notes=notes, executor=executor, spent=spent
+        )
+    )
+
+
 async def run_plan_step(
-    task: StepTask,
-    running: Running,
-    executor: Any,
-    config: RunnableConfig,
+    task: StepTask, running: Running, executor: Any, config: RunnableConfig
 ) -> Update:
     """Carry out one step. Whatever happens to it, it ends as completed or as blocked.
 
@@ -131,16 +127,7 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
-    get_stream_writer()(
-        PlanStepEvent(
-            type="plan_step",
-            step=task["step"],
-            status=change["status"],
-            notes=notes,
-            executor=task["executor"],
-            spent=spent,
-        )
-    )
+    _tell_of(task["step"], change["status"], notes, task["executor"], spent)
     # seconds are the flow's own: steps side by side would count the same time more than once
     todo = {task["step"]: "completed" if inner.succeeded else "pending"}
     return {"plan": change, "todos": todo, "usage": {**usage, "seconds": 0.0}}

@@ -72,6 +72,5 @@ def facts_of(
     messages: Sequence[AnyMessage], compaction: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What a call has to know of both."""
-    named = hosts_named(messages)
-    facts: dict[str, Any] = {"named": named} if named else {}
-    return facts | ({OUTSIDE: True} if has_read_outside(messages, compaction) else {})
+    facts = {"named": hosts_named(messages), OUTSIDE: has_read_outside(messages, compaction)}
+    return {name: fact for name, fact in facts.items() if fact}

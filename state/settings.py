@@ -12,11 +12,9 @@ that names it, where it came from and what would be right.
 from __future__ import annotations
 
 import difflib
-import logging
 import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,10 +35,8 @@ from manus.state.model_settings import (
 from manus.state.profile import ProfileSettings
 from manus.state.safety_settings import ApproveSettings, SandboxSettings
 from manus.state.secret_texts import SecretSettings
-from manus.state.trust import harmless, is_trusted
+from manus.state.trust import harmless, is_trusted, warn_of_untrusted
 from manus.state.usage import Budget
-
-log = logging.getLogger("manus")
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"
@@ -125,15 +121,11 @@ def load_settings(environment: Mapping[str, str], file: str | Path | None = None
     found = _from_file(place)
     if file is not None:
         return _settings(environment, found, {}, place)
-    own = _from_file(user_file())
-    settings = _settings(environment, found, own, place)
-    if not found or is_trusted(Path.cwd(), environment):
-        return settings
-    kept, dropped = harmless(found)
-    if not dropped:
-        return settings
-    _warn_of_untrusted(str(Path.cwd()), tuple(dropped))
-    return _settings(environment, kept, own, place)
+    if found and not is_trusted(Path.cwd(), environment):
+        found, dropped = harmless(found)
+        if dropped:
+            warn_of_untrusted(Path.cwd(), f"its settings {', '.join(dropped)} are ignored")
+    return _settings(environment, found, _from_file(user_file()), place)
 
 
 def user_file() -> Path:
@@ -165,16 +157,6 @@ def _fitting(own: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     if not other and address == own.get("base_url"):
         return own
     return {name: value for name, value in own.items() if name not in ENDPOINT}
-
-
-@cache
-def _warn_of_untrusted(folder: str, names: tuple[str, ...]) -> None:
-    log.warning(
-        "%s is not trusted, so its settings %s are ignored; `manus trust` there, or MANUS_TRUST=1, "
-        "lets them count.",
-        folder,
-        ", ".join(names),
-    )
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -10,12 +10,16 @@ again.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from manus.state.files import read_record, write_record
+
+log = logging.getLogger("manus")
 
 INSTRUCTIONS = "AGENTS.md"
 FILES = ("manus.toml", ".env")
@@ -45,6 +49,16 @@ def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
     if not isinstance(said, dict) or said.get("content") != _content(folder):
         return None
     return bool(said.get("trusted"))
+
+
+@cache
+def warn_of_untrusted(folder: Path, what: str) -> None:
+    """Say once what does not count of a folder that nobody has trusted: `its … are ignored`."""
+    log.warning(
+        "%s is not trusted, so %s; `manus trust` there, or MANUS_TRUST=1, lets them count.",
+        folder,
+        what,
+    )
 
 
 def trust(folder: Path, *, trusted: bool = True) -> None:

@@ -57,10 +57,13 @@ class Workspace:
             ignore = self.private / ".gitignore"
             if look_at(ignore) is None:
                 write_private(ignore, b"*\n")
+            if not os.access(self.root, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
-            raise UsageError(_unusable(self.root, error.strerror)) from None
-        if not os.access(self.root, os.W_OK | os.X_OK):
-            raise UsageError(_unusable(self.root, os.strerror(errno.EACCES)))
+            raise UsageError(
+                f"The workspace {self.root} cannot be written to ({error.strerror}); "
+                "choose another with --workspace or MANUS_WORKSPACE."
+            ) from None
         try:
             if not self.records.exists():
                 _forget_gone(self.records.parent)
@@ -149,10 +152,3 @@ def _forget_gone(folder: Path) -> None:
             is_old = whose.stat().st_mtime < time.time() - _KEPT
             if is_old and not os.path.lexists(whose.read_bytes()):
                 shutil.rmtree(whose.parent)
-
-
-def _unusable(root: Path, why: str | None) -> str:
-    return (
-        f"The workspace {root} cannot be written to ({why}); "
-        "choose another with --workspace or MANUS_WORKSPACE."
-    )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import re
 import shutil
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
 from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
-from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files
+from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
 from manus.tools.beneath import open_file
 from manus.tools.editor.view import listing
 from manus.tools.remember import read_memory
@@ -22,8 +20,7 @@ from manus.tools.sandbox.bubblewrap import unseen
 from manus.tools.skill import skills_of
 from manus.tools.workspace import Workspace
 
-log = logging.getLogger("manus")
-
+_NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
 """Characters of a project's instructions, and of what the user has asked to be kept."""
@@ -59,7 +56,7 @@ def place_of(
     known = skills_of(root) if skills else {}
     descriptions = {name: skill.description for name, skill in known.items()}
     if skills and skill_files(root) and not is_trusted(root, os.environ):
-        _warn_of_untrusted(root)
+        warn_of_untrusted(root, _NOT_FOLLOWED)
     kept = read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""
     told = [
         prompts.place(facts, listed, more),
@@ -133,17 +130,7 @@ def _instructions(root: Path) -> str:
     except OSError:
         return ""
     if not is_trusted(root, os.environ):
-        _warn_of_untrusted(root)
+        warn_of_untrusted(root, _NOT_FOLLOWED)
         return ""
     rest = max(0, len(text) - MOST_INSTRUCTIONS)
     return prompts.instructions(INSTRUCTIONS, text[:MOST_INSTRUCTIONS], rest)
-
-
-@cache
-def _warn_of_untrusted(root: Path) -> None:
-    log.warning(
-        "%s is not trusted, so its own instructions and skills are not followed; `manus trust %s`, "
-        "or MANUS_TRUST=1, lets them count.",
-        root,
-        root,
-    )

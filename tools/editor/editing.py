@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 _LIKE_ENOUGH = 0.6
 _MOST_LINES = 20_000
@@ -44,16 +43,11 @@ def inserted(text: str, after: int, new: str) -> str:
     return "".join([*lines[:after], new, *lines[after:]])
 
 
-class Nearest(NamedTuple):
-    """Lines (from 1) that are nearly what was looked for, and what is different in words."""
+def nearest(text: str, old: str) -> tuple[int, int, str] | None:
+    """The lines nearest to a text that is not there, and what is different in words.
 
-    first: int
-    last: int
-    difference: str
-
-
-def nearest(text: str, old: str) -> Nearest | None:
-    """The lines nearest to a text that is not there; None if nothing is like it."""
+    The first line and the last, from 1; None if nothing is like it.
+    """
     lines, wanted = text.splitlines(), old.splitlines()
     if not old.strip():
         return None
@@ -64,7 +58,7 @@ def nearest(text: str, old: str) -> Nearest | None:
     if first is None:
         return None
     here = lines[first : first + len(wanted)]
-    return Nearest(first + 1, first + len(here), _difference(here, wanted))
+    return first + 1, first + len(here), _difference(here, wanted)
 
 
 def _plain(line: str) -> str:

@@ -136,16 +136,16 @@ class Editor:
         return places[0]
 
     def _not_found(self, text: str, old: str) -> str:
-        near = nearest(text, old)
-        if near is None:
+        if (near := nearest(text, old)) is None:
             return (
                 f"`old_str` is not in {self._shown}, nor anything like it. View the file and copy "
                 "the text exactly."
             )
-        part, _ = view.numbered(split_lines(text), near.first, near.last, self._room // 2)
+        first, last, difference = near
+        part, _ = view.numbered(split_lines(text), first, last, self._room // 2)
         return (
             f"`old_str` is not in {self._shown}. Nearest to it:\n{part}\n"
-            f"The difference: {near.difference}. Nothing was changed."
+            f"The difference: {difference}. Nothing was changed."
         )
 
     def _present(self) -> bytes | None:

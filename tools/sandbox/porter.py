@@ -12,15 +12,7 @@ import os
 import sys
 
 # `socket`, in Python on top of it, takes as long to import as Python takes to start
-from _socket import (
-    AF_INET,
-    AF_INET6,
-    SCM_RIGHTS,
-    SO_REUSEADDR,
-    SOCK_STREAM,
-    SOL_SOCKET,
-    socket,
-)
+from _socket import AF_INET, AF_INET6, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import pack
 
 PORT = 3128
