@@ -94,6 +94,3 @@ def _graph_of(profile: Profile, context_schema: type[Any]) -> StateGraph[Any, An
 def is_model(given: str | BaseChatModel) -> bool:
     """Whether it is a model, or names one: `PROVIDER:NAME`."""
     return not isinstance(given, str) or split_spec(given)[1] != given
-
-
-agent = build_agent()

@@ -16,7 +16,7 @@ from langgraph.types import Checkpointer
 from typing_extensions import override
 
 from manus.graph.agent import build_agent
-from manus.graph.profiles import all_executors, profile_named
+from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
 from manus.nodes.execute_step import execute_step
@@ -169,6 +169,3 @@ def _by_name(executors: Sequence[str | Profile | RunGraph]) -> dict[str, Profile
     if not profiles:
         raise UsageError("A flow needs at least one executor.")
     return profiles
-
-
-flow = build_flow(all_executors())

@@ -10,6 +10,7 @@ import gc
 import importlib.util
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
@@ -22,6 +23,10 @@ def load() -> None:
     with _paused_collector():
         import langsmith
 
+        from manus.models.providers import trust
+
+        # Read beside the imports, without the interpreter's lock; who needs it meets its error.
+        ThreadPoolExecutor(1).submit(trust)
         # Of these a small module each is used; two thirds of openai are types of other endpoints.
         defer(
             "langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models"

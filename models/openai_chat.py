@@ -20,7 +20,6 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
-from langchain_openai.chat_models.azure import AzureChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
 from openai import AsyncStream
 
@@ -135,10 +134,6 @@ class FastChat(BaseChatOpenAI):
 
 class FastChatOpenAI(FastChat, ChatOpenAI):
     """ChatOpenAI without the cost that grows with the history."""
-
-
-class FastAzureChatOpenAI(FastChat, AzureChatOpenAI):
-    """AzureChatOpenAI as `FastChatOpenAI` is ChatOpenAI."""
 
 
 def in_one_piece(body: bytes) -> Any:

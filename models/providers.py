@@ -44,7 +44,7 @@ KEYS = {
 _CONNECT_TIMEOUT = 15.0
 """Seconds. A server that is there takes the connection at once, however long it then thinks."""
 
-Models = dict[ModelSettings, "BaseChatModel"]
+Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
 # Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
 _kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
@@ -130,11 +130,11 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
 
         path = spec.removeprefix(REPLAY)
         return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
-    known = await _models_of_loop()
-    if settings not in known:
-        # imports take a second and read files: not on the event loop
-        built = await asyncio.to_thread(_build, settings, *split_spec(spec))
-        known.setdefault(settings, built)  # another run may have built it meanwhile, and use it
+    known, building = await _models_of_loop()
+    async with building:  # many runs that begin at once share one
+        if settings not in known:
+            # imports take a second and read files: not on the event loop
+            known[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
     return known[settings]
 
 
@@ -153,7 +153,7 @@ def endpoint_of(model: BaseChatModel, settings: ModelSettings) -> ModelSettings:
 
 
 async def _models_of_loop() -> Models:
-    """The models that were made for the running loop, to look in and to add to."""
+    """The models that were made for the running loop, and the lock to make another one under."""
     loop = asyncio.get_running_loop()
     if loop not in _kept:
         keeper = _keeper(loop)
@@ -163,9 +163,9 @@ async def _models_of_loop() -> Models:
 
 async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
     """Stays open until the loop shuts its generators down, the last thing that it does."""
-    models: Models = {}
+    models: dict[ModelSettings, BaseChatModel] = {}
     try:
-        yield models
+        yield models, asyncio.Lock()
     finally:
         # only OpenAI's clients belong to one model alone: those of other packages share parts
         for settings, model in list(models.items()):
@@ -186,8 +186,7 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
     try:
-        trust = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        client = DefaultAsyncHttpxClient(timeout=timeout, verify=trust)
+        client = DefaultAsyncHttpxClient(timeout=timeout, verify=trust())
     except (OSError, ValueError, ImportError) as error:
         raise SettingsError(
             "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
@@ -206,9 +205,13 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     return (_azure if provider == "azure" else _openai)(settings, name, values)
 
 
+def trust() -> ssl.SSLContext:
+    """Which certificates are trusted. To read them takes 30 ms."""
+    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
 @lru_cache(8)
-def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Which certificates are trusted, by the variables that decide it. To read them takes 30 ms."""
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -234,7 +237,7 @@ def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseC
 
 
 def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.openai_chat import FastAzureChatOpenAI
+    from manus.models.azure_chat import FastAzureChatOpenAI
 
     if settings.base_url is None:
         raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")

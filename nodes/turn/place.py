@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
@@ -42,8 +43,8 @@ def place_of(
     root = workspace.root
     confined = settings.sandbox.kind != "none"
     hidden = hidden_folders(root, settings.sandbox) if confined else []
-    path = os.pathsep.join(folder for folder in _path() if folder not in hidden)
-    found = ", ".join(name for name in _PROGRAMS if shutil.which(name, path=path))
+    there = set().union(*(_programs_in(folder) for folder in _path() if folder not in hidden))
+    found = ", ".join(name for name in _PROGRAMS if name in there)
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
@@ -74,7 +75,20 @@ def hidden_folders(root: Path, settings: SandboxSettings) -> list[str]:
     folders = dict.fromkeys([*_path(), str(python.parent)])
     read = [root, *(Path(path).expanduser() for path in settings.read)]
     hidden = unseen(folders, read)
-    return [f for f in hidden if any(shutil.which(name, path=f) for name in _PROGRAMS)]
+    return [folder for folder in hidden if _programs_in(folder)]
+
+
+def _programs_in(folder: str) -> frozenset[str]:
+    """Those of the usual programs that are in a folder of the path."""
+    try:
+        return _found_in(folder, Path(folder).stat().st_mtime_ns)
+    except OSError:
+        return frozenset()
+
+
+@lru_cache(256)
+def _found_in(folder: str, _changed: int) -> frozenset[str]:
+    return frozenset(name for name in _PROGRAMS if shutil.which(name, path=folder))
 
 
 def _path() -> list[str]:
