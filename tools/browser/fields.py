@@ -29,22 +29,14 @@ _TYPED = 400
 _NAMED = 80
 """Characters that an answer repeats of a text."""
 _MAX_OPTIONS = 200
-_ALIASES = {
-    "ctrl": "Control",
-    "cmd": "Meta",
-    "esc": "Escape",
-    "return": "Enter",
-    "del": "Delete",
-    "up": "ArrowUp",
-    "down": "ArrowDown",
-    "left": "ArrowLeft",
-    "right": "ArrowRight",
-}
 _KEYS = (
     "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
     "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
 )
-_NAMES = {name.lower(): name for name in _KEYS.split()} | _ALIASES
+_SHORT = "ctrl=Control cmd=Meta esc=Escape return=Enter del=Delete up=ArrowUp down=ArrowDown "
+_SHORT += "left=ArrowLeft right=ArrowRight"
+_NAMES = {name.lower(): name for name in _KEYS.split()}
+_NAMES |= dict(pair.split("=") for pair in _SHORT.split())
 _OPTIONS = """element => Array.from(element.options || []).map(o => ({
   text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
   disabled: o.disabled || !!o.parentElement.disabled }))"""

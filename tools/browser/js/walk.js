@@ -8,7 +8,7 @@
   const items = [];
   const counts = { above: 0, below: 0, elements: 0, texts: 0, left: 0 };
 
-  const SKIP = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "META", "LINK", "TITLE", "BR", "HR", "OPTION", "OPTGROUP", "DATALIST", "SOURCE", "TRACK", "PARAM", "AREA"]);
+  const SKIP = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "META", "LINK", "TITLE", "HR", "OPTION", "OPTGROUP", "DATALIST", "SOURCE", "TRACK", "PARAM", "AREA"]);
   const NATIVE = new Set(["BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "CANVAS"]);
   const ROLES = new Set(["button", "link", "checkbox", "radio", "switch", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem", "gridcell"]);
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
@@ -57,18 +57,13 @@
   const textOf = (el, limit) => {
     let text = "";
     const collect = (node) => {
-      if (text.length > limit * 2) return;
-      if (node.nodeType === Node.TEXT_NODE) { text += node.data; return; }
-      if (node.nodeType !== Node.ELEMENT_NODE && node.nodeType !== Node.DOCUMENT_FRAGMENT_NODE) return;
-      if (node.nodeType === Node.ELEMENT_NODE) {
-        if (SKIP.has(node.tagName) && node.tagName !== "BR") return;
-        if (node.tagName === "IMG") { text += ` ${node.alt || ""} `; return; }
-        if (node.tagName === "BR") { text += " "; return; }
-        if (node !== el && (node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
-        const label = node !== el && node.getAttribute("aria-label");
-        if (label) { text += ` ${label} `; return; }
-      }
-      const block = node !== el && node.nodeType === Node.ELEMENT_NODE && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
+      if (node.nodeType === Node.TEXT_NODE) text += node.data;
+      if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
+      const inner = node !== el;
+      if (inner && (node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
+      const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
+      if (said) { text += ` ${said} `; return; }
+      const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
       if (block) text += " ";
       for (const child of childrenOf(node)) collect(child);
       if (block) text += " ";
@@ -94,10 +89,8 @@
     if (labelled) return cut(labelled, 120);
     if (tag === "INPUT" && ["button", "submit", "reset"].includes(type)) return squash(el.value) || type;
     if (tag === "INPUT" && type === "image") return squash(el.alt || el.title);
-    if (el.labels && el.labels.length) {
-      const text = squash(Array.from(el.labels).map((label) => textOf(label, 100)).join(" "));
-      if (text) return cut(text, 120);
-    }
+    const labels = squash(Array.from(el.labels || []).map((label) => textOf(label, 100)).join(" "));
+    if (labels) return cut(labels, 120);
     if (["INPUT", "TEXTAREA", "SELECT"].includes(tag)) return cut(squash(el.placeholder || el.title || el.name || el.id), 100);
     if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
     return textOf(el, 120) || squash(el.title) || squash(el.getAttribute("alt"));
@@ -224,24 +217,19 @@
   const flush = () => {
     const text = squash(buffer).replace(/^(\| )+|( \|)+$/g, "");
     buffer = "";
-    if (!text || text === "|") return;
-    if (counts.texts >= options.maxTexts) return;
+    if (!text || text === "|" || counts.texts >= options.maxTexts) return;
     counts.texts++;
     items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${cut(text, 400)}`, heading });
   };
 
   // Small inputs hidden behind a styled label are acted on through the label.
-  const standIn = (el) => {
-    if (el.tagName !== "INPUT" || !["checkbox", "radio", "file"].includes(el.type)) return null;
-    const label = Array.from(el.labels || []).find((one) => one.getBoundingClientRect().width > 1);
-    return label || null;
-  };
+  const standIn = (el) => el.tagName === "INPUT" && ["checkbox", "radio", "file"].includes(el.type)
+    && Array.from(el.labels || []).find((one) => one.getBoundingClientRect().width > 1);
 
   const consider = (el, rect, style, place) => {
-    let box = rect;
     const replaced = (rect.width < 2 || rect.height < 2 || style.opacity === "0" || style.visibility !== "visible") && standIn(el);
-    if (replaced) box = replaced.getBoundingClientRect();
-    else if (style.visibility !== "visible") return false;
+    if (!replaced && style.visibility !== "visible") return false;
+    const box = replaced ? replaced.getBoundingClientRect() : rect;
     if (box.width < 1 || box.height < 1) return false;
     const where = replaced ? placeOf(box) : place;
     if (counts.elements >= options.maxElements) { // enough: the costly questions are not worth it
@@ -273,7 +261,7 @@
       if (!inside && buffer.length < 1000) buffer += node.data;
       return;
     }
-    if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) && node.tagName !== "BR" || depth > 1500) return;
+    if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || depth > 1500) return;
     const el = node;
     if (el.tagName === "BR") { buffer += " "; return; }
     const rect = el.getBoundingClientRect();
@@ -325,10 +313,8 @@
     heading = outer;
   };
 
-  const hasOwnText = (el) => {
-    for (let child = el.firstChild; child; child = child.nextSibling) if (child.nodeType === Node.TEXT_NODE && child.data.trim()) return true;
-    return false;
-  };
+  const hasOwnText = (el) => Array.from(el.childNodes).some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim());
+
   if (document.body) walk(document.body, false, 0);
   flush();
   const page = document.scrollingElement || document.documentElement;
