@@ -126,8 +126,10 @@ class BrowserUse(AgentTool):
     @override
     def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:
         url, goes = str(args.get("url") or ""), args.get("action") in ("go_to_url", "open_tab")
-        made_up = goes and url and not self.session.reach.has_read(url)
-        host = self._host("") if self._writes(args) else self._host(url) if made_up else ""
+        if self._writes(args):
+            host = self._host("")
+        else:
+            host = self._host(url) if goes and url and not self.session.reach.has_read(url) else ""
         return (host,) if host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
-from manus.tools.session import Resource, Session
+from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
 
@@ -56,14 +56,7 @@ class WebSearch(AgentTool):
     description: str = SEARCH
     args_schema: type[BaseModel] = WebSearchArgs
     time_limit: ClassVar[float] = 300.0
-
-    @override
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    @override
-    def read_only(self, args: dict[str, Any]) -> bool:
-        return True
+    without_effect: ClassVar[bool] = True
 
     @override
     async def observe(self, **given: Any) -> Observation:

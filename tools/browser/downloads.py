@@ -19,6 +19,7 @@ from manus.tools.browser.tab import Log, Tab
 from manus.tools.workspace import Workspace
 
 _FOLDER = "downloads"
+_LOOK_SECONDS = 0.2
 _MAX_MEGABYTES = 200
 _TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; fetch it with a program, such as `curl`."
 
@@ -29,7 +30,7 @@ class Downloads:
     def __init__(self, workspace: Workspace, log: Log) -> None:
         self._workspace = workspace
         self._log = log
-        self.under_way: dict[Download, asyncio.Timeout] = {}
+        self.under_way: set[Download] = set()
         """Those that have not come to their end."""
         self._too_large: set[str] = set()
         """Addresses."""
@@ -43,38 +44,35 @@ class Downloads:
 
         def progress(event: dict[str, Any]) -> None:
             if max(event["receivedBytes"], event["totalBytes"]) > _MAX_MEGABYTES * 2**20:
-                self._give_up(urls.pop(event["guid"], ""))
+                self._too_large.add(urls.get(event["guid"], ""))
 
         cdp.on("Page.downloadWillBegin", lambda event: urls.update({event["guid"]: event["url"]}))
         cdp.on("Page.downloadProgress", progress)
         with contextlib.suppress(PlaywrightError):
             await cdp.send("Page.enable")
 
-    def _give_up(self, url: str) -> None:
-        self._too_large.add(url)
-        for download, clock in self.under_way.items():
-            if download.url == url and not clock.expired():
-                clock.reschedule(0)
-
     async def keep(self, download: Download) -> None:
         """Wait for a download and move it into the workspace; what came of it goes to the log."""
         # Chromium has taken out of the name what is not fit for one, but for its length
         name = Path(download.suggested_filename)
         name = Path(name.stem[:100] + name.suffix[:12])
+        self.under_way.add(download)
+        ending = asyncio.ensure_future(download.failure())
         try:
-            async with asyncio.timeout(0 if download.url in self._too_large else None) as clock:
-                self.under_way[download] = clock
-                problem = await download.failure()
-            said = f"The download of {name} failed: {problem}."
-            if not problem:
+            while not ending.done():
+                if download.url in self._too_large:
+                    raise ToolError(_TOO_LARGE)
+                await asyncio.wait({ending}, timeout=_LOOK_SECONDS)
+            said = f"The download of {name} failed: {ending.result()}."
+            if not ending.result():
                 said = await asyncio.to_thread(self._move, Path(await download.path()), name)
         except (ToolError, OSError) as error:
-            why = _TOO_LARGE if isinstance(error, TimeoutError) else error
-            said = f"The download of {name} could not be kept: {why}"
+            said = f"The download of {name} could not be kept: {error}"
         except PlaywrightError:
             said = f"The download of {name} was cut off."
         finally:
-            del self.under_way[download]
+            ending.cancel()
+            self.under_way.discard(download)
             self._too_large.discard(download.url)
             with contextlib.suppress(PlaywrightError):
                 await download.cancel()

@@ -142,7 +142,8 @@ class EgressProxy:
         except ToolError as error:
             refused = isinstance(error, EgressRefusedError)
             self.incidents.add(Incident(host, str(error), refused, door))
-            await _answer(here[1], str(error), "403 Forbidden" if refused else "502 Bad Gateway")
+            here[1].write(_refusal(str(error), "403 Forbidden" if refused else "502 Bad Gateway"))
+            await here[1].drain()
             return
         try:
             if tunnel and self.rules.upstream is None:
@@ -273,12 +274,10 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         await sink.drain()
 
 
-async def _answer(writer: asyncio.StreamWriter, text: str, status: str) -> None:
+def _refusal(text: str, status: str) -> bytes:
     body = text.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-    head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    writer.write(head.encode() + body)
-    await writer.drain()
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
 def _drop(writer: asyncio.StreamWriter) -> None:
