@@ -1,4 +1,3 @@
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,16 +6,6 @@ import pytest
 from manus.cli import execute
 from tests.manus.program import Program, Result
 from tests.server.server import ScriptedServer
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _interrupts_are_heard() -> None:
-    """Have Ctrl-C reach what the tests start, also if they run in the background of a shell.
-
-    A shell has it ignored there, every process inherits that, and the program respects it.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -28,12 +17,10 @@ def bare(tmp_path: Path) -> Iterator[Program]:
 
 
 @pytest.fixture
-def manus(tmp_path: Path, server: ScriptedServer) -> Iterator[Program]:
+def manus(bare: Program, server: ScriptedServer) -> Program:
     """The program with the scripted server as its model."""
-    model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
-    program = Program(tmp_path, model)
-    yield program
-    program.end_leftovers()
+    bare.environment |= {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
+    return bare
 
 
 @pytest.fixture

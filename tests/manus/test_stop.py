@@ -19,6 +19,7 @@ SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
 # Sends Ctrl-C to itself while it imports, where an exception would be lost.
 INTERRUPTED = """\
 import contextlib, os, signal, sys, importlib.abc
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 class Moment(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name == "langgraph.graph" and "manus.cli" in sys.modules:

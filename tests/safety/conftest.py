@@ -2,10 +2,11 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.safety.internet import Internet
+from tests.browser.site import Site
 
 PLAIN_SERVER = str(Path(__file__).with_name("plain_server.py"))
 
@@ -18,6 +19,21 @@ def planted_server(folder: Path, said: dict[str, str]) -> str:
         f"args = {json.dumps([PLAIN_SERVER, str(folder / 'said')])}\n"
         "connect_timeout = 90\nsandbox = false\n"
     )
+
+
+class Internet(Site):
+    """A proxy behind the run's own one: it answers for every host, by `host/path` of `pages`."""
+
+    @property
+    def arrived(self) -> list[str]:
+        """What has arrived anywhere: the address, and what was sent there."""
+        return [
+            f"{r.path}{r.query and '?'}{r.query} {r.body.decode()}".strip() for r in self.requests
+        ]
+
+    def at(self, host: str) -> list[str]:
+        """What has arrived at a host, or at one below it."""
+        return [what for what in self.arrived if str(urlsplit(f"//{what}").hostname).endswith(host)]
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
-from tests.safety.conftest import PLAIN_SERVER, planted_server
-from tests.safety.internet import Internet
+from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
 SECRET = "hunter2"

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,29 +27,13 @@ sys.exit(ctypes.get_errno())
 """
 
 
-@pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    folder = tmp_path / "outside"
-    folder.mkdir()
-    for name in ("f", "t.csv"):
-        (folder / name).write_text("SECRET,b\n1,2\n")
-    return folder
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    workspace = Workspace(tmp_path / "workspace")
-    workspace.prepare()
-    return workspace
-
-
-@pytest.fixture
-def swapped(workspace: Workspace, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
+@contextmanager
+def swapped(root: Path, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
     """`d` is a folder of the workspace at one moment, and a link outside at the next."""
-    root = workspace.root
-    (root / "d").mkdir()
-    for name in ("f", "t.csv"):
-        (root / "d" / name).write_text("a,b\n1,2\n")
+    for folder, first in ((root / "d", "a"), (outside, "SECRET")):
+        folder.mkdir()
+        for name in ("f", "t.csv"):
+            (folder / name).write_text(f"{first},b\n1,2\n")
     (root / "link").symlink_to(outside)
     command = [sys.executable, "-c", _SWAP, str(root / "d"), str(root / "link")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as swapper:
@@ -63,14 +48,13 @@ def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names at once")
-def test_a_folder_swapped_for_a_link_never_leads_outside(
-    workspace: Workspace, outside: Path, swapped: subprocess.Popen[bytes]
-) -> None:
+def test_a_folder_swapped_for_a_link_never_leads_outside(tmp_path: Path) -> None:
+    workspace, outside = Workspace(tmp_path / "workspace"), tmp_path / "outside"
+    workspace.prepare()
 
     def editor(path: str, *, writes: bool = True) -> Editor:
         return Editor(workspace, path, 10_000, writes=writes)
 
-    before = _state(outside)
     openings: dict[str, Callable[[], object]] = {
         "folder": lambda: editor("d", writes=False).view(None),
         "view": lambda: editor("d/f", writes=False).view(None),
@@ -82,13 +66,14 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(
         "upload": lambda: _payload(workspace, "d/t.csv"),
     }
     met: dict[str, set[bool]] = {what: set() for what in openings}
-    for _ in range(ROUNDS):
-        for what, opening in openings.items():
+    with swapped(workspace.root, outside) as swapper:
+        before = _state(outside)
+        for what, opening in [*openings.items()] * ROUNDS:
             try:
                 assert "SECRET" not in str(opening()), what
                 met[what].add(True)
             except (ToolError, OSError):
                 met[what].add(False)
-    assert swapped.poll() is None, "it was swapped to the end"
+        assert swapper.poll() is None, "it was swapped to the end"
     assert _state(outside) == before
     assert all(len(both) == 2 for both in met.values()), met

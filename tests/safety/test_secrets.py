@@ -9,7 +9,7 @@ from langgraph.types import Command
 from manus.graph import build_agent
 from manus.state.secret_texts import SecretSettings, mask
 from tests.helpers.agent import ScriptedAgent
-from tests.safety.internet import Internet
+from tests.safety.conftest import Internet
 from tests.safety.test_injection import PROFILE, go, page
 from tests.server import call, text
 
