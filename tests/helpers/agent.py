@@ -81,7 +81,6 @@ class ScriptedAgent:
     async def events(
         self, *replies: Scripted, request: str = "Do it.", thread: str = "t", **chosen: Any
     ) -> list[dict[str, Any]]:
-        """The custom events of a run."""
         return await self.parts("custom", *replies, request=request, thread=thread, **chosen)
 
     async def watched(
@@ -108,22 +107,18 @@ class ScriptedAgent:
         return [part async for part in stream]
 
     async def outcome(self, thread: str = "t") -> Outcome:
-        """What came of the newest run."""
         return outcome_of(await self.graph.aget_state(thread_config(thread)))
 
     async def values(self, thread: str = "t") -> dict[str, Any]:
-        """The state of a thread."""
         snapshot = await self.graph.aget_state(thread_config(thread))
         values: dict[str, Any] = snapshot.values
         return values
 
     async def messages(self, thread: str = "t") -> list[AnyMessage]:
-        """The history of a thread."""
         found: list[AnyMessage] = (await self.values(thread)).get("messages", [])
         return found
 
     async def observations(self, thread: str = "t") -> list[str]:
-        """The texts of the tool messages of a thread."""
         return [str(m.text) for m in await self.messages(thread) if isinstance(m, ToolMessage)]
 
     def lines(self, path: str) -> list[str]:
@@ -133,7 +128,6 @@ class ScriptedAgent:
 
 
 def thread_config(thread: str) -> RunnableConfig:
-    """The configuration that names a thread."""
     return {"configurable": {"thread_id": thread}}
 
 

@@ -176,6 +176,5 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
 
 
 async def long_run(agent: ScriptedAgent, steps: int) -> Outcome:
-    """A run that looks at so many places."""
     look_at(agent, steps)
     return await agent.run(request=REQUEST, max_steps=2 * steps)

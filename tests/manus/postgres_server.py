@@ -33,7 +33,6 @@ class PostgresServer:
         return f"postgresql://manus:{_ENCODED}@127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
         import psycopg
 
         name = f"t{secrets.token_hex(6)}"

@@ -143,8 +143,6 @@ def _said(descriptor: int) -> str:
 
 
 class Running:
-    """The program at work."""
-
     def __init__(self, child: Process, out: int, err: int) -> None:
         self._child = child
         self._out, self._err = out, err
@@ -159,7 +157,6 @@ class Running:
             os.kill(self.pid, number)
 
     def end(self) -> Result:
-        """Wait for its end."""
         self._child.join()
         return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
 

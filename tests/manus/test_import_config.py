@@ -52,7 +52,6 @@ _SERVERS = {
 
 @pytest.fixture
 def openmanus(tmp_path: Path, typed: Callable[..., Result]) -> Callable[..., Result]:
-    """The command in a folder of OpenManus's."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config/config.toml").write_text(_CONFIG, encoding="utf-8")
     (tmp_path / "config/mcp.json").write_text(json.dumps(_SERVERS), encoding="utf-8")

@@ -22,7 +22,6 @@ def set_before(program: Program, lines: str) -> Path:
 
 
 def choose(program: Program, answers: dict[str, str]) -> str:
-    """Answer each question; what is shown in the end."""
     with program.terminal("setup") as terminal:
         for asked, answer in answers.items():
             terminal.expect_last(asked)

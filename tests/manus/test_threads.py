@@ -1,5 +1,8 @@
 """`manus threads` and `manus show`."""
 
+import re
+
+from tests.flow.helpers import gives_up
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
 
@@ -13,25 +16,19 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert (none.code, none.out) == (0, "")
     assert none.err == f"There are no threads yet in {manus.database}.\n"
     assert manus("threads", "--json").json == []
-    server.script(
-        text("One."),
-        calls(call("bash", command="seq 1 30"), text="I count."),
-        calls(call("terminate", status="failure"), text="No further."),
-        call("terminate", status="success", answer=THREE),
-    )
+    counts = calls(call("bash", command="seq 1 30"), text="I count.")
+    three = call("terminate", status="success", answer=THREE)
+    server.script(text("One."), counts, gives_up("No further."), three)
     manus("run", "--thread", "first", "Say\none \x1b[31mred")
     manus("run", "--thread", "second", "Count to thirty")
     manus("run", "--thread", "third", "--max-steps", "5", "Say three")
-    listed = [line.split() for line in manus("threads").out.splitlines()]
-    assert listed[0] == ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
-    assert [row[0] for row in listed[1:]] == ["third", "second", "first"]
-    assert listed[2][1:4] == ["no", "success", "2"]
-    assert listed[3][1:3] == ["finished", "1"]
-    assert listed[3][5:] == ["Say", "one", "red"]
-    data = manus("threads", "--json", "--limit", "2").json
-    assert [thread["thread_id"] for thread in data] == ["third", "second"]
-    assert data[1]["request"] == "Count to thirty"
-    assert data[1]["workspace"] == str(manus.workspace)
+    head, third, second, first = (line.split() for line in manus("threads").out.splitlines())
+    assert head == ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
+    assert (third[0], second[:4]) == ("third", ["second", "no", "success", "2"])
+    assert (first[:3], first[5:]) == (["first", "finished", "1"], ["Say", "one", "red"])
+    _, data = manus("threads", "--json", "--limit", "2").json
+    facts = {"thread_id": "second", "request": "Count to thirty", "workspace": str(manus.workspace)}
+    assert data.items() >= facts.items()
     shown = manus("show", "second").out.splitlines()
     assert shown[0] == f"Thread second, no success, files in {manus.workspace}"
     assert {"user: Count to thirty", "agent: I count.", "  call  bash: seq 1 30"} <= set(shown)
@@ -52,8 +49,7 @@ def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     assert failed.code == 1
     assert (failed.json["status"], failed.json["stop_reason"]) == ("error", "error")
     assert "refused the key (401)" in failed.json["output"]
-    assert "very-secret" not in failed.out + failed.err
-    assert "Traceback" not in failed.err
+    assert not re.search("very-secret|Traceback", failed.out + failed.err)
     assert "manus resume t\n" in failed.err
     assert "\nFailed: The model server at " in manus("show", "t").out
     assert manus("report", "t", "-o", "t.html").code == 0

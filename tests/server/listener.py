@@ -49,12 +49,10 @@ class Listener(socketserver.ThreadingTCPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection, so that it can be ended."""
         self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget the connection, and end it."""
         self._open.discard(request)
         super().shutdown_request(request)
 

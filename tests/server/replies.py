@@ -53,8 +53,6 @@ class Cut:
 
 @dataclass(frozen=True)
 class Raw:
-    """Bytes as they are."""
-
     body: bytes
     status: int
     content_type: str
@@ -159,12 +157,10 @@ def raw(
 
 
 def json_of(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Raw:
-    """Answer with this as JSON."""
     return raw(json.dumps(body).encode(), status, "application/json", headers)
 
 
 def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
-    """Write a chunk of a stream."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
@@ -188,7 +184,6 @@ def message_of(reason: str = "stop", **message: Any) -> Raw:
 
 
 def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> dict[str, Any]:
-    """Write a `usage` object."""
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -199,7 +194,6 @@ def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0)
 
 
 def as_message(reply: Message | Call) -> Message:
-    """Put a bare call into a message."""
     return Message(calls=(reply,)) if isinstance(reply, Call) else reply
 
 

@@ -32,22 +32,18 @@ class Request:
 
     @property
     def messages(self) -> list[Json]:
-        """The conversation."""
         return _list(self.body.get("messages"))
 
     @property
     def last(self) -> Json:
-        """The last message."""
         return self.messages[-1]
 
     @property
     def tools(self) -> list[Json]:
-        """The tools offered; none when the field is missing."""
         return _list(self.body.get("tools"))
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools offered."""
         return [tool["function"]["name"] for tool in self.tools]
 
     @property
@@ -58,17 +54,14 @@ class Request:
 
     @property
     def model(self) -> str:
-        """The model asked for."""
         return str(self.body.get("model", ""))
 
     @property
     def stream(self) -> bool:
-        """Whether the reply is to be streamed."""
         return self.body.get("stream") is True
 
     @property
     def include_usage(self) -> bool:
-        """Whether a stream is to end with the usage."""
         return bool((self.body.get("stream_options") or {}).get("include_usage"))
 
     @property

@@ -80,12 +80,10 @@ class ScriptedServer:
 
     @property
     def port(self) -> int:
-        """The port listened on."""
         return int(self._listener.server_address[1])
 
     @property
     def base_url(self) -> str:
-        """The address to give to a client."""
         return f"{self._scheme}://127.0.0.1:{self.port}/v1"
 
     def script(self, *replies: Scripted) -> Self:
@@ -163,33 +161,26 @@ class ScriptedServer:
         self.close()
 
     def answer(self, request: Request) -> Reply:
-        """Give the reply to a chat request; for the HTTP side."""
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
         try:
-            return self._refused(request) or self._scripted(request)
+            return self._scripted(request)
         except Exception as error:  # noqa: BLE001 - it belongs to the test, which `verify` tells
             self.errors.append(error)
             return _out_of_script(f"The script raised {error!r}.")
 
     def is_chat(self, path: str) -> bool:
-        """Whether a chat request comes there; for the HTTP side."""
         return path.partition("?")[0] == self._path or not self._path
 
     def refuse(self, method: str, path: str) -> Reply:
-        """Refuse what is not there; for the HTTP side."""
         self.violations.append(f"There is no {method} {path}.")
         return fail(404, code="unknown_url", message=f"Unknown request URL: {method} {path}.")
 
-    def _refused(self, request: Request) -> Reply | None:
-        reason = refusal(request) if self.strict else None
-        if reason is None:
-            return None
-        self.violations.append(f"{reason} {request}")
-        return fail(400, message=reason)
-
     def _scripted(self, request: Request) -> Reply:
+        if self.strict and (reason := refusal(request)):
+            self.violations.append(f"{reason} {request}")
+            return fail(400, message=reason)
         with self._changed:
             taken = (queue.take(request) for queue in (*self._routes, self._default))
             scripted = next((reply for reply in taken if reply is not None), None)

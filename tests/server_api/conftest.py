@@ -20,7 +20,6 @@ PAGE = (ROOT / "docs" / "profiles.md").read_text("utf-8")
 
 @pytest.fixture(scope="session")
 def model() -> Iterator[ScriptedServer]:
-    """The model that the server's own environment names."""
     with ScriptedServer() as model:
         yield model
 
@@ -43,7 +42,6 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dev(clone: Path, model: ScriptedServer) -> Iterator[DevServer]:
-    """The server."""
     settings = {"MANUS_MODEL": "scripted", "MANUS_BASE_URL": model.base_url}
     with serving(clone, clone.parent, **settings) as dev:
         yield dev

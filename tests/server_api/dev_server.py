@@ -49,18 +49,15 @@ class DevServer:
 
     @property
     def log(self) -> str:
-        """What it has said so far."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self._said.read_text("utf-8", "replace"))
 
     def answers(self) -> bool:
-        """Whether it is up."""
         assert self.process.poll() is None, f"The server ended:\n{self.log}"
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/ok", timeout=5):
             return True
         return False
 
     def below(self) -> list[psutil.Process]:
-        """The processes that it has started."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def end(self, number: int) -> None:

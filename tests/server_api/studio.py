@@ -19,12 +19,10 @@ class Studio:
         self.workspace = workspace
 
     def context(self, **chosen: Any) -> dict[str, Any]:
-        """The context of a run, with what the test chooses."""
         given = {"workspace": str(self.workspace), "base_url": self.server.base_url}
         return {**given, **chosen}
 
     async def thread(self) -> str:
-        """A new thread."""
         return str((await self.client.threads.create())["thread_id"])
 
     async def run(
@@ -79,7 +77,6 @@ def said(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process lives."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

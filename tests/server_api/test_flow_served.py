@@ -12,7 +12,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def script(studio: Studio, *steps: str) -> None:
-    """A planner's, executors' and summariser's replies."""
     studio.server.when(is_planner, makes("alpha", "beta"))
     for step in steps:
         studio.server.when(is_step(step), succeeds(f"{step} is done."))

@@ -87,8 +87,6 @@ async def test_what_does_not_fit_is_said(studio: Studio) -> None:
 
 
 class Outer(TypedDict, total=False):
-    """The state of a graph elsewhere."""
-
     request: str
     messages: Annotated[list[AnyMessage], add_messages]
     output: str

@@ -63,7 +63,7 @@ async def test_a_browser_shows_all_of_it_and_asks_for_nothing(
     await page.wait_for_function("[...document.images].every((image) => image.complete)")
     widths = "[...document.images].map((image) => image.naturalWidth)"
     assert await page.evaluate(widths) == [40, 60]
-    assert await viewer.texts("figcaption") == ["Sales by place"]
+    assert await viewer.page.locator("figcaption").all_inner_texts() == ["Sales by place"]
     assert await page.title() == "各地销量"
     assert await page.locator("script").count() == 0
     cells = '[...document.querySelectorAll("tbody tr:first-child td")]'

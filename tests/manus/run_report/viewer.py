@@ -19,7 +19,6 @@ class Viewer:
 
     @classmethod
     async def open(cls, context: BrowserContext, address: str) -> Self:
-        """Open an address."""
         viewer = cls(await context.new_page())
         viewer.page.on("request", lambda request: viewer._note(request.url, address))
         viewer.page.on("console", lambda message: viewer.complaints.append(message.text))
@@ -30,11 +29,6 @@ class Viewer:
     def _note(self, url: str, address: str) -> None:
         if url.partition("#")[0] != address.partition("#")[0] and not url.startswith("data:"):
             self.requests.append(url)
-
-    async def texts(self, selector: str) -> list[str]:
-        """The visible texts of all elements that are shown."""
-        found = self.page.locator(f"{selector}:visible")
-        return [text.strip() for text in await found.all_inner_texts()]
 
 
 View = Callable[..., Awaitable[Viewer]]

@@ -7,6 +7,7 @@ import contextlib
 import os
 import platform
 import secrets
+import select
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import psutil
 
@@ -82,8 +84,13 @@ class Outside:
         return found
 
     def heard(self) -> list[str]:
-        """The servers that somebody reached."""
-        return [name for name, server in self.servers.items() if reached(server)]
+        waiting = select.select([*self.servers.values()], [], [], 0)[0]
+        for server in waiting:
+            if server.type == socket.SOCK_STREAM:
+                server.accept()[0].close()
+            else:
+                server.recv(99)
+        return [name for name, server in self.servers.items() if server in waiting]
 
 
 def stamp(path: Path) -> object:
@@ -92,16 +99,6 @@ def stamp(path: Path) -> object:
     except (FileNotFoundError, PermissionError):
         return None
     return now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns
-
-
-def reached(server: socket.socket) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        if server.type == socket.SOCK_STREAM:
-            server.accept()[0].close()
-        else:
-            server.recv(99)
-        return True
-    return False
 
 
 def own_address() -> str:
@@ -133,8 +130,6 @@ def laid_out(tmp_path: Path) -> Iterator[Outside]:
     servers["abstract"].bind(f"\0manus-{secrets.token_hex(4)}")
     for name in ("unix", "abstract"):
         servers[name].listen()
-    for server in servers.values():
-        server.setblocking(False)
     process = subprocess.Popen(
         ["bash", "-c", f"exec 9<>{folder}/secret; exec -a canary-process sleep 600"],
         env={"TOKEN": token, "PATH": os.environ["PATH"]},
@@ -163,20 +158,16 @@ async def opened(wall: str, workspace: Path) -> AsyncIterator[Sandbox]:
 
 async def said_by(sandbox: Sandbox, script: str, workspace: Path) -> str:
     """What a script prints, in its twenty seconds at most."""
-    reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as output:
-        try:
-            process = await start(
-                ["bash", "-c", script], directory=workspace, output=writing, sandbox=sandbox
-            )
-        finally:
-            os.close(writing)
+    with TemporaryFile() as output:
+        process = await start(
+            ["bash", "-c", script], directory=workspace, output=output.fileno(), sandbox=sandbox
+        )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(20):
                 await process.wait()
         await end(process)
-        os.set_blocking(reading, False)
-        return (output.read() or b"").decode("utf-8", "replace")
+        output.seek(0)
+        return output.read().decode("utf-8", "replace")
 
 
 async def test_no_attempt_gets_through(tmp_path: Path) -> None:
