@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 SearchEngine = Literal[
     "tavily",
@@ -19,10 +19,8 @@ SearchEngine = Literal[
 ]
 
 
-class BrowserSettings(BaseModel):
+class BrowserSettings(BaseModel, frozen=True, extra="forbid"):
     """The browser. Times in seconds, sizes in pixels of the page unless it says otherwise."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str | None = None
     """The browser's program; looked for where none is given. Environment: `MANUS_BROWSER_PATH`."""
@@ -49,10 +47,8 @@ class BrowserSettings(BaseModel):
     """What becomes of `confirm` and `prompt` where an action does not say yes to them."""
 
 
-class SearchSettings(BaseModel):
+class SearchSettings(BaseModel, frozen=True, extra="forbid"):
     """The web search. Engines that need a key or an address are left out while it is missing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engines: tuple[SearchEngine, ...] = (
         "tavily",
@@ -75,15 +71,13 @@ class SearchSettings(BaseModel):
     """Address of a SearXNG instance that answers in JSON. Environment: `MANUS_SEARXNG_URL`."""
 
 
-class EgressSettings(BaseModel):
+class EgressSettings(BaseModel, frozen=True, extra="forbid"):
     """Where the browser, the search and the page reader may go.
 
     An entry of `allow`, `deny` or `allow_private` is a host name (`example.com`, which covers the
     names below it), an address or a network (`10.1.0.0/16`), each with a port if wanted
     (`localhost:8000`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     allow: tuple[str, ...] = ()
     """If not empty, nothing else may be reached."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from langchain_core.callbacks import BaseCallbackManager
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from manus.state.safety_settings import ApproveMode
 from manus.state.usage import Budget
@@ -16,10 +16,8 @@ HELD = "__manus_held"
 """Where a run's configuration says that whoever begins it holds its thread already."""
 
 
-class Context(BaseModel):
+class Context(BaseModel, frozen=True, extra="forbid"):
     """What a caller may choose for a run; everything has a default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     workspace: str | None = Field(
         None, description="The one directory the run may write to (default ./workspace)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, model_validator
 
 from manus.state.errors import SettingsError
 from manus.state.model_settings import shown_address
@@ -16,14 +16,12 @@ Transport = Literal["stdio", "sse", "http"]
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class McpServer(BaseModel):
+class McpServer(BaseModel, frozen=True, extra="forbid"):
     """One server: a program to be started, or an address. Times in seconds.
 
     `${NAME}` in a value of `env`, of `headers` or in `token` stands for a variable of our own
     environment, so that no secret has to be in the file.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     command: str | None = None
     """A program that speaks the protocol over stdin and stdout."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 PROVIDERS = ("openai", "azure", "anthropic", "google", "bedrock")
 """What may stand before the colon of a model; a name with another prefix is OpenAI's."""
@@ -32,10 +32,8 @@ def shown_address(address: str) -> str:
     return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     """One model endpoint. Waiting times in seconds, windows in tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str | None = None
     """`PROVIDER:NAME`, or a bare name for the OpenAI protocol, or `replay:FILE`."""
@@ -117,10 +115,8 @@ class ModelSettings(BaseModel):
         return ModelSettings(**values)
 
 
-class Price(BaseModel):
+class Price(BaseModel, frozen=True, extra="forbid"):
     """What a model costs, for a million tokens, in the currency of the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: float = Field(ge=0, allow_inf_nan=False)
     """For the tokens of a request."""
@@ -146,10 +142,8 @@ class Price(BaseModel):
         return self.input if price is None else price
 
 
-class ContextSettings(BaseModel):
+class ContextSettings(BaseModel, frozen=True, extra="forbid"):
     """When a history is made shorter, as parts of the model's context window."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     compact_at: float = Field(0.8, gt=0, lt=1)
     """From this size on, older turns are replaced by notes."""

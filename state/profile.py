@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from manus.prompts import render
 from manus.state.errors import SettingsError
@@ -53,10 +53,8 @@ class Profile:
                 ) from None
 
 
-class ProfileSettings(BaseModel):
+class ProfileSettings(BaseModel, frozen=True, extra="forbid"):
     """`[profiles.NAME]`: what differs from the profile it is based on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     based_on: str = "manus"
     """The profile of the project from which everything is taken that is not set here."""

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 ApproveMode = Literal["ask", "auto", "yolo"]
 Rule = Annotated[str, StringConstraints(pattern=r"^[\w*?-]+(\(.+\))?$")]
 
 
-class ApproveSettings(BaseModel):
+class ApproveSettings(BaseModel, frozen=True, extra="forbid"):
     """Which calls wait for a person. A rule is `TOOL` or `TOOL(PATTERN)`; `*` stands for anything.
 
     The pattern fits the path of an edit, `ACTION HOST` of the browser, or each command of a shell
     line: `bash(git *)`, `str_replace_editor(.env*)`, `browser_use(upload_file *.example.org)`.
     `host(*.example.org)` is about whatever is sent to a host.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: ApproveMode = "auto"
     """`auto` asks about what leaves the workspace and the sandbox, `ask` about each call that
@@ -46,10 +44,8 @@ def is_covered(rules: Iterable[str], tool: str, subjects: Iterable[str]) -> bool
     return all(any(matches(r, tool, s) for r in known) for s in list(subjects) or [""])
 
 
-class SandboxSettings(BaseModel):
+class SandboxSettings(BaseModel, frozen=True, extra="forbid"):
     """The sandbox of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
     """`auto` takes the strongest that works here, and refuses where none does. Environment:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, quote_plus
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from manus.state.errors import ToolError
 
@@ -16,10 +16,8 @@ _HEAD = 16
 """Characters of a secret by which it is known where it was cut."""
 
 
-class SecretSettings(BaseModel):
+class SecretSettings(BaseModel, frozen=True, extra="forbid"):
     """A secret: `<secret:NAME>` in a text that is typed into a page."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     env: str = Field(min_length=1)
     """The environment variable that holds it; it stands in no file."""

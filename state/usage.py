@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NotRequired, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 # pydantic, which describes these to Studio, wants this one before Python 3.12
 from typing_extensions import TypedDict
@@ -105,10 +105,8 @@ def tokens_of(used: RoleUsage) -> int:
     return used["input_tokens"] + used["output_tokens"]
 
 
-class Budget(BaseModel):
+class Budget(BaseModel, frozen=True, extra="forbid"):
     """Upper limits of one run; what is not set is not limited."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
     cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")

@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, ClassVar, Literal, TypeGuard, Union, cast, get_args, get_origin
 
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from typing_extensions import override
@@ -41,10 +41,8 @@ _SHOWN = 10
 """Problems named at most."""
 
 
-class Arguments(BaseModel):
+class Arguments(BaseModel, extra="forbid"):
     """Base of argument schemas: an argument nobody knows is said to the model, not dropped."""
-
-    model_config = ConfigDict(extra="forbid")
 
     @classmethod
     def tidy(cls, given: Any) -> Any:
@@ -163,8 +161,6 @@ class AgentTool(BaseTool):
     """The one resource that each call uses and may change; else see `resources`."""
     without_effect: ClassVar[bool] = False
     """Whether no call uses or changes anything that another might."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
         """What a call uses; calls that use the same do not run side by side."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 from langchain_core.tools import InjectedToolArg
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, Field, ValidationError, field_validator
 from typing_extensions import override
 
 from manus.state.agent import ToolTask
@@ -38,10 +38,8 @@ class Change(NamedTuple):
     active: str | None
 
 
-class StepArgs(BaseModel):
+class StepArgs(BaseModel, str_strip_whitespace=True):
     """A step that does not depend on just the one before it."""
-
-    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     text: str = Field(  # type: ignore[pydantic-alias]  # names that models give it
         validation_alias=AliasChoices("text", "description", "task", "step", "title"),
@@ -108,11 +106,9 @@ class Planning(AgentTool):
         self, plans: dict[str, Plan] | None = None, active: str | None = None, **arguments: Any
     ) -> Observation:
         change = carry_out(PlanningArgs(**arguments), Shelf(plans or {}, active))
-        if not change.plans and change.active == active:
-            return Observation(change.text)
-        return Observation(
-            change.text, update={"plans": dict(change.plans), "active_plan": change.active}
-        )
+        changes = bool(change.plans) or change.active != active
+        update = {"plans": dict(change.plans), "active_plan": change.active} if changes else {}
+        return Observation(change.text, update=update)
 
 
 def carry_out(args: PlanningArgs, shelf: Shelf) -> Change:

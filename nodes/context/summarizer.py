@@ -114,13 +114,12 @@ async def _written(
 ) -> Notes | None:
     """The notes as the model writes them anew; None if it fails, or says nothing of use twice."""
     words = str(running.settings.context.notes_words)
-    shown = [f"[#{n}] {who(m)}: {framed(_shown(m), source_of(m))}" for n, m in part.items()]
-    wanted = request if len(request) <= _SHOWN else _ends(request)
+    texts = {n: whole_text(m) for n, m in part.items()}
+    shown = [f"[#{n}] {who(m)}: {framed(_ends(texts[n]), source_of(m))}" for n, m in part.items()]
     asked = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", words)),
-        HumanMessage(prompts.notes_request(wanted, lines, "\n\n".join(shown))),
+        HumanMessage(prompts.notes_request(_ends(request), lines, "\n\n".join(shown))),
     ]
-    texts = {n: whole_text(m) for n, m in part.items()}
     for _ in range(_TRIES):
         try:
             reply = await running.client.complete(ROLE, asked, quiet=True)
@@ -207,17 +206,15 @@ def _end_of_chunk(messages: Sequence[AnyMessage], begin: int, most: float) -> in
     """The place behind as many messages as have so many tokens, or behind one turn."""
     size = 0.0
     for place in range(begin, len(messages)):
-        size += estimate_text(_shown(messages[place]))
+        size += estimate_text(_ends(whole_text(messages[place])))
         if place > begin and size > most and not isinstance(messages[place], ToolMessage):
             return place
     return len(messages)
 
 
-def _shown(message: AnyMessage) -> str:
-    text = whole_text(message)
-    return text if len(text) <= _SHOWN else _ends(text)
-
-
 def _ends(text: str) -> str:
+    """The text as the summarizer sees it: its beginning and end where it is long."""
+    if len(text) <= _SHOWN:
+        return text
     half = _SHOWN // 2
     return f"{text[:half]}\n[… {len(text) - _SHOWN:,} characters …]\n{text[-half:]}"

@@ -7,7 +7,6 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 from manus.state.errors import ToolError
 from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
@@ -98,21 +97,22 @@ class Editor:
         record = self._undo.last()
         if record is None:
             raise ToolError(f"There is no edit of {self._shown} that could be undone.")
+        command, before, after = record
         now = self._present()
-        if now is not None and _digest(now) != record.after:
+        if now is not None and _digest(now) != after:
             raise ToolError(
                 f"{self._shown} has been changed by something else since its last "
-                f"{record.command}; undoing that would lose the change. View the file and "
+                f"{command}; undoing that would lose the change. View the file and "
                 "edit it by hand."
             )
-        if record.before is None:
+        if before is None:
             remove(self.real)
             what = "the file is gone again"
         else:
-            replace_file(self.real, record.before)
-            what = f"it has {len(record.before):,} bytes again"
+            replace_file(self.real, before)
+            what = f"it has {len(before):,} bytes again"
         self._undo.drop()
-        return Observation(f"Undid the last {record.command} of {self._shown}: {what}.")
+        return Observation(f"Undid the last {command} of {self._shown}: {what}.")
 
     def has_edited(self, *, since: float) -> bool:
         """Whether there is an edit to be undone that was made at a time or later."""
@@ -169,7 +169,7 @@ class Editor:
         """Write, then keep what was there: an edit that fails cannot be undone."""
         replace_file(self.real, data)
         try:
-            self._undo.push(_Record(command, before, _digest(data)))
+            self._undo.push(command, before, _digest(data))
         except OSError as error:
             raise ToolError(
                 f"{self._shown} has been written, but `undo_edit` cannot undo it: what was there "
@@ -194,16 +194,6 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class _Record(NamedTuple):
-    """One edit: what the file was before, and what tells whether it still is what it became."""
-
-    command: str
-    before: bytes | None
-    """None where there was no file."""
-    after: str
-    """The `_digest` of what was written."""
-
-
 class _UndoStore:
     """What a file was before it was edited: one file a record, numbered, in a folder of its own.
 
@@ -213,8 +203,8 @@ class _UndoStore:
     def __init__(self, folder: Path, path: str) -> None:
         self._folder = folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
-    def push(self, record: _Record) -> None:
-        """Keep what the file was.
+    def push(self, command: str, before: bytes | None, after: str) -> None:
+        """Keep what the file was (None: there was none), and the `_digest` of what it became.
 
         Raises:
             OSError: it cannot be written.
@@ -223,17 +213,17 @@ class _UndoStore:
         for file in known[_KEEP - 1 :]:
             remove(file)
         number = int(known[0].stem) + 1 if known else 1
-        head = json.dumps([record.command, record.before is not None, record.after])
-        kept = head.encode() + b"\n" + (record.before or b"")
+        head = json.dumps([command, before is not None, after])
+        kept = head.encode() + b"\n" + (before or b"")
         write_private(self._folder / f"{number:06}.undo", kept)
 
-    def last(self) -> _Record | None:
-        """The newest record."""
+    def last(self) -> tuple[str, bytes | None, str] | None:
+        """The newest record, as it was pushed."""
         for file in self._newest_first():
             with open_file(file) as kept:
                 head, _, before = kept.read().partition(b"\n")
             command, existed, after, *_ = json.loads(head)
-            return _Record(command, before if existed else None, after)
+            return command, before if existed else None, after
         return None
 
     def time_of_last(self) -> float:

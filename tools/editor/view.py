@@ -25,8 +25,8 @@ _CHANGED = 40
 """Lines of a change that are shown, from its beginning."""
 _EACH = 100
 """Entries shown of one folder."""
-_SEARCHED = 5_000
-"""Files looked at in search of a name."""
+_SEARCHED, _DEEP = 5_000, 8
+"""Entries looked at in search of a name, and so many levels of folders."""
 
 
 def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[str, int]:
@@ -199,15 +199,9 @@ def _entries(at: int, folder: str, prefix: str, depth: int) -> Iterator[str]:
 def near_names(root: Path, path: Path) -> list[str]:
     """Files of the workspace that may have been meant by a path that is not there."""
     wanted = str(path.relative_to(root))
+    with enter(root) as at:
+        names = list(islice(_entries(at, ".", "", _DEEP), _SEARCHED))
     # not itself: a link that leads nowhere
-    found = [name for name in islice(_files(root), _SEARCHED) if name != wanted]
+    found = [name for name in names if name.partition(" -> ")[0] != wanted]
     same = [name for name in found if Path(name).name == path.name]
     return same[:3] or difflib.get_close_matches(wanted, found, n=3, cutoff=0.7)
-
-
-def _files(root: Path) -> Iterator[str]:
-    for folder, folders, files, _ in os.fwalk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            if not name.startswith("."):
-                yield str((Path(folder) / name).relative_to(root))
