@@ -1,13 +1,17 @@
-"""The scripted server refuses what the real API refuses, and lets no test leave a reply unused."""
+"""Tests reach nothing beyond this machine, and their server refuses what the real API refuses."""
 
 import json
+import os
+import socket
 from typing import Any
 
 import openai
 import pytest
+import pytest_socket
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 
+from manus.state.settings import Settings, load_settings
 from tests.server import Request, ScriptedServer, text
 from tests.server.rules import refusal
 
@@ -54,3 +58,16 @@ async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
             await model.ainvoke([HumanMessage("hi"), ToolMessage("x", tool_call_id="a")])
         with pytest.raises(AssertionError, match="refused by the real API"):
             server.allow_unused().verify()
+
+
+def test_no_setting_comes_from_outside() -> None:
+    assert load_settings(os.environ, "no.such.file.toml") == Settings(
+        retry_for=float(os.environ["MANUS_RETRY_FOR"])
+    )
+
+
+def test_connections_do_not_leave_this_machine() -> None:
+    # a warning comes before the refusal, and warnings are errors here
+    refused = (pytest_socket.SocketConnectBlockedError, UserWarning)
+    with socket.socket() as connection, pytest.raises(refused, match="allowed"):
+        connection.connect(("192.0.2.1", 443))

@@ -78,16 +78,12 @@ class ScriptedAgent:
         await self.graph.ainvoke(given, config, context=self.context(**chosen))
         return await self.outcome(thread)
 
-    async def events(
-        self, *replies: Scripted, request: str = "Do it.", thread: str = "t", **chosen: Any
-    ) -> list[dict[str, Any]]:
-        return await self.parts("custom", *replies, request=request, thread=thread, **chosen)
+    async def events(self, *replies: Scripted, **options: Any) -> list[dict[str, Any]]:
+        return await self.parts("custom", *replies, **options)
 
-    async def watched(
-        self, *replies: Scripted, thread: str = "t", **chosen: Any
-    ) -> list[AIMessageChunk]:
+    async def watched(self, *replies: Scripted, **options: Any) -> list[AIMessageChunk]:
         """What the model says, in pieces, to somebody who watches a run."""
-        parts = await self.parts("messages", *replies, thread=thread, **chosen)
+        parts = await self.parts("messages", *replies, **options)
         return [message for message, _ in parts if isinstance(message, AIMessageChunk)]
 
     async def parts(

@@ -10,16 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from manus.graph.outcome import Outcome
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.state.messages import text_of
 from manus.state.profile import Profile
 from manus.tools.archive import Archive
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
 from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
@@ -34,30 +30,20 @@ REQUEST = "Look at all places.\n" + "\n".join(INSTRUCTIONS)
 SUMMARIZER = prompts.SUMMARIZER[:40]
 
 
-class PlaceArgs(Arguments):
-    place: int = Field(description="The number of the place")
-
-
 def fact(place: int) -> str:
     return f"The code of locker K{place} is {90_000 + 37 * place}."
 
 
-class Look(AgentTool):
-    """Gives half a kilobyte, and at some places a fact in it."""
-
-    name: str = "look"
-    description: str = "Look at a place."
-    args_schema: type[BaseModel] = PlaceArgs
-
-    async def observe(self, place: int, **_: Any) -> Observation:
-        planted = fact(place) if place % EVERY == 0 else "Nothing of note."
-        return Observation(f"Place {place}. " + "A wall, a door, a window. " * 20 + planted)
+def look(place: int) -> str:
+    """Look at a place: half a kilobyte, and at some of them a fact in it."""
+    planted = fact(place) if place % EVERY == 0 else "Nothing of note."
+    return f"Place {place}. " + "A wall, a door, a window. " * 20 + planted
 
 
 LOOKER = Profile(
     name="looker",
     description="",
-    tools=(Look, "terminate"),
+    tools=(look, "terminate"),
     system_prompt="You work in $workspace.",
     next_step_prompt="Go on.",
 )

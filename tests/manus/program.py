@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import stat
 import struct
 import subprocess
@@ -19,9 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import psutil
-
 from tests.helpers.child import Process
+from tests.helpers.processes import working_in
 from tests.manus.emulator import shown
 from tests.manus.nursery import ROOT, fork
 
@@ -130,10 +130,9 @@ class Program:
 
     def end_leftovers(self) -> None:
         """End what a killed program has left running in its folder."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if Path(process.cwd()).is_relative_to(self.home):
-                    process.kill()
+        for pid in working_in(self.home):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _said(descriptor: int) -> str:

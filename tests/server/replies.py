@@ -122,9 +122,10 @@ def fail(
     `retry_after`: seconds, sent as the header `Retry-After`.
     """
     code = code or _CODES.get(status)
+    kind = "requests" if status == 429 else "invalid_request_error"
     error = {
         "message": message or _MESSAGES.get(code or "", f"The server answered {status}."),
-        "type": type or _TYPES.get(status, "server_error"),
+        "type": type or (kind if status < 500 else "server_error"),
         "param": "messages" if code == "context_length_exceeded" else None,
         "code": code,
     }
@@ -200,14 +201,6 @@ def as_message(reply: Message | Call) -> Message:
 _SENTENCE = Message("This sentence is long enough to be cut in its middle, more than once.")
 
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-
-_TYPES = {
-    400: "invalid_request_error",
-    401: "invalid_request_error",
-    403: "invalid_request_error",
-    404: "invalid_request_error",
-    429: "requests",
-}
 
 _MESSAGES = {
     "invalid_api_key": "Incorrect API key provided: x. You can find your API key at your account.",

@@ -32,7 +32,7 @@ class Request:
 
     @property
     def messages(self) -> list[Json]:
-        return _list(self.body.get("messages"))
+        return list(self.body.get("messages") or [])
 
     @property
     def last(self) -> Json:
@@ -40,7 +40,7 @@ class Request:
 
     @property
     def tools(self) -> list[Json]:
-        return _list(self.body.get("tools"))
+        return list(self.body.get("tools") or [])
 
     @property
     def tool_names(self) -> list[str]:
@@ -85,8 +85,4 @@ def _text(message: Any) -> str:
     content = message.get("content") if isinstance(message, dict) else message
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", "") for part in _list(content) if isinstance(part, dict))
-
-
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list) else []
+    return "".join(part.get("text", "") for part in content or [] if isinstance(part, dict))

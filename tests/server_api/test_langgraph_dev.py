@@ -1,5 +1,7 @@
 """`langgraph dev` from a clean copy, driven through the SDK as Studio does."""
 
+import asyncio
+import contextlib
 import json
 from collections import defaultdict
 from contextlib import suppress
@@ -16,8 +18,10 @@ from typing_extensions import TypedDict
 from manus.state.agent import AgentState
 from manus.state.context import Context
 from manus.state.flow import FlowState
+from tests.browser.site import Site
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.processes import until, working_in
-from tests.server import call, calls, text
+from tests.server import call, calls, mentions, text
 from tests.server_api.dev_server import DevServer
 from tests.server_api.studio import Studio, is_there, said
 
@@ -139,3 +143,78 @@ async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[
     ended = await studio.run(thread, text("At once."), **now)
     assert [kind for kind, _ in said(ended)] == left
     assert not is_there(shell)
+
+
+def script(studio: Studio, *steps: str) -> None:
+    studio.server.when(is_planner, makes("alpha", "beta"))
+    for step in steps:
+        studio.server.when(is_step(step), succeeds(f"{step} is done."))
+    studio.server.when(is_summary, *[text("All is done.")] * (len(steps) - 1))
+
+
+def steps_of(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(step["text"], step["status"]) for step in values["plan"]["steps"]]
+
+
+async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -> None:
+    script(studio, "alpha", "gamma", "delta")
+    thread = await studio.thread()
+    stops: dict[str, Any] = {"graph": "flow", "interrupt_before": ["execute_step"]}
+    planned = await studio.run(thread, **stops)
+    assert steps_of(planned) == [("alpha", "not_started"), ("beta", "not_started")]
+    half = await studio.run(thread, input=None, **stops)
+    while steps_of(half)[0] != ("alpha", "completed"):
+        half = await studio.run(thread, input=None, **stops)
+    before: Any = await studio.client.threads.get_state(thread)
+
+    edit = {"plan": {"step": 1, "text": "gamma"}}
+    await studio.client.threads.update_state(thread, edit)
+    ended = await studio.run(thread, input=None, graph="flow")
+    assert steps_of(ended) == [("alpha", "completed"), ("gamma", "completed")]
+
+    edit = {"plan": {"step": 1, "text": "delta"}}
+    fork = await studio.client.threads.update_state(thread, edit, checkpoint=before["checkpoint"])
+    other = await studio.run(
+        thread, input=None, graph="flow", checkpoint_id=fork["checkpoint"]["checkpoint_id"]
+    )
+    assert steps_of(other) == [("alpha", "completed"), ("delta", "completed")]
+    assert other["output"] == "All is done."
+    asked = [request for request in studio.server.requests if is_step("alpha")(request)]
+    assert len(asked) == 1  # what both share was done once
+    await studio.fork_everywhere(thread)
+
+
+async def test_a_run_of_the_browser(studio: Studio) -> None:
+    with contextlib.closing(Site()) as site:
+        site.pages["/"] = "<title>Shop</title><p>Darjeeling costs 7 euros.</p>"
+        turn = call("browser_use", action="go_to_url", url=site.base)
+        end = call("terminate", status="success", answer="Seven.")
+        ended = await studio.run(None, turn, end, graph="browser")
+    assert ended["stop_reason"] == "terminated", ended["output"]
+    assert ended["output"] == "Seven."
+    assert "Darjeeling" in studio.server.requests[-1].text
+
+
+async def test_ten_runs_at_once(studio: Studio) -> None:
+    # each waits until all have begun: nine at once, and a tenth after them, would never end
+    meet = "touch {0}; until [ $(ls -d ? | wc -l) = 10 ]; do sleep 0.1; done; echo met {0}"
+    for own in range(10):
+        work = call("bash", command=meet.format(own), timeout=100)
+        studio.server.when(mentions(f"Go {own}."), work, text(f"I am {own}."))
+    ended = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
+    for own, values in enumerate(ended):
+        assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
+        assert said(values)[2][1] == f"met {own}\n[exit code 0]"
+        assert values["output"] == f"I am {own}."
+
+
+async def test_a_run_of_a_users_own(studio: Studio) -> None:
+    turns = call("lookup", word="thread"), text("A conversation.")
+    ended = await studio.run(None, *turns, graph="glossary")
+    assert (ended["status"], ended["output"]) == ("finished", "A conversation.")
+    assert said(ended)[2] == ("tool", "a conversation of one or more runs")
+    sent = studio.server.requests[-1].body
+    assert sent["messages"][0]["content"].startswith("You explain words, in one sentence each. Wo")
+    [lookup, *_] = [tool["function"] for tool in sent["tools"]]
+    assert lookup["name"] == "lookup"
+    assert lookup["description"] == "Look a word up in the team's glossary."

@@ -1,4 +1,4 @@
-"""What is gathered of an agent's runs, from the checkpoints that real runs wrote."""
+"""What is gathered of runs, from the checkpoints that real runs wrote."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,22 +7,20 @@ import pytest
 
 from manus.prompts import compaction as prompts
 from manus.run_report.page import page, state
-from manus.trace.model import Run
-from manus.trace.reading import read_trace
+from manus.trace.history import ROOT as ROOT_NAMESPACE
+from manus.trace.history import History, read_history
+from manus.trace.reading import read_trace, runs_of
+from tests.flow.helpers import ScriptedFlow, free, gives_up, makes, revises, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, calls, mentions, text, tokens
 
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
 
-async def runs_of(agent: ScriptedAgent) -> list[Run]:
-    return await read_trace(agent.saver, "t")
-
-
 async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
-    [run] = await runs_of(agent)
+    [run] = await read_trace(agent.saver, "t")
     told = [(s.number, n.kind) for s in run.steps for n in s.notices]
     assert told == [(step, "loop") for step in (3, 4, 5, 6)]
     assert "append" in run.steps[2].notices[0].text
@@ -37,7 +35,7 @@ async def test_messages_that_were_taken_out_are_still_told(
     words = "word " * 600
     write = [calls(call("append", path="a", line=f"{n}"), text=f"{n}: {words}") for n in range(12)]
     await agent.run(*write, text("Done."), request="Write much.", max_steps=30)
-    [run] = await runs_of(agent)
+    [run] = await read_trace(agent.saver, "t")
     assert len(run.steps) == 13
     assert len(await agent.messages()) < 2 * 13
     [notice, *_] = [n for step in run.steps for n in step.notices if n.kind == "compaction"]
@@ -49,7 +47,7 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     (tmp_path / "manus.toml").write_text("[prices.scripted]\ninput = 1.0\noutput = 2.0\n")
     write = calls(call("append", path="a", line="1"), usage=tokens(1_000, 100))
     outcome = await agent.run(write, text("Done.", usage=tokens(2_000, 50)))
-    [run] = await runs_of(agent)
+    [run] = await read_trace(agent.saver, "t")
     assert run.tokens["cost"] == pytest.approx(outcome.usage["cost"]) == pytest.approx(0.0033)
     assert "<dd>0.0033<small>by the price table</small></dd>" in page("t", [run])
 
@@ -59,9 +57,36 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
     await planner.run(call("planning", create), call("planning", mark), text("Half of it."))
-    [run] = await runs_of(planner)
+    [run] = await read_trace(planner.saver, "t")
     assert run.plan is not None
     assert [step["status"] for step in run.plan["steps"]] == ["completed", "not_started"]
     html = page("t", [run])
     assert "Its own plan" in html
     assert '<li class="completed">book' in html
+
+
+async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None:
+    """Whatever the store has so far, with or without the steps' own checkpoints."""
+    flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
+    flow.step("alpha", call("append", path="a", line="1"), succeeds())
+    flow.step("beta", gives_up())
+    flow.step("gamma", succeeds())
+    flow.sums_up(text("Done."))
+    await flow.run(request="Do it.")
+    history = await read_history(flow.saver, "t")
+    at_work = 0
+    moments = sorted(s.began for steps in history.values() for s in steps)
+    for now in moments:
+        for with_steps in (True, False):
+            early: History = {}
+            for namespace, own in history.items():
+                past = [s for s in own if s.began <= now]
+                if past and (with_steps or namespace == ROOT_NAMESPACE):
+                    past[-1] = replace(past[-1], until=None, writes=past[-1].writes[:1])
+                    early[namespace] = past
+            runs = runs_of(early, is_running=True)
+            assert "<main" in page("t", runs)
+            assert len(runs) == 1
+            stages = [s for s in runs[0].stages if s.status == "in_progress"]
+            at_work += any(s.run is not None and s.run.steps for s in stages)
+    assert at_work > 0
