@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +126,3 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     from manus.sqlite import open_sqlite
 
     return open_sqlite(Path(chosen) if chosen else default_file())
-
-
-@asynccontextmanager
-async def open_checkpointer(settings: Settings) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """A saver for `build_agent(checkpointer=...)`, open as long as the block.
-
-    Raises:
-        SettingsError, StorageError: as `open_store`.
-    """
-    async with open_store(settings) as store:
-        yield store.saver

@@ -130,11 +130,11 @@ def _tell(sentence: str) -> None:
 def _unexpected(error: BaseException | None) -> str:
     import logging
 
-    from manus.logs import is_debug, log_file, set_up_logging
+    from manus.logs import log_file, set_up_logging
 
     set_up_logging()
     logging.getLogger("manus.crash").info("unexpected error", exc_info=error)
-    if is_debug():
+    if os.environ.get("MANUS_DEBUG", "") not in ("", "0"):
         import traceback
 
         traceback.print_exception(error)

@@ -35,11 +35,6 @@ class _PrivateFile(RotatingFileHandler):
         return super()._open()
 
 
-def is_debug() -> bool:
-    """Whether tracebacks are wanted on stderr."""
-    return os.environ.get("MANUS_DEBUG", "") not in ("", "0")
-
-
 class _ForPeople(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"manus: {record.levelname.lower()}: {flat(record.getMessage())}"

@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from manus.checkpoint import open_checkpointer
+from manus.checkpoint import open_store
 from manus.serving import Guard
 from manus.state.settings import load_settings
 
@@ -75,5 +75,5 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
         SettingsError, StorageError: as `manus.checkpoint.open_store`.
     """
     settings = await asyncio.to_thread(load_settings, os.environ)
-    async with open_checkpointer(settings) as saver:
-        yield saver
+    async with open_store(settings) as store:
+        yield store

@@ -48,18 +48,7 @@ _OTHER = Choice("another server that speaks OpenAI's protocol", key="MANUS_API_K
 
 
 def ask_all() -> dict[str, Any]:
-    """What the person chooses, as settings.
-
-    Raises:
-        UsageError: they left before the end.
-    """
-    try:
-        return _asked()
-    except EOFError:
-        raise UsageError("Nothing was changed; `manus setup` begins anew.") from None
-
-
-def _asked() -> dict[str, Any]:
+    """What the person chooses, as settings; EOFError if they leave before the end."""
     choices = [*_running(), *_HOSTED, _OTHER]
     _say("Which model shall be asked? (Azure and Bedrock: docs/models.md)")
     for number, choice in enumerate(choices, 1):

@@ -76,7 +76,11 @@ def play(name: str) -> int:
         "tools, and what they do, are real."
     )
     folder = Path(tempfile.mkdtemp(prefix=f"manus-{name}-"))
-    _leave_settings(folder)
+    # no settings but those of the machine count: other models, approvals or limits
+    for variable in [n for n in os.environ if n.startswith("MANUS_") and n not in _KEPT]:
+        del os.environ[variable]
+    os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
+    os.chdir(folder)
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
@@ -84,11 +88,3 @@ def play(name: str) -> int:
     words = ["report", thread, "-o", str(folder / "report.html")]
     program.main([*words, *["--open"] * has_desktop()], "manus", standalone_mode=False)
     return code
-
-
-def _leave_settings(folder: Path) -> None:
-    """Let no settings but those of the machine count: other models, approvals or limits."""
-    for name in [n for n in os.environ if n.startswith("MANUS_") and n not in _KEPT]:
-        del os.environ[name]
-    os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
-    os.chdir(folder)

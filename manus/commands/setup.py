@@ -20,7 +20,10 @@ def setup() -> int:
         raise UsageError(
             f"`manus setup` asks at a terminal; without one, write the settings to {user_file()}."
         )
-    keep(ask_all())
+    try:
+        keep(ask_all())
+    except EOFError:
+        raise UsageError("Nothing was changed; `manus setup` begins anew.") from None
     from manus.configuration import read_settings
     from manus.doctor import find_model, print_findings
 
@@ -48,21 +51,19 @@ def doctor() -> int:
 def trust(folder: Path, mcp: str | None, remove: bool) -> int:
     """Let a folder's manus.toml, .env, AGENTS.md and skills count, until they change."""
     from manus.state.errors import UsageError
+    from manus.state.trust import trust as keep
 
     try:
-        said = _folder(folder, remove) if mcp is None else _server(mcp, remove)
+        if mcp is not None:
+            said = _server(mcp, remove)
+        else:
+            keep(folder, trusted=not remove)
+            how = "is not trusted any more" if remove else "is trusted until its settings change"
+            said = f"The folder {folder.resolve()} {how}."
     except OSError as error:
         raise UsageError(f"It cannot be kept what is trusted: {error}.") from None
     sys.stderr.write(f"{said}\n")
     return 0
-
-
-def _folder(folder: Path, remove: bool) -> str:
-    from manus.state.trust import trust as keep
-
-    keep(folder, trusted=not remove)
-    how = "is not trusted any more" if remove else "is trusted until its settings change"
-    return f"The folder {folder.resolve()} {how}."
 
 
 def _server(name: str, remove: bool) -> str:

@@ -37,9 +37,8 @@ class Edit:
 
 def edit_of(call: Call) -> Edit | None:
     """What a call changed; None if it is none of the editor's, or was not carried out."""
-    if call.is_error or call.observation is None:
-        return None
-    return edit_in(call.name, call.args)
+    was_done = call.observation is not None and not call.is_error
+    return edit_in(call.name, call.args) if was_done else None
 
 
 def edit_in(name: str, args: Any) -> Edit | None:
@@ -59,7 +58,5 @@ def relative(path: str, workspace: str) -> str:
 
 def _diff(old: list[str], new: list[str]) -> list[str]:
     if min(len(old), len(new)) > _LONGEST:
-        lines = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
-    else:
-        lines = [*difflib.unified_diff(old, new, lineterm="", n=len(old))][3:]
-    return lines
+        return [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    return [*difflib.unified_diff(old, new, lineterm="", n=len(old))][3:]

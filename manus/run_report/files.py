@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,20 +63,17 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
 
 
 def _changed(root: Path, run: Run) -> list[str]:
-    if run.began is None:
+    if run.began is None or run.ended is None:
         return []
+    end = math.inf if run.is_newest else run.ended.timestamp()
     changed = changed_since(root, int(run.began.timestamp() * 1e9))
-    if run.is_newest or run.ended is None:
-        return changed
-    end = run.ended.timestamp()
     there = (path for path in changed if os.path.lexists(root / path))
     return [path for path in there if os.lstat(root / path).st_ctime <= end]
 
 
 def _look(file: ChangedFile, root: Path, *, has_room: bool) -> None:
     place = Workspace(root).readable(file.path)
-    about = look_at(place)
-    if about is None:
+    if (about := look_at(place)) is None:
         return
     file.size = about.st_size
     if has_room and about.st_size <= _LARGEST_IMAGE:

@@ -24,8 +24,7 @@ def prose(given: str) -> Markup:
     words = clean(given).strip()
     if len(words) > _LONGEST:
         return Markup('<pre class="words" dir="auto">{}</pre>').format(words)
-    rendered = Markup(_renderer().render(words))
-    return Markup('<div class="prose" dir="auto">{}</div>').format(rendered)
+    return Markup(f'<div class="prose" dir="auto">{_renderer().render(words)}</div>')
 
 
 def is_safe(url: str) -> bool:
@@ -54,10 +53,9 @@ def _deeper(state: Any) -> None:
 def _image(_renderer: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
     """An image as a link to it: the page asks nobody for anything."""
     source = str(tokens[place].attrs.get("src", ""))
-    words = escape(f"[image: {tokens[place].content or source}]")
-    if not is_safe(source):
-        return f"<span>{words}</span>"
-    return f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
+    words = f"[image: {tokens[place].content or source}]"
+    link = '<a href="{}" rel="noopener noreferrer">{}</a>'
+    return Markup(link).format(source, words) if is_safe(source) else escape(words)
 
 
 def _link(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -> str:

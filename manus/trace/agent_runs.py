@@ -36,7 +36,11 @@ class AgentRuns:
     def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
         """The run that these supersteps are."""
         self._run = run = Run("agent", number=number)
-        self._begin(supersteps[0])
+        first = supersteps[0]
+        asked = [m for m in first.messages if isinstance(m, HumanMessage)]
+        if not asked and self._said is not None and not first.is_input:
+            asked = [self._said]  # by an edit of the state
+        begin_run(run, first, asked)
         for superstep in supersteps:
             self._take(superstep)
         run.tokens = summed(cast(Any, run.usage))
@@ -44,12 +48,6 @@ class AgentRuns:
         for interval in run.idle:
             self._tell_of_idle(*interval)
         return run
-
-    def _begin(self, first: Superstep) -> None:
-        asked = [m for m in first.messages if isinstance(m, HumanMessage)]
-        if not asked and self._said is not None and not first.is_input:
-            asked = [self._said]  # by an edit of the state
-        begin_run(self._run, first, asked)
 
     def _take(self, superstep: Superstep) -> None:
         run = self._run
@@ -93,8 +91,11 @@ class AgentRuns:
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
-        step.began, step.thought_at = superstep.began, superstep.ended
-        step.checkpoint = superstep.id
+        step.began, step.thought_at, step.checkpoint = (
+            superstep.began,
+            superstep.ended,
+            superstep.id,
+        )
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 
@@ -149,17 +150,12 @@ def end_run(run: Run, superstep: Superstep) -> None:
 
 def step_of(message: AIMessage, number: int) -> Step:
     """A step as the model's message begins it."""
-    used = message.usage_metadata
     tokens = None
-    if used:
-        cached, written = cache_tokens(used.get("input_token_details"))
-        tokens = RoleUsage(
-            input_tokens=used["input_tokens"],
-            output_tokens=used["output_tokens"],
-            cached_tokens=cached,
-            cache_write_tokens=written,
-            model_calls=1,
-        )
+    if used := message.usage_metadata:
+        given, gave = used["input_tokens"], used["output_tokens"]
+        tokens = RoleUsage(input_tokens=given, output_tokens=gave, cached_tokens=0, model_calls=1)
+        cache = cache_tokens(used.get("input_token_details"))
+        tokens["cached_tokens"], tokens["cache_write_tokens"] = cache
     return Step(
         number,
         text_of(message).strip(),
@@ -191,8 +187,7 @@ def questions(superstep: Superstep) -> list[Notice]:
 
 
 def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
-    before = superstep.values.get("compaction")
-    evicted = made["evicted"] - (before["evicted"] if before else 0)
+    evicted = made["evicted"] - (superstep.values.get("compaction") or {"evicted": 0})["evicted"]
     title = f"The history was made shorter: {count(evicted, 'message')} replaced by notes"
     notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
