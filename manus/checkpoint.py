@@ -112,12 +112,12 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
         SettingsError: the setting names no kind of store known here, or a package is missing.
         StorageError: the store cannot be read or written.
     """
-    chosen = settings.checkpoint
-    if chosen is not None and chosen.startswith(_POSTGRES):
+    chosen = settings.checkpoint or str(default_file())
+    if chosen.startswith(_POSTGRES):
         from manus.postgres import open_postgres
 
         return open_postgres(chosen)
-    scheme, is_url, _ = (chosen or "").partition("://")
+    scheme, is_url, _ = chosen.partition("://")
     if is_url:
         raise SettingsError(
             f"Threads cannot be kept in a `{scheme}://` store; MANUS_CHECKPOINT takes the path "
@@ -125,4 +125,4 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
         )
     from manus.sqlite import open_sqlite
 
-    return open_sqlite(Path(chosen) if chosen else default_file())
+    return open_sqlite(Path(chosen))

@@ -141,20 +141,20 @@ def cache_in_words(used: Mapping[str, Any]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
+_SPANS = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
+
+
 def span(seconds: float) -> str:
-    """A length of time: `12 ms`, `0.4 s`, `12 s`, `3 min 05 s`, `2 h 14 min`, `3 d 4 h`."""
+    """A length of time: `12 ms`, `0.4 s`, `12 s`, `3 min 05 s`, `2 h 14 min`, `3 d 04 h`."""
     if seconds < 0.0995:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86_400:
-        return f"{whole // 3_600} h {whole % 3_600 // 60:02d} min"
-    return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+    for unit, size, part, inner in _SPANS:
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // inner:02d} {part}"
+    return f"{whole} s"
 
 
 def moment(when: datetime) -> str:

@@ -17,7 +17,6 @@ from manus.configuration import check_model, check_workspace, read_context
 from manus.graph.outcome import Outcome, is_over, outcome_of
 from manus.graph.state_update import reopen
 from manus.options import RunOptions
-from manus.questions import match_answers
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.settings import Settings
@@ -179,12 +178,18 @@ async def job_to_resume(
 def _answers_to(
     asked: Sequence[Interrupt], given: Mapping[str, str] | None, args: RunOptions, thread_id: str
 ) -> Command[Any] | None:
+    """The answers by the ids of their questions: as they are given, or in the questions' order."""
     if given is None:
-        answers = match_answers(args.answer, asked, thread_id)
+        answers = {question.id: text for question, text in zip(asked, args.answer, strict=False)}
     else:
         answers = {question.id: given[question.id] for question in asked if question.id in given}
-        if given and not answers:
-            raise UsageError("This question is not open any more.")
+    if given and not answers:
+        raise UsageError("This question is not open any more.")
+    if len(args.answer) > len(asked):
+        raise UsageError(
+            f"There are more answers than open questions ({len(asked)}) on the thread {thread_id}; "
+            f"`manus show {thread_id}` tells what it waits for."
+        )
     return Command(resume=answers) if answers else None
 
 

@@ -67,9 +67,9 @@ class ClientTools:
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
         self._settings = settings
         self._profile = profile_named(profile)
-        self._session = Session(workspace, profile=self._profile, settings=settings)
+        self.session = Session(workspace, profile=self._profile, settings=settings)
         entries = [e for e in self._profile.tools if e not in _NOT_SERVED and not asks_for_mcp(e)]
-        self._catalog = build_catalog(entries, self._session)
+        self._catalog = build_catalog(entries, self.session)
 
     def listed(self) -> list[types.Tool]:
         """What is offered."""
@@ -91,14 +91,10 @@ class ClientTools:
             raise
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        call = secrets.token_hex(8)
-        outcome = await call_tool(
-            ToolTask(index=0, id=call, name=name, args=arguments),
-            session=self._session,
-            catalog=self._catalog,
-            key=call,
-        )
-        message = outcome.message
+        key = secrets.token_hex(8)
+        task = ToolTask(index=0, id=key, name=name, args=arguments)
+        called = await call_tool(task, session=self.session, catalog=self._catalog, key=key)
+        message = called.message
         return types.CallToolResult(
             content=[_block(part) for part in message.content_blocks],
             isError=message.status == "error",
@@ -107,8 +103,7 @@ class ClientTools:
     async def _work(self, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
         """Run a task in the workspace to its end or its question; calls are told as they come."""
         try:
-            task = Task.model_validate(arguments)
-            outcome = await self._run(task, tell)
+            outcome = await self._run(Task.model_validate(arguments), tell)
         except (ManusError, ValidationError) as error:
             return _said(flat(str(error)), is_error=True)
         waits = bool(outcome.questions)
@@ -124,7 +119,7 @@ class ClientTools:
                 await tell(f"{inner['name']}: {main_argument(inner['args'])[:200]}")
 
         thread = task.thread or secrets.token_hex(5)
-        place, profile = str(self._session.workspace.root), self._profile.name
+        place, profile = str(self.session.workspace.root), self._profile.name
         args = RunOptions(workspace=place, profile=profile, interactive=False)
         given = {"request": task.request}
         async with open_store(self._settings) as store, store.hold(thread):
@@ -132,11 +127,6 @@ class ClientTools:
             kind = known.kind if known else "flow" if task.plan else "agent"
             job = await new_job(kind, thread, task.request, given, args, self._settings, store)
             return await work_on(job, ["custom"], show)
-
-    async def close(self) -> None:
-        """End what the client's calls have left open."""
-        with anyio.CancelScope(shield=True):
-            await self._session.close()
 
 
 def _said(text: str, *, is_error: bool) -> types.CallToolResult:
@@ -162,7 +152,8 @@ class ToolServer(FastMCP[ClientTools]):
             try:
                 yield tools
             finally:
-                await tools.close()
+                with anyio.CancelScope(shield=True):
+                    await tools.session.close()
 
         super().__init__("manus", host=host, log_level="ERROR", lifespan=lifespan)
 

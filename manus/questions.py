@@ -193,17 +193,3 @@ def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> Pro
     if isinstance(output, Vt100_Output):
         output.enable_cpr = False  # the terminal's answer could come when nobody reads it
     return PromptSession(key_bindings=keys, output=output, **options)
-
-
-def match_answers(texts: Sequence[str], questions: Sequence[Interrupt], thread_id: str) -> Answers:
-    """Answers given with `--answer`, in the order of the open questions.
-
-    Raises:
-        UsageError: there are more answers than questions.
-    """
-    if len(texts) > len(questions):
-        raise UsageError(
-            f"There are more answers than open questions ({len(questions)}) on the thread "
-            f"{thread_id}; `manus show {thread_id}` tells what it waits for."
-        )
-    return {question.id: text for question, text in zip(questions, texts, strict=False)}

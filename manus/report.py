@@ -9,13 +9,12 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from manus.formatting import clean, count, ending_of, in_words
+from manus.formatting import clean, ending_of
 from manus.screen import CALL, Screen, console_of, discard, print_whole, unwritable
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
-    from manus.state.usage import Usage
 
 _GAP = re.compile(r"\n(?:(?:\x1b\[[\d;]*m|[ ])*\n){2,}")
 """Empty lines: rich puts some around a list, and more around a table or a program."""
@@ -110,11 +109,6 @@ def headline(outcome: Outcome) -> str:
     return ending_of(outcome.stop_reason, success=outcome.success).headline
 
 
-def why(outcome: Outcome) -> str:
-    """The end of the headline's sentence: for a failed run the reason, which is in no message."""
-    return f": {outcome.output}" if outcome.stop_reason == "error" and outcome.output else "."
-
-
 def program() -> str:
     """What to type for this program here: its path, where the shell would not find its name."""
     from shutil import which
@@ -141,14 +135,3 @@ def hint_in_chat(outcome: Outcome) -> str:
     if outcome.asks_person:
         return "What you say next is the answer."
     return "/resume goes on with it." if how_to_go_on(outcome) else ""
-
-
-def exit_code(outcome: Outcome) -> int:
-    """0 only for a run that finished with success."""
-    return 0 if outcome.status == "finished" and outcome.success else 1
-
-
-def summary_of(steps: int, usage: Usage, currency: str = "$") -> str:
-    """What a run took: `4 steps, 12,345 tokens, $0.0123, 8.3 s`."""
-    spent = in_words({**usage}, currency) or count(0, "token")
-    return ", ".join([count(steps, "step"), spent, f"{usage['seconds']:.1f} s"])

@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from manus import report
 from manus.checkpoint import Store, open_store
+from manus.formatting import count, in_words
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
 from manus.jobs import Job, with_more_steps, work_on
@@ -74,7 +75,8 @@ class Run:
                     raise report.ReportedError(str(error)) from error
                 raise
             self._report(outcome)
-            return self._stopping.exit_code or report.exit_code(outcome)
+            is_done = outcome.status == "finished" and outcome.success
+            return self._stopping.exit_code or (0 if is_done else 1)
 
     async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
         async with store.hold(self._thread_id):
@@ -132,7 +134,8 @@ class Run:
                 report.print_outcome(outcome)
                 self._set_off()
         steps = max(len(outcome.results), self._progress.steps)
-        took = report.summary_of(steps, outcome.usage, self._settings.currency)
+        spent = in_words({**outcome.usage}, self._settings.currency) or count(0, "token")
+        took = f"{count(steps, 'step')}, {spent}, {outcome.usage['seconds']:.1f} s"
         if self._args.chat:
             self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
             if hint := report.hint_in_chat(outcome):

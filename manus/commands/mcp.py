@@ -76,8 +76,7 @@ def serve(http: bool, host: str, port: int, profile: str | None, workspace: str 
     from manus.logs import sending_traces
     from manus.mcp_server import serve as serve_tools
 
-    place = workspace_of(settings, workspace)
-    address = (host, port) if http else None
+    place, address = workspace_of(settings, workspace), (host, port) if http else None
     with sending_traces():
         return asyncio.run(serve_tools(settings, profile or settings.profile, place, address))
 

@@ -113,7 +113,7 @@ def show(thread: str, full: bool, json: bool) -> int:
 async def _show(store: Store, meant: str, *, full: bool, as_json: bool) -> None:
     from manus.graph.outcome import question_of
     from manus.jobs import read_outcome
-    from manus.report import headline, how_to_go_on, print_json, print_output, why
+    from manus.report import headline, how_to_go_on, print_json, print_output
     from manus.threads import get_thread
     from manus.trace.as_text import as_messages, as_text, steps_as_messages
     from manus.trace.reading import read_trace
@@ -130,11 +130,12 @@ async def _show(store: Store, meant: str, *, full: bool, as_json: bool) -> None:
         return
     # in the order of `--answer`, which for a step of a plan need not be that of its calls
     several = outcome.questions if len(outcome.questions) > 1 else ()
+    has_failed = outcome.stop_reason == "error" and outcome.output  # it is in no message
     parts = [
         f"Thread {thread.thread_id}, {thread.status}, files in {thread.workspace or '(unknown)'}",
         as_text(runs, full=full),
         "",
-        f"{headline(outcome)}{why(outcome)}",
+        f"{headline(outcome)}: {outcome.output}" if has_failed else f"{headline(outcome)}.",
         *(f"{number}. {question_of(one)}" for number, one in enumerate(several, 1)),
         how_to_go_on(outcome),
     ]
