@@ -95,16 +95,11 @@ class Site:
             while not (answer.hold.wait(0.05) or self.ended.is_set()):
                 pass
         handler.send_response(answer.status)
-        handler.send_header("Content-Type", answer.type)
-        for name, value in answer.headers.items():
+        ending = ("Connection", "close") if answer.trickle else ("Content-Length", str(len(data)))
+        for name, value in (("Content-Type", answer.type), *answer.headers.items(), ending):
             handler.send_header(name, value)
-        if answer.trickle:
-            handler.send_header("Connection", "close")
-            handler.end_headers()
-            handler.wfile.write(data)
-            handler.wfile.flush()
-            self.ended.wait()
-            return
-        handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
         handler.wfile.write(data)
+        if answer.trickle:
+            handler.wfile.flush()
+            self.ended.wait()

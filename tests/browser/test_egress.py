@@ -156,9 +156,7 @@ async def test_requests_go_through_and_refusals_name_the_rule_and_are_counted(
     assert proxy.incidents.count == 2
 
 
-async def test_a_second_request_on_a_connection_goes_nowhere(
-    proxy: EgressProxy, site: Site
-) -> None:
+async def test_a_connection_serves_one_request(proxy: EgressProxy, site: Site) -> None:
     site.pages["/"] = "first"
     ask = f"GET {site.base}/ HTTP/1.1\r\nHost: {site.place}\r\nConnection: keep-alive\r\n\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)

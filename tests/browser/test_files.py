@@ -55,9 +55,7 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     assert "downloads/report (3).csv" in said
 
 
-async def test_a_download_does_not_follow_a_link_out(
-    driver: Driver, site: Site, tmp_path: Path
-) -> None:
+async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root(driver) / "downloads").symlink_to(outside)
@@ -96,9 +94,7 @@ async def test_names_of_downloads(driver: Driver, site: Site) -> None:
         assert f"Downloaded downloads/{safe} (1 bytes)" in said
 
 
-async def test_uploads_come_from_the_workspace_only(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_uploads_from_the_workspace(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     await driver.show("""<input type=file aria-label=File onchange="t.textContent =
       this.files[0].name + ' ' + this.files[0].size"><p id=t></p>
       <button onclick="document.querySelector('input').click()">Choose</button>
@@ -131,9 +127,7 @@ async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     assert "## Page 2\n\nSecond sheet" in said
 
 
-async def test_a_page_in_the_workspace_is_opened_and_sees_nothing_outside(
-    driver: Driver, site: Site
-) -> None:
+async def test_a_page_in_the_workspace_sees_nothing_outside(driver: Driver, site: Site) -> None:
     outside = root(driver).parent / "secret.html"
     outside.write_text("<p>the secret</p>")
     (root(driver) / "link.html").symlink_to(outside)

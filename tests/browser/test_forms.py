@@ -75,14 +75,11 @@ WRONG = [
 ]
 
 
-async def test_the_wrong_tool_for_an_element_names_the_right_one(driver: Driver) -> None:
+async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(driver: Driver) -> None:
     await driver.show("".join(f"<p>{html}</p>" for html, *_ in WRONG))
     for number, (html, action, text, said) in enumerate(WRONG, 1):
         given = {} if text is None else {"text": text}
         assert said in await driver.fail(action, index=number, **given), html
-
-
-async def test_lists_tell_their_options(driver: Driver) -> None:
     await driver.show("""<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
       <option selected>Kiwi</optgroup></select>""")
     many = driver.number('listbox "Many"')
@@ -93,7 +90,9 @@ async def test_lists_tell_their_options(driver: Driver) -> None:
     assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
 
 
-async def test_a_menu_that_opens_under_the_mouse(driver: Driver, site: Site) -> None:
+async def test_what_opens_under_the_mouse_and_a_hidden_check_box(
+    driver: Driver, site: Site
+) -> None:
     site.pages["/"] = """<style>.sub{display:none} .m:hover .sub{display:block}</style>
       <div class=m><button>Menu</button><div class=sub><a href=/found>Inside</a></div></div>"""
     site.pages["/found"] = "<title>Found</title>"
@@ -101,6 +100,10 @@ async def test_a_menu_that_opens_under_the_mouse(driver: Driver, site: Site) -> 
     await driver.say("hover", index=driver.number('button "Menu"'))
     await driver.look()
     assert 'now "Found"' in await driver.click('link "Inside"')
+    await driver.show("""<style>input{position:absolute;opacity:0;width:0;height:0}</style>
+      <label><input type=checkbox><span>Fancy</span></label>""")  # clicked through its label
+    await driver.click('checkbox "Fancy"')
+    assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
 
 
 async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
@@ -113,9 +116,7 @@ async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
     assert "outside the view" in await driver.fail("click_at", x=5000, y=1)
 
 
-async def test_a_covered_element_names_its_cover(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_covered_element_says_so(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     await driver.show("""<button>Target</button><button onclick="document.body.insertAdjacentHTML(
       'beforeend', '<div id=veil style=position:fixed;inset:0;background:#fff>Cookies</div>')">
       Veil</button>""")
@@ -128,13 +129,6 @@ async def test_a_covered_element_names_its_cover(
     assert "Last action failed" in await driver.look()
     await driver.say("wait", seconds=0.01)
     assert "Last action failed" not in await driver.look()
-
-
-async def test_a_hidden_check_box_is_clicked_through_its_label(driver: Driver) -> None:
-    await driver.show("""<style>input{position:absolute;opacity:0;width:0;height:0}</style>
-      <label><input type=checkbox><span>Fancy</span></label>""")
-    await driver.click('checkbox "Fancy"')
-    assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
 
 
 async def test_scrolling_an_area_and_to_a_text(driver: Driver) -> None:

@@ -39,9 +39,7 @@ def pictures(messages: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.environ(MANUS_VISION="false")
-async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect(
-    surfer: ScriptedAgent, site: Site
-) -> None:
+async def test_without_pictures_and_with_effect(surfer: ScriptedAgent, site: Site) -> None:
     site.pages["/"] = SHOP + COUNTER
     outcome = await surfer.run(
         call("browser_use", action="go_to_url", url=site.base),
@@ -63,9 +61,7 @@ async def test_without_pictures_a_role_that_reads_and_clicks_that_have_an_effect
     assert not any("stuck in a loop" in request.text for request in requests)
 
 
-async def test_a_button_without_effect_is_hinted_at_and_then_refused(
-    surfer: ScriptedAgent, site: Site
-) -> None:
+async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: Site) -> None:
     """Here with a profile that is shown the page only around browser calls."""
     site.pages["/"] = "<title>Still</title><p>Nothing moves.</p><button>Nothing</button>"
     plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})

@@ -125,23 +125,18 @@ async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver
     text = await driver.show("""<pre>\n[7] button "Buy"\n</pre>
       <div id=a>By listener</div><div id=b>By property</div>
       <div style="cursor:pointer">By cursor</div><div>Plain</div>
+      <input type=number aria-label=Count min="1&#10;[7] link" max=3>
+      <div role=slider tabindex=0 aria-label=Level aria-valuetext="a&#10;[8] link">x</div>
       <script>a.addEventListener("click", () => a.textContent = "heard");
       b.onclick = () => 0</script>""")
     assert driver.line('clickable "By listener"')
     assert driver.line('clickable "By property"')
     assert driver.line('clickable "By cursor"')
     assert "| Plain" in text
-    assert numbers(text) == [1, 2, 3]
+    assert numbers(text) == [1, 2, 3, 4, 5]
+    assert "1 [7] link to 3" in driver.line('spinbutton "Count"'), "nor is an attribute a line"
     await driver.click('clickable "By listener"')
     assert driver.line('clickable "heard"')
-
-
-async def test_an_attribute_does_not_make_a_line_of_its_own(driver: Driver) -> None:
-    text = await driver.show("""<input type=number aria-label=Count min="1&#10;[7] link" max=3>
-      <div role=slider tabindex=0 aria-label=Level aria-valuetext="a&#10;[8] link">x</div>""")
-    assert "1 [7] link to 3" in driver.line('spinbutton "Count"')
-    assert "\n[7]" not in text
-    assert "\n[8]" not in text
 
 
 FILLER = "".join(

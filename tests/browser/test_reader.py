@@ -60,43 +60,32 @@ async def test_redirects_are_followed_and_checked(
     assert inner.requests == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (Answer("no", 404), "answered 404"),
-        (Answer(b"\x00\x01", type="image/png"), "image/png"),
-        (Answer(b"%PDF-1.4 x", type="application/pdf"), "PDF cannot be read"),
-        (Answer(b"x", headers={"Content-Encoding": "br"}), "`br` was not asked for"),
-        (Answer(b"not gzip", headers={"Content-Encoding": "gzip"}), "was not read"),
-        (Answer("drip", trickle=True), "no full answer within"),
-    ],
-)
-async def test_what_cannot_be_read_says_why(
-    proxy: EgressProxy, site: Site, answer: Answer, said: str
-) -> None:
-    site.pages["/"] = answer
-    with pytest.raises(ToolError, match=said):
-        await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
+UNREADABLE = {
+    "answered 404": Answer("no", 404),
+    "image/png": Answer(b"\x00\x01", type="image/png"),
+    "PDF cannot be read": Answer(b"%PDF-1.4 x", type="application/pdf"),
+    "`br` was not asked for": Answer(b"x", headers={"Content-Encoding": "br"}),
+    "was not read": Answer(b"not gzip", headers={"Content-Encoding": "gzip"}),
+    "no full answer within": Answer("drip", trickle=True),
+}
+KINDS = [
+    ("Grüße".encode("latin-1"), "text/plain; charset=latin-1", "Grüße"),
+    ("Grüße".encode(), "text/plain", "Grüße"),
+    (pdf("Inside a PDF"), "application/pdf", "## Page 1\n\nInside a PDF"),
+]
 
 
-@pytest.mark.parametrize(
-    ("data", "kind", "text"),
-    [
-        ("Grüße".encode("latin-1"), "text/plain; charset=latin-1", "Grüße"),
-        ("Grüße".encode(), "text/plain", "Grüße"),
-        (pdf("Inside a PDF"), "application/pdf", "## Page 1\n\nInside a PDF"),
-    ],
-)
-async def test_kinds_and_character_sets(
-    proxy: EgressProxy, site: Site, data: bytes, kind: str, text: str
-) -> None:
-    site.pages["/"] = Answer(data, type=kind)
-    assert (await read_page(proxy, site.base)).text == text
+async def test_kinds_of_pages_and_what_cannot_be_read(proxy: EgressProxy, site: Site) -> None:
+    for said, answer in UNREADABLE.items():
+        site.pages["/"] = answer
+        with pytest.raises(ToolError, match=said):
+            await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
+    for data, kind, text in KINDS:
+        site.pages["/"] = Answer(data, type=kind)
+        assert (await read_page(proxy, site.base)).text == text
 
 
-async def test_what_a_compressed_page_unpacks_to_is_counted_as_it_comes(
-    proxy: EgressProxy, site: Site
-) -> None:
+async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, site: Site) -> None:
     bomb = gzip.compress(b"x" * 300_000_000, 1)
     site.pages["/bomb"] = Answer(bomb, type="text/plain", headers={"Content-Encoding": "gzip"})
     tracemalloc.start()

@@ -54,52 +54,45 @@ def rows(site: Site, *names: str, **more: str) -> Answer:
     return Answer(json.dumps({"results": found, **more}), type="application/json")
 
 
-BRAVE = {"q": "otters", "count": "2", "country": "AT", "search_lang": "de"}
+ENGINES: list[tuple[str, str, dict[str, object]]] = [
+    ("searxng", "/searx/search", {"q": "otters", "language": "de"}),
+    ("brave_api", "/brave", {"q": "otters", "count": "2", "country": "AT", "search_lang": "de"}),
+    ("tavily", "/tavily", {"query": "otters", "max_results": 2}),
+]
 
 
-@pytest.mark.parametrize(
-    ("engine", "path", "asked"),
-    [
-        ("searxng", "/searx/search", {"q": "otters", "language": "de"}),
-        ("brave_api", "/brave", BRAVE),
-        ("tavily", "/tavily", {"query": "otters", "max_results": 2}),
-    ],
-)
-async def test_an_engine_is_asked_for_what_was_asked_for(
-    search: Search, site: Site, engine: str, path: str, asked: dict[str, object]
-) -> None:
-    answer = rows(site, "a", "b", "c")
-    found = json.loads(answer.body)["results"]
+async def test_an_engine_is_asked_for_what_was_asked_for(search: Search, site: Site) -> None:
+    found = json.loads(rows(site, "a", "b", "c").body)["results"]
     listed = [{**one, "description": one["content"]} for one in found]
-    answer.body = json.dumps({"results": found, "web": {"results": listed}})
-    site.pages[path] = answer
-    said = await ask(search(engine), num_results=2, lang="de", country="at")
-    [request] = site.requests
-    seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
-    assert {name: seen.get(name) for name in asked} == asked
-    assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
-    assert all(words in said.text for words in (f"1. a\n   {site.base}/a\n   About a", "About b"))
+    answer = Answer(json.dumps({"results": found, "web": {"results": listed}}))
+    for engine, path, asked in ENGINES:
+        site.pages[path] = answer
+        said = await ask(search(engine), num_results=2, lang="de", country="at")
+        request = site.requests[-1]
+        seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
+        assert {name: seen.get(name) for name in asked} == asked
+        assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
+        assert f"1. a\n   {site.base}/a\n   About a" in said.text
+        assert "About b" in said.text
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (Answer("no", 401), "401 Unauthorized"),
-        (Answer("[" * 100_000, type="application/json"), "not JSON"),
-        (Answer(json.dumps({"web": ["odd"]}), type="application/json"), "brave_api: "),
-        (Answer(json.dumps({"web": {"results": []}})), "it found nothing"),
-        (Answer("late", hold=threading.Event()), "no full answer within 1 s"),
-    ],
-)
-async def test_an_engine_that_fails_leads_to_the_next_one(
-    search: Search, site: Site, answer: Answer, reason: str
-) -> None:
-    site.pages["/brave"] = answer
-    site.pages["/searx/search"] = rows(site, "a")
-    said = await ask(search("brave_api", "searxng"))
-    assert not said.is_error
-    assert "(searxng)" in said.text
-    assert reason in said.text.split("Asked before")[1]
+REASONS = {
+    "401 Unauthorized": Answer("no", 401),
+    "not JSON": Answer("[" * 100_000, type="application/json"),
+    "brave_api: ": Answer(json.dumps({"web": ["odd"]}), type="application/json"),
+    "it found nothing": Answer(json.dumps({"web": {"results": []}})),
+    "no full answer within 1 s": Answer("late", hold=threading.Event()),
+}
+
+
+async def test_an_engine_that_fails_leads_to_the_next_one(search: Search, site: Site) -> None:
+    for reason, answer in REASONS.items():
+        site.pages["/brave"] = answer
+        site.pages["/searx/search"] = rows(site, "a")
+        said = await ask(search("brave_api", "searxng"))
+        assert not said.is_error
+        assert "(searxng)" in said.text
+        assert reason in said.text.split("Asked before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
     said = await ask(search("brave_api", "searxng"))
     assert said.is_error

@@ -112,9 +112,7 @@ async def test_a_model_that_is_down_for_the_plan_and_at_the_summary(flow: Script
     assert "Result: Found 42." in again.output
 
 
-async def test_the_bundled_recording_needs_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_recording_that_we_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     recording = Path(__file__).parents[2] / "recordings" / "flow_calculator.jsonl"
     context = Context(workspace="w", model=f"replay:{recording}")

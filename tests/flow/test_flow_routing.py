@@ -33,32 +33,34 @@ BLOCKED = {"s0": "blocked"}
 ENDED = {"s0": "blocked", "s1": "completed"}
 
 
-@pytest.mark.parametrize(
-    ("statuses", "run", "label"),
-    [
-        ({}, {}, "ready_steps"),
-        ({**AT_WORK, "s1": "in_progress"}, {}, [0, 1]),
-        ({**AT_WORK, "s1": "completed"}, {}, "ended"),
-        ({**AT_WORK, "s1": "blocked"}, {}, "ended"),
-        (BLOCKED, {}, "blocked"),
-        (BLOCKED, {"revised": ["a"]}, "ready_steps"),
-        (BLOCKED, {"replans_left": 0}, "ready_steps"),
-        (ENDED, {"replans_left": 0}, "complete"),
-        (ENDED, {"revised": ["a"]}, "complete"),
-        ({}, {"over": "tokens"}, "complete"),
-        (BLOCKED, {"over": "tokens"}, "complete"),
-        ({"s0": "completed", "s1": "completed"}, {}, "complete"),
-    ],
-)
-def test_after_execute_step(statuses: dict[str, str], run: dict[str, Any], label: Any) -> None:
-    plan = plan_of(("a", []), ("b", []), **statuses)
-    state: Any = {
-        "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
-        "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
-        "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
-    }
-    chosen = route_after_execute_step(state)
-    assert (chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]) == label
+AFTER_STEP: list[tuple[dict[str, str], dict[str, Any], Any]] = [
+    ({}, {}, "ready_steps"),
+    ({**AT_WORK, "s1": "in_progress"}, {}, [0, 1]),
+    ({**AT_WORK, "s1": "completed"}, {}, "ended"),
+    ({**AT_WORK, "s1": "blocked"}, {}, "ended"),
+    (BLOCKED, {}, "blocked"),
+    (BLOCKED, {"revised": ["a"]}, "ready_steps"),
+    (BLOCKED, {"replans_left": 0}, "ready_steps"),
+    (ENDED, {"replans_left": 0}, "complete"),
+    (ENDED, {"revised": ["a"]}, "complete"),
+    ({}, {"over": "tokens"}, "complete"),
+    (BLOCKED, {"over": "tokens"}, "complete"),
+    ({"s0": "completed", "s1": "completed"}, {}, "complete"),
+]
+
+
+def test_after_execute_step() -> None:
+    for statuses, run, label in AFTER_STEP:
+        plan = plan_of(("a", []), ("b", []), **statuses)
+        state: Any = {
+            "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
+            "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
+            "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
+        }
+        chosen = route_after_execute_step(state)
+        assert (
+            chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]
+        ) == label
 
 
 def test_executors_that_cannot_be() -> None:

@@ -146,9 +146,7 @@ async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: Scripted
     assert (await again.observations("other"))[-1].startswith("There are no plans yet")
 
 
-async def test_a_plan_is_kept_whole_by_a_compaction(
-    keeper: ScriptedAgent, server: ScriptedServer
-) -> None:
+async def test_a_compaction_keeps_the_plan(keeper: ScriptedAgent, server: ScriptedServer) -> None:
     server.when(mentions(SUMMARIZER)).always(fail(401))
     (keeper.workspace / "long").write_text("A wall, a door, a window. " * 40)
     overflow = fail(400, code="context_length_exceeded")

@@ -150,9 +150,7 @@ class TestCalls:
         assert await agent.observations() == [f"{n} %" for n in range(1, 13)]
         assert_paired(await agent.messages())
 
-    async def test_calls_that_touch_different_things_run_together(
-        self, agent: ScriptedAgent
-    ) -> None:
+    async def test_what_does_not_collide_runs_side_by_side(self, agent: ScriptedAgent) -> None:
         # `hold` ends only when the file is there that the call behind it writes
         release = call("append", path="release", line="1")
         await agent.run(calls(call("hold", path="a", line="1"), release), text("Done."))

@@ -74,9 +74,7 @@ async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> 
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="1000000")
-async def test_a_request_that_is_too_large_is_made_shorter_and_sent_once_more(
-    looker: ScriptedAgent,
-) -> None:
+async def test_a_request_that_is_too_large_is_shortened(looker: ScriptedAgent) -> None:
     outcome = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert outcome.stop_reason == "answered"
     assert outcome.results[7].startswith("Step 8: look → Place 8.")

@@ -98,9 +98,7 @@ def around(agent: RunGraph) -> Any:
     return builder
 
 
-async def test_as_a_node_in_a_graph_of_messages(
-    server: ScriptedServer, context: Any, saver: SqliteStore
-) -> None:
+async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: SqliteStore) -> None:
     """Its context and checkpointer are taken over; the request is the human message."""
     graph = around(build_agent(TESTER)).compile(checkpointer=saver)
     theirs = ParentContext(**{k: v for k, v in context.items() if v}, max_steps=2)

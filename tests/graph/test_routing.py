@@ -1,6 +1,5 @@
 """The routers of the agent graph, as tables."""
 
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus.graph.routing import route_after_stuck_check, route_after_think
@@ -34,18 +33,18 @@ def after(message: AIMessage, loop: Loop | None = None) -> list[ToolTask]:
     return [send.arg for send in sends]
 
 
-@pytest.mark.parametrize(
-    ("state", "label"),
-    [
-        ({"messages": [USER, AIMessage("42")]}, "no_call"),
-        ({"messages": [USER, AIMessage("")]}, "no_call"),
-        ({"messages": [USER], "stop_reason": "error"}, "error"),
-        ({"messages": [USER], "stop_reason": "budget"}, "budget"),
-        ({"messages": [USER, asks("bash")], "stop_reason": "error"}, "error"),
-    ],
-)
-def test_after_think(state: AgentState, label: str) -> None:
-    assert route_after_think(state) == label
+AFTER_THINK: list[tuple[AgentState, str]] = [
+    ({"messages": [USER, AIMessage("42")]}, "no_call"),
+    ({"messages": [USER, AIMessage("")]}, "no_call"),
+    ({"messages": [USER], "stop_reason": "error"}, "error"),
+    ({"messages": [USER], "stop_reason": "budget"}, "budget"),
+    ({"messages": [USER, asks("bash")], "stop_reason": "error"}, "error"),
+]
+
+
+def test_after_think() -> None:
+    for state, label in AFTER_THINK:
+        assert route_after_think(state) == label
 
 
 def test_calls_that_have_been_answered_are_not_made_again() -> None:

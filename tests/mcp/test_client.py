@@ -58,7 +58,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return sorted(told)
 
 
-async def test_servers_that_are_down_cost_a_line_each(
+async def test_those_that_are_down_are_told(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalog, session = await connect(

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from tests.helpers.agent import ScriptedAgent, thread_config
-from tests.server import Scripted, call, cut, fail, hang, raw, text
+from tests.server import call, cut, fail, hang, raw, text
 
 
 def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -44,19 +44,17 @@ async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded")],
-)
-async def test_what_cannot_pass_is_not(agent: ScriptedAgent, reply: Scripted) -> None:
-    events = await agent.events(reply)
-    outcome = await agent.outcome()
-    assert (outcome.status, outcome.stop_reason) == ("error", "error")
-    assert len(agent.server.requests) == 1
-    assert retries(events) == []
-    assert "\n" not in outcome.output
-    assert "Retry" not in outcome.output
-    assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
+async def test_what_cannot_pass_is_not(agent: ScriptedAgent) -> None:
+    refusals = (fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded"))
+    for number, reply in enumerate(refusals, start=1):
+        events = await agent.events(reply, thread=str(number))
+        outcome = await agent.outcome(str(number))
+        assert (outcome.status, outcome.stop_reason) == ("error", "error")
+        assert len(agent.server.requests) == number
+        assert retries(events) == []
+        assert "\n" not in outcome.output
+        assert "Retry" not in outcome.output
+        assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
 async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
@@ -110,21 +108,20 @@ async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
     assert outcome.usage["seconds"] > 1
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (text("Half of", finish_reason="length"), "cut off"),
-        (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
-        (text(" ".join(map(str, range(2_000)))), "cut off"),
-    ],
-    ids=["cut off", "repeats", "without an end"],
-)
+NO_ANSWERS = [
+    (text("Half of", finish_reason="length"), "cut off"),
+    (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
+    (text(" ".join(map(str, range(2_000)))), "cut off"),  # without an end
+]
+
+
 async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, reply: Scripted, words: str
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("manus.models.normalize.MOST_REPLY", 3_000)
-    outcome = await agent.run(reply, text("In short."))
-    assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
-    outcome = await agent.run(reply, reply, thread="u")
-    assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
-    assert words in outcome.output
+    for number, (reply, words) in enumerate(NO_ANSWERS):
+        outcome = await agent.run(reply, text("In short."), thread=f"once {number}")
+        assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
+        outcome = await agent.run(reply, reply, thread=f"twice {number}")
+        assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
+        assert words in outcome.output

@@ -16,13 +16,7 @@ from langchain_core.messages import (
 )
 
 from manus.models.providers import build_model
-from manus.models.tokens import (
-    calibrated,
-    estimate_message,
-    estimate_text,
-    learn_window,
-    window_of,
-)
+from manus.models.tokens import calibrated, estimate_message, estimate_text, learn_window, window_of
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
 from manus.nodes.context.shown import ContextWindow, Shown, fit
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage
 
 from manus.nodes.turn.stop_conditions import ending_of
@@ -20,52 +19,52 @@ USUAL: dict[str, Any] = {"special": None, "message": BESIDE, "text_ends": True}
 USUAL |= {"is_last": False, "over": None, "is_stuck": False}
 
 
-@pytest.mark.parametrize(
-    ("known", "reason"),
-    [
-        ({}, None),
-        ({"special": DONE}, "terminated"),
-        ({"message": ANSWER}, "answered"),
-        ({"message": ANSWER, "text_ends": False}, None),
-        ({"message": EMPTY}, None),
-        ({"message": None}, None),
-        ({"is_last": True}, "max_steps"),
-        ({"over": "tokens"}, "budget"),
-        ({"is_stuck": True}, "stuck"),
-        # what was reached counts more than what cut it short
-        ({"special": DONE, "is_last": True}, "terminated"),
-        ({"special": DONE, "over": "tokens"}, "terminated"),
-        ({"special": DONE, "is_stuck": True}, "terminated"),
-        ({"message": ANSWER, "is_last": True}, "answered"),
-        ({"message": ANSWER, "over": "tokens"}, "answered"),
-        ({"message": ANSWER, "text_ends": False, "is_last": True}, "max_steps"),
-        ({"is_stuck": True, "is_last": True}, "stuck"),
-        ({"over": "tokens", "is_last": True}, "max_steps"),
-    ],
-)
-def test_the_reason(known: dict[str, Any], reason: StopReason | None) -> None:
-    assert ending_of(**{**USUAL, **known}) == reason
+REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
+    ({}, None),
+    ({"special": DONE}, "terminated"),
+    ({"message": ANSWER}, "answered"),
+    ({"message": ANSWER, "text_ends": False}, None),
+    ({"message": EMPTY}, None),
+    ({"message": None}, None),
+    ({"is_last": True}, "max_steps"),
+    ({"over": "tokens"}, "budget"),
+    ({"is_stuck": True}, "stuck"),
+    # what was reached counts more than what cut it short
+    ({"special": DONE, "is_last": True}, "terminated"),
+    ({"special": DONE, "over": "tokens"}, "terminated"),
+    ({"special": DONE, "is_stuck": True}, "terminated"),
+    ({"message": ANSWER, "is_last": True}, "answered"),
+    ({"message": ANSWER, "over": "tokens"}, "answered"),
+    ({"message": ANSWER, "text_ends": False, "is_last": True}, "max_steps"),
+    ({"is_stuck": True, "is_last": True}, "stuck"),
+    ({"over": "tokens", "is_last": True}, "max_steps"),
+]
+
+
+def test_the_reason() -> None:
+    for known, reason in REASONS:
+        assert ending_of(**{**USUAL, **known}) == reason
 
 
 def used(**amounts: Any) -> Usage:
     return {**no_usage(), **amounts}  # type: ignore[typeddict-item]
 
 
-@pytest.mark.parametrize(
-    ("budget", "usage", "words"),
-    [
-        (Budget(), used(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
-        (Budget(tokens=100), used(input_tokens=60, output_tokens=39), None),
-        (Budget(tokens=1100), used(input_tokens=1060, output_tokens=40), "tokens (1,100 of 1,100)"),
-        (Budget(cost=0.5), used(), None),
-        (Budget(cost=0.5), used(cost=0.625), "cost (0.62 of 0.50)"),
-        (Budget(seconds=5), used(seconds=4.99), None),
-        (Budget(seconds=5), used(seconds=5.25), "seconds (5.25 of 5.00)"),
-        (Budget(tool_calls=3), used(tool_calls=2), None),
-        (Budget(tool_calls=3), used(tool_calls=3), "tool calls (3 of 3)"),
-        (Budget(tool_calls=0), used(), "tool calls (0 of 0)"),
-        (Budget(model_calls=2), used(model_calls=2), "model calls (2 of 2)"),
-    ],
-)
-def test_the_budget(budget: Budget, usage: Usage, words: str | None) -> None:
-    assert budget_used_up(budget, usage) == words
+BUDGETS: list[tuple[Budget, Usage, str | None]] = [
+    (Budget(), used(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
+    (Budget(tokens=100), used(input_tokens=60, output_tokens=39), None),
+    (Budget(tokens=1100), used(input_tokens=1060, output_tokens=40), "tokens (1,100 of 1,100)"),
+    (Budget(cost=0.5), used(), None),
+    (Budget(cost=0.5), used(cost=0.625), "cost (0.62 of 0.50)"),
+    (Budget(seconds=5), used(seconds=4.99), None),
+    (Budget(seconds=5), used(seconds=5.25), "seconds (5.25 of 5.00)"),
+    (Budget(tool_calls=3), used(tool_calls=2), None),
+    (Budget(tool_calls=3), used(tool_calls=3), "tool calls (3 of 3)"),
+    (Budget(tool_calls=0), used(), "tool calls (0 of 0)"),
+    (Budget(model_calls=2), used(model_calls=2), "model calls (2 of 2)"),
+]
+
+
+def test_the_budget() -> None:
+    for budget, usage, words in BUDGETS:
+        assert budget_used_up(budget, usage) == words

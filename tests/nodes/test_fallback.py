@@ -11,9 +11,7 @@ from tests.helpers.agent import ScriptedAgent
 from tests.server import Request, Scripted, ScriptedServer, call, calls, fail, stream_of, text
 
 
-async def test_an_endpoint_that_refuses_is_not_asked_again(
-    configured: ScriptedAgent, second: ScriptedServer
-) -> None:
+async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
     second.script(call("append", path="a.txt", line="one"), text("done"))
     events = await configured.events(fail(401), fail(404))
     outcome = await configured.outcome()
@@ -26,9 +24,7 @@ async def test_an_endpoint_that_refuses_is_not_asked_again(
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0.5")
-async def test_one_that_is_down_is_tried_again_and_then_left(
-    configured: ScriptedAgent, second: ScriptedServer
-) -> None:
+async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
     second.script(text("done"))
     configured.server.always(fail(503))
     outcome = await configured.run()
@@ -36,9 +32,7 @@ async def test_one_that_is_down_is_tried_again_and_then_left(
     assert len(configured.server.requests) >= 2
 
 
-async def test_when_all_fail_each_is_named(
-    configured: ScriptedAgent, second: ScriptedServer
-) -> None:
+async def test_if_all_fail_each_is_named(configured: ScriptedAgent, second: ScriptedServer) -> None:
     second.script(fail(401))
     outcome = await configured.run(fail(404))
     assert outcome.stop_reason == "error"
@@ -167,9 +161,7 @@ async def test_the_planner_has_a_model_of_its_own(
     assert await flow.statuses() == ["completed"]
 
 
-async def test_the_vision_model_is_asked_about_what_its_own_cannot_see(
-    agent: ScriptedAgent,
-) -> None:
+async def test_the_vision_model_is_asked_about_what_it_cannot_see(agent: ScriptedAgent) -> None:
     Path("manus.toml").write_text(
         f"""
         vision = false

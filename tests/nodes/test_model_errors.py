@@ -130,9 +130,7 @@ SAID: list[tuple[Scripted, Kind, str]] = [
 
 
 @pytest.mark.parametrize(("reply", "kind", "words"), SAID)
-async def test_the_sentence(
-    shared: ScriptedServer, reply: Scripted, kind: Kind, words: str
-) -> None:
+async def test_sentences(shared: ScriptedServer, reply: Scripted, kind: Kind, words: str) -> None:
     patience = 0.3 if isinstance(reply, Cut) and reply.hangs else 30.0
     found = explain(await failure(shared, reply, patience), THERE)
     assert type(found) is kind

@@ -50,9 +50,7 @@ CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-async def test_what_was_chosen_is_sent_under_the_name_that_the_model_knows(
-    agent: ScriptedAgent,
-) -> None:
+async def test_what_was_chosen_is_sent_under_the_models_own_name(agent: ScriptedAgent) -> None:
     always = {"messages", "model", "tools", "stream", "stream_options"}
     for number, (model, chosen, sent) in enumerate(CHOSEN):
         with pytest.MonkeyPatch.context() as patch:
@@ -63,9 +61,7 @@ async def test_what_was_chosen_is_sent_under_the_name_that_the_model_knows(
         assert {k: v for k, v in body.items() if k not in always} == sent
 
 
-async def test_a_key_is_sent_to_its_address(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_and_its_address(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     await agent.run(text("Hello."))
     monkeypatch.setenv("MANUS_API_KEY", "secret")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)

@@ -45,31 +45,29 @@ async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent
     assert "cannot be read" in prompted.server.requests[1].text
 
 
-@pytest.mark.parametrize(
-    ("said", "calls"),
-    [
-        ('<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>', [("a", {"b": 1})]),
-        ('<tool_call>{"name": "a", "parameters": {"b": 1}}', [("a", {"b": 1})]),
-        (
-            '<tool_call>{"type": "function", "function": {"name": "a", "arguments": {"b": 1}}}'
-            "</tool_call>",
-            [("a", {"b": 1})],
-        ),
-        ('<tool_call>{"name": "a"}<tool_call>{"name": "c"}</tool_call>', [("a", {}), ("c", {})]),
-        ("<tool_call>", []),
-        ("<tool_call>[1]</tool_call>", []),
-        ('<tool_call>{"name', []),
-    ],
-)
-def test_what_is_read(said: str, calls: list[tuple[str, dict[str, int]]]) -> None:
-    message = with_prompted_calls(AIMessage(said))
-    assert [(c["name"], c["args"]) for c in message.tool_calls] == calls
-    assert len(message.invalid_tool_calls) == (0 if calls else 1), "what cannot be read"
+READ: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
+    ('<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>', [("a", {"b": 1})]),
+    ('<tool_call>{"name": "a", "parameters": {"b": 1}}', [("a", {"b": 1})]),
+    (
+        '<tool_call>{"type": "function", "function": {"name": "a", "arguments": {"b": 1}}}'
+        "</tool_call>",
+        [("a", {"b": 1})],
+    ),
+    ('<tool_call>{"name": "a"}<tool_call>{"name": "c"}</tool_call>', [("a", {}), ("c", {})]),
+    ("<tool_call>", []),
+    ("<tool_call>[1]</tool_call>", []),
+    ('<tool_call>{"name', []),
+]
 
 
-async def test_a_call_with_one_reading_is_repaired_and_one_in_a_thought_is_none(
-    prompted: ScriptedAgent,
-) -> None:
+def test_what_is_read() -> None:
+    for said, calls in READ:
+        message = with_prompted_calls(AIMessage(said))
+        assert [(c["name"], c["args"]) for c in message.tool_calls] == calls
+        assert len(message.invalid_tool_calls) == (0 if calls else 1), "what cannot be read"
+
+
+async def test_what_is_repaired_and_what_is_but_a_thought(prompted: ScriptedAgent) -> None:
     only, own = block("append", path="a", line="1"), block("append", path="b", line="2")
     fenced = own.replace(">\n{", ">\n```json\n{").replace("\n<", "\n```\n<")
     in_python = "<tool_call>{'name': 'append', 'arguments': {'path': 'b', 'line': '2'}}</tool_call>"

@@ -27,9 +27,7 @@ def conversation(history: list[AnyMessage]) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
-async def test_a_recorded_run_can_be_played(
-    agent: ScriptedAgent, mode: Any, tmp_path: Path
-) -> None:
+async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_path: Path) -> None:
     recorded = await agent.run(*WORK, record=FILE)
     agent.server.close()
     elsewhere = tmp_path / "elsewhere"

@@ -60,9 +60,7 @@ def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.D
         assert read_arguments(whole[:end]) is None
 
 
-async def test_what_cannot_be_read_is_told_and_what_is_repaired_is_carried_out_once(
-    agent: ScriptedAgent,
-) -> None:
+async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: ScriptedAgent) -> None:
     unread = {
         "infinite": '{"path": "a", "line": "x", "n": 1e999}',
         "too large": '{"path": "a", "line": "x", "n": -100000000000000000000}',

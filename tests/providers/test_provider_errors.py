@@ -44,7 +44,7 @@ async def test_what_cannot_pass_is_not_tried_again(agent: ProvidedAgent) -> None
     assert len(agent.server.requests) == 2
 
 
-async def test_what_may_pass_is_tried_again_by_us_alone(
+async def test_what_may_pass_we_try_again(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the wait that a provider asks for, else after one of ours; also in mid-stream."""

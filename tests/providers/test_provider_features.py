@@ -75,7 +75,7 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Scripted
     assert tools == before
 
 
-async def test_a_picture_and_chosen_parameters_are_sent(
+async def test_picture_and_parameters(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")

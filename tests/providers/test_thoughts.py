@@ -89,9 +89,7 @@ def without_ids(agent: ProvidedAgent) -> list[Json]:
     [(name.split()[0], blocks) for name, blocks in BLOCKS.items()],
     ids=BLOCKS,
 )
-async def test_they_go_back_in_their_order(
-    thinker: ProvidedAgent, blocks: tuple[Json, ...]
-) -> None:
+async def test_they_go_back_in_order(thinker: ProvidedAgent, blocks: tuple[Json, ...]) -> None:
     outcome = await thinker.ask(Turn(blocks=blocks), Turn(text="Done."))
     assert outcome.output == "Done."
     assert thinker.lines("a") == ["0", "1"]
@@ -106,7 +104,7 @@ SIGNED = {
 
 
 @pytest.mark.parametrize("provider", list(SIGNED))
-async def test_no_other_model_gets_them(
+async def test_no_other_gets_them(
     thinker: ProvidedAgent, server: ScriptedServer, tmp_path: Path
 ) -> None:
     """A compatible server as the fallback; then the provider's model has its own again."""

@@ -34,9 +34,7 @@ def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
     assert names == ["folder", "private", "secret", "usual"], "no piece of a file is left"
 
 
-def test_what_is_private_is_never_open_to_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen at the moment when the content is there and the file is not yet in its place."""
     path = tmp_path / "secret"
     path.touch(0o600)

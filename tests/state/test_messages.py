@@ -78,9 +78,7 @@ def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> No
 
 
 @given(writes=_WRITES, more=st.lists(_ONE, max_size=3))
-def test_each_message_has_an_id_of_its_own_and_one_without_comes_behind(
-    writes: list[Any], more: list[Any]
-) -> None:
+def test_each_message_has_an_id_and_new_come_behind(writes: list[Any], more: list[Any]) -> None:
     history = append_messages([], writes)
     fresh = [HumanMessage(text_of(m)) for m in append_messages([], more)]
     grown = append_messages(history, [fresh])

@@ -130,9 +130,7 @@ async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Ses
     assert refused.message.text == "no ␀\ufffd"
 
 
-async def test_without_a_claim_there_is_no_effect(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: str) -> None:
         raise StorageError("The disk is full.")
 

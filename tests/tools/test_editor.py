@@ -16,9 +16,7 @@ from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
 
 
-async def test_create_writes_the_text_to_the_letter_and_makes_folders(
-    edit: Edit, root: Path
-) -> None:
+async def test_create_writes_to_the_letter_and_makes_folders(edit: Edit, root: Path) -> None:
     text = "\ttab\r\nünï 😀\n\n  no end"
     assert "(4 lines)" in await done(edit("create", "a/b/c.txt", file_text=text))
     assert (root / "a/b/c.txt").read_bytes() == text.encode()
@@ -53,135 +51,129 @@ RUSSIAN = "Привет, мир. Это файл с текстом на русс
 CHINESE = "你好，世界。这是一个文件，里面写的是中文。\n"
 
 
-@pytest.mark.parametrize(
-    ("before", "old", "new", "after"),
-    [
-        (b"all:\n\tcc  -o x\n", "\tcc", "\tgcc", b"all:\n\tgcc  -o x\n"),
-        (b"a\r\nb\r\nc", "b", "x\ny", b"a\r\nx\r\ny\r\nc"),
-        (b"a\r\nb\r\nc", "a\nb", "x\ny", b"x\r\ny\r\nc"),
-        (b"a\r\nb\r\nc", "a\r\nb", "x\ny", b"x\r\ny\r\nc"),
-        (b"a\nb\r\nc\n", "a\nb", "x\ny", b"x\ny\r\nc\n"),
-        (b"a\nb\r\nc\n", "b\r\nc", "x\r\ny", b"a\nx\r\ny\n"),
-        (b"a\nb\n", "a", "x\r\ny", b"x\r\ny\nb\n"),
-        (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
-        (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
-        (RUSSIAN.encode("cp1251"), "мир", "дом", RUSSIAN.replace("мир", "дом").encode("cp1251")),
-        (CHINESE.encode("gb18030"), "世", "大", CHINESE.replace("世", "大").encode("gb18030")),
-        ("\ufeffa\r\n".encode("utf-16-le"), "a", "\xe9→", "\ufeff\xe9→\r\n".encode("utf-16-le")),
-        (b"a\x0cb\x1cc\xc2\x85d\xe2\x80\xa8e\n", "b", "x", b"a\x0cx\x1cc\xc2\x85d\xe2\x80\xa8e\n"),
-    ],
-)
-async def test_blanks_line_ends_encoding_and_marks_are_kept(
-    edit: Edit, root: Path, before: bytes, old: str, new: str, after: bytes
-) -> None:
-    (root / "f").write_bytes(before)
-    await done(edit("str_replace", "f", old_str=old, new_str=new))
-    assert (root / "f").read_bytes() == after
-    await done(edit("undo_edit", "f"))
-    assert (root / "f").read_bytes() == before
+KEPT: list[tuple[bytes, str, str, bytes]] = [
+    (b"all:\n\tcc  -o x\n", "\tcc", "\tgcc", b"all:\n\tgcc  -o x\n"),
+    (b"a\r\nb\r\nc", "b", "x\ny", b"a\r\nx\r\ny\r\nc"),
+    (b"a\r\nb\r\nc", "a\nb", "x\ny", b"x\r\ny\r\nc"),
+    (b"a\r\nb\r\nc", "a\r\nb", "x\ny", b"x\r\ny\r\nc"),
+    (b"a\nb\r\nc\n", "a\nb", "x\ny", b"x\ny\r\nc\n"),
+    (b"a\nb\r\nc\n", "b\r\nc", "x\r\ny", b"a\nx\r\ny\n"),
+    (b"a\nb\n", "a", "x\r\ny", b"x\r\ny\nb\n"),
+    (b"\xef\xbb\xbfa\n", "a", "\xe9", b"\xef\xbb\xbf\xc3\xa9\n"),
+    (b"caf\xe9 \x93q\x94\n", "caf\xe9", "th\xe9", b"th\xe9 \x93q\x94\n"),
+    (RUSSIAN.encode("cp1251"), "мир", "дом", RUSSIAN.replace("мир", "дом").encode("cp1251")),
+    (CHINESE.encode("gb18030"), "世", "大", CHINESE.replace("世", "大").encode("gb18030")),
+    ("\ufeffa\r\n".encode("utf-16-le"), "a", "\xe9→", "\ufeff\xe9→\r\n".encode("utf-16-le")),
+    (b"a\x0cb\x1cc\xc2\x85d\xe2\x80\xa8e\n", "b", "x", b"a\x0cx\x1cc\xc2\x85d\xe2\x80\xa8e\n"),
+]
 
 
-@pytest.mark.parametrize(
-    ("before", "command", "given", "said"),
-    [
-        (b"x\ny x\n\nx\n", "str_replace", {"old_str": "x"}, "3 times in f, on lines 1, 2, 4."),
-        (b"x\n" * 100_000, "str_replace", {"old_str": "x\n"}, "on lines 1, 2, 3,"),
-        (b"a\n", "str_replace", {"old_str": "quite another"}, "nor anything like it"),
-        (b"a\n", "str_replace", {"old_str": ""}, "`old_str` is empty"),
-        (b"a\n", "str_replace", {"old_str": "a", "new_str": "a"}, "nothing would change"),
-        (b"caf\xe9\n", "str_replace", {"old_str": "caf", "new_str": "→"}, "cp1252"),
-        (b"a\nb\n", "insert", {"insert_line": -1, "new_str": "x"}, "f has 2 lines"),
-        (b"a\nb\n", "insert", {"insert_line": 10**12, "new_str": "x"}, "f has 2 lines"),
-        (b"a\n", "create", {"file_text": "a\0b"}, "a NUL"),
-        (b"a\n", "create", {"file_text": "a\ud800b"}, "U+D800"),
-        (b"a\n", "create", {}, "`create` needs `file_text`"),
-        (b"a\n", "str_replace", {}, "`str_replace` needs `old_str`"),
-        (b"a\n", "insert", {"new_str": "x"}, "`insert` needs `insert_line`"),
-        (b"a\n", "insert", {"insert_line": 1}, "`insert` needs `new_str`"),
-        (b"a\n", "delete", {}, "(got 'delete')"),
-    ],
-)
-async def test_what_cannot_be_done_is_said_and_changes_nothing(
-    edit: Edit, root: Path, before: bytes, command: str, given: dict[str, Any], said: str
-) -> None:
-    (root / "f").write_bytes(before)
-    answer = await refused(edit(command, "f", **given))
-    assert said in answer
-    assert len(answer) < 500
-    assert (root / "f").read_bytes() == before
+async def test_blanks_line_ends_encoding_and_marks_are_kept(edit: Edit, root: Path) -> None:
+    for before, old, new, after in KEPT:
+        (root / "f").write_bytes(before)
+        await done(edit("str_replace", "f", old_str=old, new_str=new))
+        assert (root / "f").read_bytes() == after
+        await done(edit("undo_edit", "f"))
+        assert (root / "f").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "where", "difference"),
-    [
-        ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
-        ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
-        ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
-        ("x\nend", "end\n", [2], "where the file ends"),
-        ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
-        ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
-        (
-            "def total(items):\n    return sum(items)\n",
-            "def total(item):\n    return sum(item)",
-            [1, 2],
-            "'def total(item):'",
-        ),
-        ("a\r\nb  b\r\n", "a\nb b", [1, 2], "'b  b'"),
-        (FORTY, f"def part_33(x):\n    y =  33;\n{LONGEST}", [100, 101, 102], "'    y = 33'"),
-    ],
-)
+CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
+    (b"x\ny x\n\nx\n", "str_replace", {"old_str": "x"}, "3 times in f, on lines 1, 2, 4."),
+    (b"x\n" * 100_000, "str_replace", {"old_str": "x\n"}, "on lines 1, 2, 3,"),
+    (b"a\n", "str_replace", {"old_str": "quite another"}, "nor anything like it"),
+    (b"a\n", "str_replace", {"old_str": ""}, "`old_str` is empty"),
+    (b"a\n", "str_replace", {"old_str": "a", "new_str": "a"}, "nothing would change"),
+    (b"caf\xe9\n", "str_replace", {"old_str": "caf", "new_str": "→"}, "cp1252"),
+    (b"a\nb\n", "insert", {"insert_line": -1, "new_str": "x"}, "f has 2 lines"),
+    (b"a\nb\n", "insert", {"insert_line": 10**12, "new_str": "x"}, "f has 2 lines"),
+    (b"a\n", "create", {"file_text": "a\0b"}, "a NUL"),
+    (b"a\n", "create", {"file_text": "a\ud800b"}, "U+D800"),
+    (b"a\n", "create", {}, "`create` needs `file_text`"),
+    (b"a\n", "str_replace", {}, "`str_replace` needs `old_str`"),
+    (b"a\n", "insert", {"new_str": "x"}, "`insert` needs `insert_line`"),
+    (b"a\n", "insert", {"insert_line": 1}, "`insert` needs `new_str`"),
+    (b"a\n", "delete", {}, "(got 'delete')"),
+]
+
+
+async def test_what_cannot_be_done_is_said_and_changes_nothing(edit: Edit, root: Path) -> None:
+    for before, command, given, said in CANNOT:
+        (root / "f").write_bytes(before)
+        answer = await refused(edit(command, "f", **given))
+        assert said in answer
+        assert len(answer) < 500
+        assert (root / "f").read_bytes() == before
+
+
+NEAREST = [
+    ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
+    ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
+    ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
+    ("x\nend", "end\n", [2], "where the file ends"),
+    ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
+    ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
+    (
+        "def total(items):\n    return sum(items)\n",
+        "def total(item):\n    return sum(item)",
+        [1, 2],
+        "'def total(item):'",
+    ),
+    ("a\r\nb  b\r\n", "a\nb b", [1, 2], "'b  b'"),
+    (FORTY, f"def part_33(x):\n    y =  33;\n{LONGEST}", [100, 101, 102], "'    y = 33'"),
+]
+
+
 async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
-    edit: Edit, root: Path, text: str, old: str, where: list[int], difference: str
+    edit: Edit, root: Path
 ) -> None:
-    (root / "f").write_text(text, newline="")
-    said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
-    lines = text.splitlines()
-    place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
-    assert f"\n{place}\n" in said
-    assert difference in said.partition(place)[2]
-    assert (root / "f").read_bytes() == text.encode()
+    for text, old, where, difference in NEAREST:
+        (root / "f").write_text(text, newline="")
+        said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+        lines = text.splitlines()
+        place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
+        assert f"\n{place}\n" in said
+        assert difference in said.partition(place)[2]
+        assert (root / "f").read_bytes() == text.encode()
 
 
-@pytest.mark.parametrize(
-    ("before", "line", "new", "after"),
-    [
-        (b"a\nb\n", 0, "x", b"x\na\nb\n"),
-        (b"a\nb\n", 1, "x\n", b"a\nx\nb\n"),
-        (b"a\nb\n", 2, "x\ny", b"a\nb\nx\ny\n"),
-        (b"a\nb", 1, "x", b"a\nx\nb"),
-        (b"a\nb", 2, "x", b"a\nb\nx"),
-        (b"a\r\nb\r\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\r\n"),
-        (b"", 0, "x", b"x\n"),
-        (b"\xef\xbb\xbfa\n", 0, "x", b"\xef\xbb\xbfx\na\n"),
-    ],
+INSERTED = [
+    (b"a\nb\n", 0, "x", b"x\na\nb\n"),
+    (b"a\nb\n", 1, "x\n", b"a\nx\nb\n"),
+    (b"a\nb\n", 2, "x\ny", b"a\nb\nx\ny\n"),
+    (b"a\nb", 1, "x", b"a\nx\nb"),
+    (b"a\nb", 2, "x", b"a\nb\nx"),
+    (b"a\r\nb\r\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\r\n"),
+    (b"", 0, "x", b"x\n"),
+    (b"\xef\xbb\xbfa\n", 0, "x", b"\xef\xbb\xbfx\na\n"),
+]
+
+
+async def test_insert_puts_whole_lines_in_after_a_line(edit: Edit, root: Path) -> None:
+    for before, line, new, after in INSERTED:
+        (root / "f").write_bytes(before)
+        await done(edit("insert", "f", insert_line=line, new_str=new))
+        assert (root / "f").read_bytes() == after
+
+
+NOWHERE = (
+    *("../out", "/etc/passwd", "out/f", "a\0b", "", "\ud800", ".manus/x", "x" * 300, "new/"),
+    *("f/g", "f/g/h", "f"),
 )
-async def test_insert_puts_whole_lines_in_after_a_line(
-    edit: Edit, root: Path, before: bytes, line: int, new: str, after: bytes
-) -> None:
-    (root / "f").write_bytes(before)
-    await done(edit("insert", "f", insert_line=line, new_str=new))
-    assert (root / "f").read_bytes() == after
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("../out", "/etc/passwd", "out/f", "a\0b", "", "\ud800", ".manus/x", "x" * 300, "new/"),
-        *("f/g", "f/g/h", "f"),
-    ],
-)
 async def test_nothing_is_written_where_nothing_may_be(
-    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, path: str
+    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (root / "out").symlink_to(elsewhere)
     (root / "f").write_text("a\n")
     (root / "f").chmod(0o444)
-    await refused(edit("create", path, file_text="x"))
-    await refused(edit("undo_edit", path))
-    assert list(elsewhere.iterdir()) == []
-    assert names_in(root) == [".manus", "f", "out"]
-    assert (root / "f").read_text() == "a\n"
+    for path in NOWHERE:
+        await refused(edit("create", path, file_text="x"))
+        await refused(edit("undo_edit", path))
+        assert list(elsewhere.iterdir()) == []
+        assert names_in(root) == [".manus", "f", "out"]
+        assert (root / "f").read_text() == "a\n"
 
 
 async def test_a_link_stays_a_link_and_names_lead_nowhere_else(

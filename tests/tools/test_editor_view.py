@@ -12,9 +12,7 @@ from tests.helpers.tools import RED_DOT
 PNG = base64.b64decode(RED_DOT)
 
 
-async def test_view_numbers_the_lines_and_says_what_it_does_not_show(
-    edit: Edit, root: Path
-) -> None:
+async def test_view_numbers_lines_and_says_what_is_not_shown(edit: Edit, root: Path) -> None:
     utf_16 = b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le")
     views = {
         "4 lines, no newline at the end": (b"one\n\ttwo\n\nfour", ["one", "\ttwo", "", "four"]),
@@ -86,9 +84,7 @@ async def test_pictures_are_shown_and_nothing_binary_is_edited(edit: Edit, root:
         assert (root / name).read_bytes() == data
 
 
-async def test_a_pipe_does_not_hang_the_editor_and_a_huge_file_is_not_read(
-    edit: Edit, root: Path
-) -> None:
+async def test_a_pipe_does_not_hang_it_nor_a_huge_file(edit: Edit, root: Path) -> None:
     os.mkfifo(root / "pipe")
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
@@ -123,9 +119,7 @@ async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root
     assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
 
 
-async def test_a_file_that_is_not_there_may_have_been_meant_otherwise(
-    edit: Edit, root: Path
-) -> None:
+async def test_what_is_not_there_may_be_meant_otherwise(edit: Edit, root: Path) -> None:
     assert await refused(edit("view", "app.py")) == "There is no app.py in the workspace."
     (root / "src").mkdir()
     (root / "src/app.py").touch()

@@ -51,9 +51,7 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 """
 
 
-async def test_a_browser_shows_all_of_it_and_asks_for_nothing(
-    session: Session, root: Path, chromium: Browser
-) -> None:
+async def test_a_browser_shows_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
     made = await _report(session, markdown=REPORT)
     path = root / "report.html"
     assert made.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")

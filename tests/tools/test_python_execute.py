@@ -55,9 +55,7 @@ async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonEx
     assert str(python.session.workspace.root) not in said
 
 
-async def test_it_works_in_the_workspace_and_imports_from_it(
-    python: PythonExecute, root: Path
-) -> None:
+async def test_it_works_in_the_workspace_and_imports(python: PythonExecute, root: Path) -> None:
     (root / "mine.py").write_text("def f(): return 'mine'\n")
     code = (
         "import os, mine, subprocess, sys\n"

@@ -46,9 +46,7 @@ def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30), st.integers(0, 40), st.integers(1, 40))
-def test_how_a_stream_is_cut_into_pieces_makes_no_difference(
-    pieces: list[bytes], head: int, tail: int
-) -> None:
+def test_how_a_stream_is_cut_does_not_matter(pieces: list[bytes], head: int, tail: int) -> None:
     whole = b"".join(pieces)
     piecewise = captured(*pieces, head=head, tail=tail)
     at_once = captured(whole, head=head, tail=tail)
