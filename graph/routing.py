@@ -66,8 +66,6 @@ def route_after_think(
         return "no_call"
     compaction = state.get("compaction")
     facts = facts_of(state["messages"], compaction)
-    if "run" in state:
-        facts["step"] = state["run"]["step"]
     if approved := state.get("approved"):
         facts["approved"] = approved
     tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]

@@ -50,6 +50,11 @@ class RunBudget:
         limit = self.limits.seconds
         return None if limit is None else limit - self.used["seconds"]
 
+    @property
+    def over(self) -> str | None:
+        """The limit that leaves no room for another model call, in words."""
+        return budget_used_up(self.limits, self.used, for_good=True)
+
     def sync(self, usage: Usage) -> None:
         """What the outermost run has used, as its state says."""
         self._used = usage
@@ -71,7 +76,7 @@ class RunBudget:
         Raises:
             BudgetError: a limit is reached.
         """
-        if over := budget_used_up(self.limits, self.used, for_good=True):
+        if over := self.over:
             raise BudgetError(over)
 
 

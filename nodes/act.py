@@ -73,8 +73,6 @@ async def _called(
     except GraphBubbleUp:
         running.session.waiting = True
         raise
-    for line in lines:
-        line["step"] = task.get("step", 0)
     return outcome, lines
 
 

@@ -219,13 +219,7 @@ def _build(
     named = context.model or (name_of(model) if model else None)
     check_prices(settings, context.model_copy(update={"model": named}), profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
-    session = _kept(waited, profile, workspace)
-    if session is None:
-        workspace.prepare()
-        journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
-        journal.open()
-        archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
-        session = Session(workspace, journal=journal, archive=archive)
+    session = _kept(waited, profile, workspace) or _opened(key, workspace, durable)
     session.serve(profile, context, settings)
     catalog = build_catalog(profile.tools, session)
     recorder = _recorder(context, workspace, parent or waited)
@@ -260,6 +254,14 @@ def _kept(waited: Running | None, profile: Profile, workspace: Workspace) -> Ses
         return None
     fits = waited.session.workspace.root == workspace.root and waited.session.journal.is_current()
     return waited.session if fits else None
+
+
+def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
+    workspace.prepare()
+    journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
+    journal.open()
+    archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
+    return Session(workspace, journal=journal, archive=archive)
 
 
 def _recorder(context: Context, workspace: Workspace, other: Running | None) -> Recorder | None:

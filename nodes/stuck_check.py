@@ -9,24 +9,17 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite, interrupt
+from langgraph.types import Overwrite, StreamWriter, interrupt
 
 from manus.nodes.active_run import Running, running_of, used_in
 from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
-from manus.nodes.turn.stop_conditions import (
-    ending_of,
-    last_text,
-    status_after,
-    step_line,
-    with_reason,
-)
+from manus.nodes.turn.stop_conditions import end_of, ending_of, last_text, step_line
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import last_assistant, newest_answers, since
-from manus.state.usage import Usage, budget_used_up, no_usage
-from manus.tools.terminate import answer_of
+from manus.state.usage import Usage, no_usage
 
 Update = dict[str, Any]
 
@@ -40,12 +33,15 @@ async def stuck_check(
     history = since(state["messages"], run["request_id"])
     message, answers = last_assistant(history), newest_answers(history)
     update: Update = {"usage": counted(state, answers, running)}
-    lines = [*state.get("results", [])]
+    if state.get("spent"):
+        update["spent"] = Overwrite([])
+    lines = state.get("results", [])
     if message is not None:
-        update["results"] = [f"Step {len(lines) + 1}: {step_line([message, *answers])}"]
+        lines = [*lines, f"Step {len(lines) + 1}: {step_line([message, *answers])}"]
+        update["results"] = lines[-1:]
     newest, loop = looked_at(state, history, running)
-    budget, is_last = running.budget, run["step"] >= run["max_steps"]
-    over = run.get("closing") or budget_used_up(budget.limits, budget.used, for_good=True)
+    is_last = run["step"] >= run["max_steps"]
+    over = run.get("closing") or running.budget.over
     special = special_call(message, answers, running.profile.special_tools)
     reason = ending_of(
         special,
@@ -62,18 +58,17 @@ async def stuck_check(
         update["trail"] = newest.entries
     if loop != before:
         update["loop"] = loop
-        if loop is not None and (before is None or loop["measure"] != before["measure"]):
-            tell(LoopEvent(type="loop", measure=loop["measure"], what=loop["what"]))
+        _tell_of(loop, before, tell)
     if reason is None:
         return {**update, "status": "thinking"}
-    status = status_after(reason)
-    tell(StatusEvent(type="status", status=status, stop_reason=reason))
-    said = answer_of(special) if special is not None else ""
-    said = said or last_text(history, [*lines, *update.get("results", [])])
-    output = with_reason(said, reason, max_steps=run["max_steps"], budget=over)
-    is_success = status == "finished" and (special or {}).get("status", "success") == "success"
-    ended = {"status": status, "stop_reason": reason, "success": is_success}
-    return {**update, **ended, "output": output}
+    ended = end_of(reason, special, last_text(history, lines), run["max_steps"], over)
+    tell(StatusEvent(type="status", status=ended["status"], stop_reason=reason))
+    return {**update, **ended}
+
+
+def _tell_of(loop: Loop | None, before: Loop | None, tell: StreamWriter) -> None:
+    if loop is not None and (before is None or loop["measure"] != before["measure"]):
+        tell(LoopEvent(type="loop", measure=loop["measure"], what=loop["what"]))
 
 
 def looked_at(
@@ -89,12 +84,11 @@ def looked_at(
 
 def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running) -> Usage:
     """The usage with what the newest step has carried out, and the time since the last lap."""
-    usage, step = state["usage"], state["run"]["step"]
+    usage, spent = state["usage"], state.get("spent", [])
     kept = (m.artifact for m in answers)
     done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
     running.budget.add({**no_usage(), "tool_calls": done})
-    lines = [one for one in state.get("spent", []) if one["step"] == step]
-    return used_in(lines, running, {**usage, "tool_calls": usage["tool_calls"] + done})
+    return used_in(spent, running, {**usage, "tool_calls": usage["tool_calls"] + done})
 
 
 def special_call(

@@ -19,7 +19,7 @@ from manus.nodes.context.turns import mend, replacing
 from manus.nodes.turn.model_turn import ask_model, prepared
 from manus.nodes.turn.notes import notes_for
 from manus.nodes.turn.place import place_of
-from manus.nodes.turn.stop_conditions import last_text, with_reason
+from manus.nodes.turn.stop_conditions import end_of, last_text
 from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.context import Context
@@ -114,13 +114,10 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
 def _ended(error: ManusError, state: AgentState, run: Run) -> Update:
     """The end of a run whose model could not be asked, or whose budget has no room for it."""
     if not isinstance(error, BudgetError):
-        update: Update = {"status": "error", "stop_reason": "error", "output": str(error)}
-    else:
-        own = since(state.get("messages", []), run["request_id"])
-        lines = state.get("results", []) if run["step"] > 1 else []
-        output = with_reason(last_text(own, lines), "budget", budget=error.over)
-        update = {"status": "idle", "stop_reason": "budget", "output": output}
-    return {**update, "success": False}
+        return {"status": "error", "stop_reason": "error", "success": False, "output": str(error)}
+    own = since(state.get("messages", []), run["request_id"])
+    lines = state.get("results", []) if run["step"] > 1 else []
+    return end_of("budget", None, last_text(own, lines), run["max_steps"], error.over)
 
 
 def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -190,9 +191,9 @@ class AgentState(TypedDict, total=False):
     """Plans by id; those of an agent that has the `planning` tool."""
     active_plan: Annotated[str | None, newest]
     compaction: Compaction
-    spent: Annotated[list[Spending], growing(extended)]
-    """Model calls that the run's tools have made; the step that they belong to counts them."""
-    approved: Annotated[list[str], growing(extended)]
+    spent: Annotated[list[Spending], operator.add]
+    """Model calls that the tools of the newest step have made, until it counts them."""
+    approved: Annotated[list[str], operator.add]
     """Rules about calls that a person has approved for the rest of the run."""
 
 
@@ -204,8 +205,6 @@ class ToolTask(TypedDict):
     id: str
     name: str
     args: dict[str, Any]
-    step: NotRequired[int]
-    """The step of the run that it belongs to."""
     refusal: NotRequired[str]
     """Why this call must not be executed; it becomes the observation."""
     injected: NotRequired[dict[str, Any]]

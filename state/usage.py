@@ -31,10 +31,9 @@ class RoleUsage(TypedDict):
 
 
 class Spending(RoleUsage):
-    """A line of a run's account: a model call, and the step it was made in."""
+    """A line of a run's account: a model call."""
 
     role: str
-    step: NotRequired[int]
     tool_calls: NotRequired[int]
     """Those of an agent that was given a task, whose model calls this line sums up."""
     estimated: NotRequired[bool]

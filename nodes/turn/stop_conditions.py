@@ -7,9 +7,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from manus.state.agent import RunStatus, StopReason
+from manus.state.agent import StopReason
 from manus.state.messages import has_calls, text_of
 from manus.state.text import shortened
+from manus.tools.terminate import answer_of
 
 _LINE = 200
 
@@ -40,11 +41,22 @@ def ending_of(
     return "budget" if over is not None else None
 
 
-def status_after(reason: StopReason) -> RunStatus:
-    """The status in which a run that ended so is left."""
-    if reason in ("terminated", "answered"):
-        return "finished"
-    return "error" if reason == "error" else "idle"
+def end_of(
+    reason: StopReason,
+    special: dict[str, Any] | None,
+    text: str,
+    max_steps: int,
+    over: str | None,
+) -> dict[str, Any]:
+    """What a run gives back that ends so; `text` where its special tool says nothing."""
+    is_finished = reason in ("terminated", "answered")
+    said = answer_of(special) if special is not None else ""
+    return {
+        "status": "finished" if is_finished else "idle",
+        "stop_reason": reason,
+        "success": is_finished and (special or {}).get("status", "success") == "success",
+        "output": _with_reason(said or text, reason, max_steps, over),
+    }
 
 
 def step_line(step: Sequence[AnyMessage]) -> str:
@@ -64,13 +76,11 @@ def last_text(history: Sequence[AnyMessage], lines: Sequence[str]) -> str:
     return next((text for text in texts if text), "") or "\n".join(lines)
 
 
-def with_reason(
-    text: str, reason: StopReason, *, max_steps: int = 0, budget: str | None = None
-) -> str:
+def _with_reason(text: str, reason: StopReason, max_steps: int, over: str | None) -> str:
     """The output of a run, with what cut it short if something did."""
     notes: dict[StopReason, str] = {
         "max_steps": f"Terminated: Reached max steps ({max_steps})",
-        "budget": f"Terminated: Budget used up: {budget}",
+        "budget": f"Terminated: Budget used up: {over}",
         "stuck": "Terminated: The run was stuck in a loop and did not leave it",
     }
     return f"{text}\n\n{notes[reason]}".strip() if reason in notes else text
