@@ -134,12 +134,9 @@ def _series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
         y = {"stack": "zero" if stack else None}
     if chart.type == "area" and chart.stack and "color" in table:
         y["impute"] = alt.ImputeParams(value=0)  # the series above stands on a gap, too
-    return _mark(chart, _chart(table), table, kind).encode(
-        x=_x(chart, table, kind),
-        y=alt.Y("y:Q", title=chart.y_title or name, **y),
-        **beside,
-        **_color(chart, table),
-    )
+    axes = (_x(chart, table, kind), alt.Y("y:Q", title=chart.y_title or name, **y))
+    drawn = _mark(chart, _chart(table), table, kind)
+    return drawn.encode(*axes, **beside, **_color(chart, table))
 
 
 def _log(chart: Chart, table: Any) -> alt.Scale:

@@ -23,6 +23,9 @@ _CPU_SECONDS = 30
 # Below this share of what can be read on a page, what was taken for its main text is too little:
 # it is a list or an application, and no article.
 _ENOUGH = 0.25
+_WANTED: dict[str, Any] = dict.fromkeys(
+    ("favor_recall", "include_tables", "include_links", "include_formatting"), True
+)
 _LISTED = 3
 _ENTRY = 200
 """Characters of an entry of a list; an article is longer than the titles beside it times this."""
@@ -85,15 +88,7 @@ def html_text(html: str, url: str) -> dict[str, str]:
     except (LxmlError, ValueError):
         return {"title": "", "text": ""}
     title = " ".join((tree.findtext(".//title") or "").split())
-    article = trafilatura.extract(
-        html,
-        url=url,
-        output_format="markdown",
-        favor_recall=True,
-        include_tables=True,
-        include_links=True,
-        include_formatting=True,
-    )
+    article = trafilatura.extract(html, url=url, output_format="markdown", **_WANTED)
     strip_elements(tree, "script", "style", "noscript", "template", "head", "svg", with_tail=False)
     found = (article or "").strip()
     is_enough = len(found) >= _ENOUGH * len(" ".join(tree.text_content().split()))
