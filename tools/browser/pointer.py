@@ -189,8 +189,7 @@ async def screenshot(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if not path.lower().endswith(".png"):
         raise ToolError(f"{path}: give a name that ends in .png.")
     place = await asyncio.to_thread(workspace.writable, path)
-    data = await tab.picture("png")
-    if not data:
+    if not (data := await tab.picture("png")):
         raise ToolError("The page could not be painted in time.")
     try:
         await asyncio.to_thread(write_file, place, data)

@@ -50,9 +50,8 @@ async def _look(frame: Frame, clip: dict[str, float] | None, depth: int) -> Fram
     options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
     seconds = _FRAME_SECONDS if depth else _LOOK_SECONDS
     seen = await with_timeout(seconds, frame.evaluate(script("walk"), options))
-    inner = [item for item in seen["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
-    if depth == _MAX_DEPTH:
-        inner = []
+    most = _MAX_FRAMES if depth < _MAX_DEPTH else 0
+    inner = [item for item in seen["items"] if item["kind"] == "frame"][:most]
     children = (_child(Reference(frame, seen["token"], i["id"]), i["clip"], depth) for i in inner)
     views = await asyncio.gather(*children)
     return FrameView(frame, seen, {i["id"]: v for i, v in zip(inner, views, strict=True) if v})

@@ -99,10 +99,9 @@ async def _tabs(browser: Browser, active: Tab) -> str:
     if not others:
         return ""
     titles = await asyncio.gather(*(tab.title() for tab in others))
-    lines = [f"Tab {active.id} is in front. Other tabs:"]
-    for tab, title in zip(others, titles, strict=True):
-        lines.append(f"- tab {tab.id}: {title} — {tab.page.url[:120]}")
-    return "\n".join(lines) + "\n"
+    named = zip(others, titles, strict=True)
+    lines = [f"- tab {tab.id}: {title} — {tab.page.url[:120]}\n" for tab, title in named]
+    return "".join([f"Tab {active.id} is in front. Other tabs:\n", *lines])
 
 
 async def _page(browser: Browser, tab: Tab, room: int) -> str:

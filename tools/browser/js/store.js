@@ -12,7 +12,7 @@ const openStore = () => {
   const KINDS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick", "touchstart"]);
   EventTarget.prototype.addEventListener = new Proxy(EventTarget.prototype.addEventListener, {
     apply(target, self, args) {
-      if (self instanceof Element && KINDS.has(args[0])) window[KEY].listening.add(self);
+      if (self instanceof Element && KINDS.has(args[0])) window[KEY]?.listening.add(self);
       return Reflect.apply(target, self, args);
     },
   });
