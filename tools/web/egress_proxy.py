@@ -133,8 +133,8 @@ class EgressProxy:
 
     async def _handle(self, here: _Streams, door: int, head: bytes) -> None:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
-        host = target = rest.rpartition(" ")[0]
-        tunnel = method.upper() == "CONNECT"
+        target, _, version = rest.rpartition(" ")
+        host, tunnel = target, method.upper() == "CONNECT"
         try:
             host, port = _place(target, tunnel)
             self._check_door(host, door, head)
@@ -151,7 +151,8 @@ class EgressProxy:
             elif tunnel:
                 there[1].write(head)
             else:
-                there[1].write(_forwarded(head, target, self.rules.upstream is not None))
+                path = target if self.rules.upstream is not None else _path(target)
+                there[1].write(_closing(head, f"{method} {path} {version}".encode("latin-1")))
             await _relay(here, there, tunnel=tunnel)
         finally:
             _drop(there[1])
@@ -220,21 +221,16 @@ def _place(target: str, tunnel: bool) -> tuple[str, int]:
     return host, port
 
 
-def _forwarded(head: bytes, target: str, absolute: bool) -> bytes:
-    """A request's head for the next hop.
-
-    One request a connection: a second one could be meant for a server that the rules were not
-    asked about.
-    """
-    method, _, rest = head.partition(b" ")
-    version = rest.partition(b"\r\n")[0].rpartition(b" ")[2]
-    parts = urlsplit(target)
-    path = target if absolute else urlunsplit(("", "", parts.path or "/", parts.query, ""))
-    return _closing(head, b" ".join([method, path.encode("latin-1"), version]))
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
 
 def _closing(head: bytes, first: bytes) -> bytes:
-    """A head with another first line, that says that the connection ends with this."""
+    """A head with another first line, that says that the connection ends with this.
+
+    A second request could be meant for a server that the rules were not asked about.
+    """
     lines = head[:-4].split(b"\r\n")[1:]
     kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
     return b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n"
