@@ -23,16 +23,17 @@ def load() -> None:
     with _paused_collector():
         import langsmith
 
-        from manus.models.providers import trust
-
-        # Read beside the imports, without the interpreter's lock; who needs it meets its error.
-        ThreadPoolExecutor(1).submit(trust)
         # Of these a small module each is used; two thirds of openai are types of other endpoints.
         defer(
             "langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models"
         )
         defer("openai.types", "openai.types.responses", "openai.types.graders")
         import langsmith.run_trees  # noqa: F401
+
+        from manus.models.providers import trust
+
+        # Read beside the imports, without the interpreter's lock; who needs it meets its error.
+        ThreadPoolExecutor(1).submit(trust)
 
         import manus.graph.agent
         import manus.models.openai_chat
