@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from manus.state.browser_settings import BrowserSettings
-from manus.tools.browser import downloads, fields
+from manus.tools.browser import browser, fields
 from manus.tools.session import Resource
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
@@ -70,7 +70,7 @@ async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_pa
 async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "_MAX_MEGABYTES", 1)
+    monkeypatch.setattr(browser, "_MAX_MEGABYTES", 1)
     driver.browser.settings = BrowserSettings(action_timeout=60)
     headers = {"Content-Disposition": "attachment; filename=x.bin"}
     # it never ends: only giving it up ends the action

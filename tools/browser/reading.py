@@ -76,9 +76,9 @@ async def _text(tab: Tab) -> str:
     text = (await parse("html", tab.page.url, html.encode(), "utf-8")).text
     if len(text) < _LITTLE:
         for frame in tab.page.frames[1 : 1 + _MAX_FRAMES]:
-            inner = await attempt(_HTML_SECONDS, frame.content()) or ""
-            more = (await parse("html", frame.url, inner.encode(), "utf-8")).text
-            text = f"{text}\n\n{more}".strip()
+            if inner := await attempt(_HTML_SECONDS, frame.content()):
+                more = (await parse("html", frame.url, inner.encode(), "utf-8")).text
+                text = f"{text}\n\n{more}".strip()
     tab.read = (html, text)
     return text
 
