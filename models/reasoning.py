@@ -49,37 +49,32 @@ class ThoughtReader:
 
     def __init__(self) -> None:
         self._held = ""
-        self._close = ""
-        self._at = "beginning"
+        self._close: str | None = None
+        """The tag that ends the thought: None before one begins, empty behind it."""
+        self._is_answer = False
 
     def feed(self, piece: str, *, is_last: bool = False) -> tuple[str, str]:
         """What is thought and what is said, as far as this piece decides it."""
-        if self._at == "answer":
+        if self._is_answer:
             return "", piece
         text, self._held, thought = self._held + piece, "", ""
-        if self._at == "beginning":
-            if opened := _OPEN.match(text):
-                self._at, self._close = "thought", f"</{opened[1].lower()}>"
-                text = text[opened.end() :]
-            elif is_last or not any(tag.startswith(text.strip().lower()) for tag in _OPENS):
-                self._at = "answer"
-                return "", text
-            else:
-                self._held = text
-                return "", ""
-        if self._at == "thought":
+        if self._close is None:
+            if (opened := _OPEN.match(text)) is None:
+                may_open = any(tag.startswith(text.strip().lower()) for tag in _OPENS)
+                self._is_answer = is_last or not may_open
+                self._held = "" if self._is_answer else text
+                return "", text if self._is_answer else ""
+            self._close, text = f"</{opened[1].lower()}>", text[opened.end() :]
+        if self._close:
             end = text.lower().find(self._close)
-            if end < 0:
-                may_end = (
-                    -1 if is_last else text.find("<", max(0, len(text) + 1 - len(self._close)))
-                )
-                end = may_end if may_end >= 0 else len(text)
+            if end < 0:  # the tag may have begun
+                begun = text.find("<", max(0, len(text) + 1 - len(self._close)))
+                end = len(text) if is_last or begun < 0 else begun
                 self._held = text[end:]
                 return text[:end], ""
-            thought, text = text[:end], text[end + len(self._close) :]
-            self._at = "behind"
+            thought, text, self._close = text[:end], text[end + len(self._close) :], ""
         said = text.lstrip()
-        self._at = "answer" if said else "behind"
+        self._is_answer = bool(said)
         return thought, said
 
 

@@ -99,14 +99,10 @@ def lay_out(home: Path) -> None:
 def words(
     workspace: Path, home: Path, directory: Path, *, read: Iterable[Path], filter_at: str
 ) -> list[str]:
-    """What stands before a command. Blocking: it looks at the folders.
+    """What stands before a command, which starts in a visible `directory`. Blocking.
 
-    Args:
-        workspace: Writable at its own path.
-        home: A folder of the run's own, with what becomes `$HOME`, `/tmp` and `/etc`.
-        directory: Where the command starts; it must be visible inside.
-        read: Further files and folders that may be read.
-        filter_at: The descriptor of the filter for system calls; empty: there is none.
+    `workspace` can be written at its own path; `home` holds what becomes `$HOME`, `/tmp` and
+    `/etc`; `read` can be read, too. `filter_at` is the descriptor of the filter for system calls.
     """
     found = [program() or "bwrap", *_WALLS]
     for path in map(Path, _SYSTEM):

@@ -57,13 +57,9 @@ def words(
 ) -> list[str]:
     """What stands before a command.
 
-    Args:
-        workspace: May be written.
-        home: A folder of the run's own, for `$HOME` and `$TMPDIR`.
-        read: Files and folders that may be read, those of the system too.
-        network: Whether it is closed but for `port`, that of the run's proxy.
-        port: None closes it altogether.
-        rules: The filter for system calls.
+    `workspace` and `home`, for `$HOME` and `$TMPDIR`, may be written, what is to `read` (the
+    system's, too) only that. With `network` it is closed but for `port`, that of the run's proxy.
+    `rules` are the filter for system calls.
     """
     readable = [*_READABLE, *map(str, read)]
     writable = [*_WRITABLE, str(workspace), str(home)]
