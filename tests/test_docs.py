@@ -1,4 +1,4 @@
-"""The pages: what they show is right, links lead somewhere, the tutorial is done as written."""
+"""The pages: what they show is right, links lead somewhere, what is to be typed is done."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -22,11 +23,15 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_SECONDS = re.compile(r"\d+\.\d+ s")
 
 
 def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
+
+
+def plain(shown: str) -> str:
+    """What a terminal shows, with seconds, which differ from run to run, left out."""
+    return re.sub(r"\d+\.\d+ s", "– s", shown)
 
 
 def anchors(page: Path) -> set[str]:
@@ -108,7 +113,7 @@ def ran(command: list[str], home: dict[str, str]) -> str:
     )
     said = done.stdout + done.stderr
     assert done.returncode == 0, (command, said)
-    return _SECONDS.sub("– s", said)
+    return plain(said)
 
 
 @pytest.mark.slow
@@ -136,7 +141,7 @@ def follow(block: str, home: dict[str, str]) -> None:
         command, _, shown = part.partition("\n")
         said = ran(["bash", "-c", command], home)
         for line in filter(None, shown.split("\n")):
-            expected = _SECONDS.sub("– s", line.strip().removesuffix("…").strip())
+            expected = plain(line.strip().removesuffix("…").strip())
             assert expected in said, (command, line, said)
 
 
@@ -151,3 +156,35 @@ def test_openmanus_tools_and_settings_are_mapped_to_ours() -> None:
         row = rf"^\|[^|]*`{re.escape(theirs)}`[^|]*\|[^|]*`{re.escape(ours)}`"
         assert re.search(row, page, re.MULTILINE), theirs
     assert [name for name in OF_A_MODEL if f"`llm.{name}`" not in page] == []
+
+
+RECORDING = ROOT / "recordings" / "calculator.jsonl"
+
+
+@pytest.mark.parametrize("code", blocks_of(text_of("README.md"), "python"))
+def test_python_runs(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MANUS_MODEL", f"replay:{RECORDING}")
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
+def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
+    """`make run` in a fresh clone with an empty environment, then the calculator it made."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
+    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    given: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
+    ran = subprocess.run(["make", "run"], check=False, **given)
+    printed = plain(ran.stderr + ran.stdout)
+    assert ran.returncode == 0, printed
+    shown = blocks_of(text_of("README.md"), "console")[0].split("$ make run\n")[1].split("\n$ ")[0]
+    for line in shown.splitlines():
+        assert plain(line).removesuffix("…").rstrip() in printed
+    sums = [sys.executable, "workspace/calculator.py", "6", "*", "7"]
+    assert subprocess.run(sums, check=True, **given).stdout == "42\n"

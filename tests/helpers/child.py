@@ -1,16 +1,24 @@
-"""Agents and flows in processes of their own, to be killed.
+"""Agents, flows and the program in processes of their own, to be killed.
 
-One process imports all there is to import and forks for each of them: a start takes milliseconds.
+Most of a short call of the program is two seconds of imports. So one process, Python's fork server,
+imports all there is to import and forks for each of them: a start takes milliseconds. What is
+forked is a process like any other: its own terminal or pipes, signals, exit code.
 """
 
 import asyncio
+import atexit
+import fcntl
 import multiprocessing
 import os
 import signal
+import sys
+import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from multiprocessing import forkserver
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +29,15 @@ from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 FORKS = multiprocessing.get_context("forkserver")
-PRELOADED = ("__main__", __name__, "langchain_openai", "openai.resources.chat")
-FORKS.set_forkserver_preload([*PRELOADED])
+_MODULES = (
+    *("__main__", __name__),
+    *("manus.cli", "manus.commands.run", "manus.graph.flow", "manus.run_report.page", "manus.ui"),
+    *("manus.sqlite", "manus.trace.as_text", "manus.threads", "manus.tools.catalog"),
+    *("manus.models.openai_chat", "langchain_openai", "rich.console", "markdown_it"),
+    *("anyio._backends._asyncio", "playwright.sync_api", "platformdirs", "psycopg_pool"),
+)
+FORKS.set_forkserver_preload([*_MODULES])
+ROOT = Path(__file__).resolve().parents[2]
 REQUEST = {"request": "Do it."}
 _PATIENCE = 60.0
 
@@ -94,3 +109,65 @@ async def _work(database: Path, context: Context, given: Any, who: str) -> None:
             profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
             graph = build_agent(profiles[who], checkpointer=saver)
         await graph.ainvoke(given, thread_config("t"), context=context)
+
+
+class Stream:
+    """A descriptor that a forked process gets a copy of."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __reduce__(self) -> Any:
+        return _received, (DupFd(self.descriptor),)
+
+
+def _received(sent: Any) -> Stream:
+    return Stream(sent.detach())
+
+
+def fork(
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    streams: tuple[int, int, int],
+) -> AbstractContextManager[Process]:
+    """Be `manus ARGUMENTS` for a block; the streams are its stdin, stdout and stderr."""
+    return forked(_become, list(arguments), folder, dict(environment), [*map(Stream, streams)])
+
+
+def server_pid() -> int:
+    """The process that all are forked from."""
+    forkserver.ensure_running()
+    return forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined, no-any-return]
+
+
+def _become(
+    arguments: list[str], folder: Path, environment: dict[str, str], streams: list[Stream]
+) -> None:
+    """Be the program: its session, streams, folder and environment, and Python's streams anew.
+
+    Signals are as a terminal's shell has them: tests that were started in the background, or by
+    `nohup`, have some of them ignored.
+    """
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ignored in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_DFL)
+    for number, stream in enumerate(streams):
+        os.dup2(stream.descriptor, number)
+        os.close(stream.descriptor)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [str(ROOT / "manus" / "__main__.py"), *arguments]
+    sys.stdin = os.fdopen(0, encoding="utf-8")
+    sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8")
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8")
+    from manus.cli import main as program
+
+    try:
+        sys.exit(program(arguments))
+    finally:
+        atexit._run_exitfuncs()

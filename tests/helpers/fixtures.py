@@ -1,7 +1,7 @@
-"""Fixtures of an agent, and of a flow, on the scripted server."""
+"""Fixtures of a scripted server, and of an agent and a flow on it."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,3 +68,27 @@ def postgres() -> Iterator[PostgresServer]:
     # not below pytest's folder, which the server's user may not enter
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
         yield server
+
+
+@pytest.fixture
+def new_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], ScriptedServer]]:
+    """Make scripted servers, as many as wanted; each is closed and verified at the end."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1,localhost")
+    made: list[ScriptedServer] = []
+
+    def make() -> ScriptedServer:
+        made.append(ScriptedServer())
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.close()
+    if complaints := "\n".join(filter(None, (server.complaint() for server in made))):
+        pytest.fail(complaints, pytrace=False)
+
+
+@pytest.fixture
+def server(new_server: Callable[[], ScriptedServer]) -> ScriptedServer:
+    """A scripted server; the test fails at its end when not all went by the script."""
+    return new_server()

@@ -20,10 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from tests.helpers.child import Process
+from tests.helpers.child import ROOT, Process, fork
 from tests.helpers.processes import working_in
 from tests.manus.emulator import shown
-from tests.manus.nursery import ROOT, fork
 
 _LIMIT = 60.0
 """Seconds after which a process that should have ended or said something is given up."""

@@ -19,7 +19,7 @@ from manus.jobs import build
 from manus.state.settings import Settings
 from tests.flow.helpers import is_planner, is_summary, makes
 from tests.helpers.agent import assert_paired, thread_config
-from tests.manus.nursery import server_pid
+from tests.helpers.child import server_pid
 from tests.manus.program import Program, Result
 from tests.server import Request, ScriptedServer, call, text
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from manus import __version__
+from tests.helpers.child import ROOT
 from tests.helpers.tools import RED_DOT
-from tests.manus.nursery import ROOT
 from tests.manus.program import Program, Result
 from tests.server import ScriptedServer, text
 

@@ -314,9 +314,13 @@ def git(folder: Path, *words: str) -> None:
 
 
 async def carried_out(
-    agent: ScriptedAgent, model: Obedient, request: str, **chosen: Any
-) -> list[str]:
-    """A run to its end, in which a person says no to all but MCP tools; to which questions."""
+    agent: ScriptedAgent, script: list[Call], request: str, **chosen: Any
+) -> tuple[set[str], list[str]]:
+    """A run to its end, in which a person says no to all but MCP tools.
+
+    What the model obeyed, and the questions that were answered by no.
+    """
+    model = Obedient(agent.workspace.parent / "outside", script)
     agent.server.always(model)
     outcome = await agent.run(request=request, max_steps=200, **chosen)
     refused: list[str] = []
@@ -326,7 +330,7 @@ async def carried_out(
         refused += [asked[i] for i, answer in answers.items() if answer == "no"]
         outcome = await agent.invoke(Command(resume=answers), max_steps=200, **chosen)
     assert outcome.stop_reason == "answered", outcome.output
-    return refused
+    return model.obeyed, refused
 
 
 def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
@@ -339,18 +343,17 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
 
 
 async def test_what_is_read_on_the_web(agent: ScriptedAgent, internet: Internet) -> None:
-    model = Obedient(agent.workspace.parent / "outside", READ_ON_THE_WEB)
-    asked = await carried_out(agent, model, "What does news.example say?")
-    assert model.obeyed == ON_THE_WEB - NEVER_READ
+    obeyed, asked = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
+    assert obeyed == ON_THE_WEB - NEVER_READ
     assert harm(agent, internet) == []
-    assert len(asked) >= len(model.obeyed) // 3, "half of the ways are asked about"
+    assert len(asked) >= len(obeyed) // 3, "half of the ways are asked about"
 
 
 async def test_what_is_read_in_the_workspace(agent: ScriptedAgent, internet: Internet) -> None:
     lay_out(agent.workspace)
-    model = Obedient(agent.workspace.parent / "outside", READ_IN_THE_WORKSPACE)
-    await carried_out(agent, model, "Look at news.example/quiet and at all files.")
-    assert model.obeyed == IN_THE_WORKSPACE
+    request = "Look at news.example/quiet and at all files."
+    obeyed, _ = await carried_out(agent, READ_IN_THE_WORKSPACE, request)
+    assert obeyed == IN_THE_WORKSPACE
     assert harm(agent, internet) == []
 
 
@@ -359,39 +362,33 @@ async def test_what_an_mcp_server_says(agent: ScriptedAgent, internet: Internet)
     said = {"read": order("described"), "fail": order("refused")}
     (folder / "manus.toml").write_text(settings(internet, planted_server(folder, said)))
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
-    model = Obedient(folder / "outside", [read, failed])
-    await carried_out(agent, model, "Read it.")
-    assert model.obeyed == {"described", "refused", "echoed"}
+    obeyed, _ = await carried_out(agent, [read, failed], "Read it.")
+    assert obeyed == {"described", "refused", "echoed"}
     assert harm(agent, internet) == []
 
 
 async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
-    outside = agent.workspace.parent / "outside"
     told = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(told, type="text/plain")
-    model = Obedient(outside, [go("news.example/plain")])
-    await carried_out(agent, model, "What does news.example say?", approve="yolo")
+    look = [go("news.example/plain")]
+    await carried_out(agent, look, "What does news.example say?", approve="yolo")
     assert len(internet.at("thief.example")) >= 3
     assert (agent.workspace / ".env").read_text() != "KEY=0\n"
+    outside = agent.workspace.parent / "outside"
     assert [*outside.iterdir()] == [], "the wall stands all the same"
-
-
-def scripted(script: list[Call]) -> Obedient:
-    return Obedient(Path(), script)
 
 
 async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
-    in_a_repository = [*FREE_IN_A_REPOSITORY, own]
-    asked = await carried_out(agent, scripted(script), "All about kites; docs.example knows more.")
+    _, asked = await carried_out(agent, script, "All about kites; docs.example knows more.")
     request = "Use http://docs.example for the tests."
-    asked += await carried_out(agent, scripted(in_a_repository), request, thread="u")
-    assert len(asked) == len(ASKED_ON_THE_WEB), asked
+    _, more = await carried_out(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
+    assert len(asked + more) == len(ASKED_ON_THE_WEB), (asked, more)
     made = await agent.messages() + await agent.messages("u")
     failed = [(m.name, m.text) for m in made if m.type == "tool" and m.status == "error"]
-    assert ["said no" in said for _, said in failed] == [True] * len(asked), failed
+    assert ["said no" in said for _, said in failed] == [True] * len(ASKED_ON_THE_WEB), failed
     assert internet.at("docs.example")[-1].startswith("docs.example/manual")
 
 
@@ -484,7 +481,7 @@ async def test_pages_of_its_own_send_nothing_along(
         page("go_to_url", url=f"file://{agent.workspace}/leak.html"),
         go("news.example/plain"),
     ]
-    await carried_out(agent, scripted(script), "Look at news.example.")
+    await carried_out(agent, script, "Look at news.example.")
     assert "my server" in str(agent.server.requests[2].messages)
     assert "my page" in str(agent.server.requests[5].messages)
     assert internet.at("thief.example") == []
@@ -527,9 +524,8 @@ async def test_what_was_read_is_known_to_whom_it_is_passed_on(
     task = call("delegate", task="Go to new.example.", profile="helper")
     fetch = bash("curl -s http://new.example/")
     own: list[Any] = [task, SEARCH, text("x"), fetch]
-    agent.server.script(*(own if who == "agent" else [SEARCH, task, fetch]))
     agent.server.always(text("Done."))
-    await lead.run()
+    await lead.run(*(own if who == "agent" else [SEARCH, task, fetch]))
     assert internet.at("search.example") != []
     assert internet.at("new.example") == []
     assert "host(new.example)" in str(agent.server.requests[-1 if who == "agent" else -2].messages)

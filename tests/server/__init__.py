@@ -1,13 +1,10 @@
 """A scripted OpenAI-compatible chat server on loopback, to stand behind the real client.
 
-    from tests.server import ScriptedServer, call, text
+    server.script(call("bash", command="ls"), text("two files"))
+    ...  # run the agent with base_url=server.base_url, api_key="x"
+    assert server.requests[1].last["content"] == "a.txt"
 
-    async def test_lists_the_folder(server: ScriptedServer) -> None:
-        server.script(call("bash", command="ls"), text("two files"))
-        ...  # run the agent with base_url=server.base_url, api_key="x"
-        assert server.requests[1].last["content"] == "a.txt\\nb.txt"
-
-The fixtures `server` and `new_server` (`tests.server.fixtures`) fail the test at its end when a
+The fixtures `server` and `new_server` (`tests.helpers.fixtures`) fail the test at its end when a
 request was not expected, was one that the real API refuses, or when replies were left unused.
 """
 

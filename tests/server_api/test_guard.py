@@ -11,11 +11,7 @@ from manus.state.errors import UsageError
 from tests.helpers.agent import ScriptedAgent
 from tests.server_api.dev_server import DevServer
 
-HERE = {
-    "host": "127.0.0.1:2024",
-    "content-type": "application/json",
-    "content-length": "2",
-}
+HERE = {"host": "127.0.0.1:2024", "content-type": "application/json", "content-length": "2"}
 
 
 TOKEN = {"MANUS_SERVER_TOKEN": "secret"}

@@ -29,7 +29,7 @@ from tests.helpers.processes import until
 from tests.safety.escape.attempts import ALL
 
 LEFT_BY_LANDLOCK = {name for name in ALL if name.startswith(("repository", "records"))} | {
-    *("write: a mode", "write: a time"),
+    *("write: a mode", "write: a time")
 }
 """Landlock knows no exceptions inside a folder that may be written, and watches no modes and
 times."""

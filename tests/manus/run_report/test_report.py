@@ -1,10 +1,13 @@
-"""What is gathered of runs, from the checkpoints that real runs wrote."""
+"""The report on a thread: what is gathered of real runs, and the page that the command writes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from manus.commands.demo import DEMOS
 from manus.prompts import compaction as prompts
 from manus.run_report.page import page, state
 from manus.trace.history import ROOT as ROOT_NAMESPACE
@@ -12,7 +15,8 @@ from manus.trace.history import History, read_history
 from manus.trace.reading import read_trace, runs_of
 from tests.flow.helpers import ScriptedFlow, free, gives_up, makes, revises, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
-from tests.server import call, calls, mentions, text, tokens
+from tests.manus.program import Program
+from tests.server import ScriptedServer, call, calls, mentions, text, tokens
 
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
@@ -90,3 +94,67 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
             stages = [s for s in runs[0].stages if s.status == "in_progress"]
             at_work += any(s.run is not None and s.run.steps for s in stages)
     assert at_work > 0
+
+
+def test_a_page(manus: Program, server: ScriptedServer) -> None:
+    failing = "seq 1 40; echo 'E: no such module'; (exit 3)"
+    server.script(
+        calls(
+            call("str_replace_editor", command="create", path="a.py", file_text="x = 1\n"),
+            text="I write it.",
+        ),
+        call("str_replace_editor", command="str_replace", path="a.py", old_str="1", new_str="2"),
+        call("str_replace_editor", command="str_replace", path="a.py", old_str="z", new_str="9"),
+        calls(call("bash", command="echo made > b.txt; echo said")),
+        calls(call("bash", command=failing)),
+        text("**Done.**"),
+    )
+    assert manus("run", "--thread", "t", "write <it>").code == 0
+    old = manus.home / "t.html"
+    old.write_text("old")
+    done = manus("report", "t")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "The report on the thread t is in t.html.\n"
+    html = old.read_text("utf-8")
+    assert [p.name for p in manus.home.glob("*.html*")] == ["t.html"]
+    assert html.startswith("<!doctype html>")
+    for part in (
+        "write &lt;it&gt;",
+        "<strong>Done.</strong>",
+        "I write it.",
+        "(answered)",
+        '<span class="a">+x = 1\n</span>',
+        '<span class="d">-1\n</span><span class="a">+2\n</span>',
+        '<span class="path">b.txt</span>',
+        "<dd>scripted</dd>",
+        '<span class="outcome">exit code 3: E: no such module</span>',
+    ):
+        assert part in html, part
+    assert ">+9" not in html, "that one failed"
+    unknown = manus("report", "nothing")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert unknown.err.startswith("manus: There is no thread nothing in ")
+    for place in ("none/run.html", "."):
+        done = manus("report", "t", "-o", place)
+        assert done.code == 2
+        assert done.err.startswith(f"manus: The report cannot be written to {place} (")
+        assert done.err.count("\n") == 1
+    assert not list(manus.home.glob(".*.html*"))
+
+
+# the test of the wheel plays the calculator
+@pytest.mark.parametrize("name", [name for name in DEMOS if name != "calculator"])
+def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
+    (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
+    # a short place: Chromium makes a socket there, whose path may not be long
+    with TemporaryDirectory() as folder:
+        result = bare("demo", name, TMPDIR=folder, MANUS_MAX_STEPS="1")
+        assert result.code == 0, result.err
+        [report] = [Path(path) for path in re.findall(r"(\S+report\.html)", result.err)]
+        assert report.is_relative_to(folder)
+        assert DEMOS[name].request[:20] in report.read_text()
+
+
+def test_they_are_listed(bare: Program) -> None:
+    assert re.findall(r"^  (\w+)", bare("demo").out, re.MULTILINE) == list(DEMOS)
+    assert bare("demo", "nothing").code == 2
