@@ -132,9 +132,6 @@ def test_an_excerpt_keeps_order_and_limit() -> None:
     assert cut.index("walrus sleeps") < cut.index("walrus wakes")
     assert "[…]" in cut
     assert excerpt("short", "goal", 3_000) == "short"
-
-
-def test_pieces_lose_nothing() -> None:
     text = "\n\n".join(f"Paragraph {n} " + "word " * 50 for n in range(100))
     pieces = split_text(text, 2_000)
     assert all(len(piece) <= 2_000 for piece in pieces)

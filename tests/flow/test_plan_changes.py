@@ -50,9 +50,7 @@ def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> N
     assert (moved["steps"][1]["notes"], moved["steps"][1]["result"]) == ("n", RESULT)
     assert moved["steps"][2]["notes"] == ""
     assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
-
-
-def test_a_step_behind_a_blocked_one_depends_on_the_one_before_that() -> None:
+    # a step behind a blocked one depends on the one before that
     plan = plan_of("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
 
@@ -67,9 +65,7 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     ]
     assert depends(revised) == [[], [0], [1]]
     assert [s["text"] for s in revised["dropped"]] == ["b"]
-
-
-def test_a_step_of_the_same_words_as_a_completed_one_is_still_to_be_done() -> None:
+    # a step of the same words as a completed one is still to be done
     plan = plan_of("check", "repair", "check", s0="completed", s1="blocked")
     steps = revise(plan, texts("fix", "check"))["steps"]
     done = [(step["text"], step["status"] == "completed") for step in steps]

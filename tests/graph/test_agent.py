@@ -21,8 +21,9 @@ class TestEndings:
         assert outcome.results == ["Step 1: Hello."]
         assert len(agent.server.requests) == 1
 
-    async def test_a_text_can_be_an_ordinary_step(self, agent: ScriptedAgent) -> None:
-        outcome = await agent.run(text("First I think."), DONE, text_reply="continue")
+        # it can be an ordinary step, too
+        chosen: Any = {"text_reply": "continue", "thread": "continued"}
+        outcome = await agent.run(text("First I think."), DONE, **chosen)
         assert outcome.stop_reason == "terminated"
         assert outcome.results == [
             "Step 1: First I think.",

@@ -59,9 +59,6 @@ def test_profiles_have_the_tools_and_limits_of_the_contract(tmp_path: Path) -> N
         built = [tool for tool in profile.tools if tool != "mcp"]
         assert catalog.names() == built
         assert set(profile.special_tools) <= set(built) <= set(BUILT_IN)
-
-
-def test_all_but_the_planner_carry_out_the_steps_of_a_plan() -> None:
     assert all_executors() == ("manus", "browser", "swe", "data_analysis")
     assert all_executors("swe") == ("swe", "manus", "browser", "data_analysis")
     assert build_flow(all_executors("planner")).name == "flow"

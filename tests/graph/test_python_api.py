@@ -150,10 +150,15 @@ class TestAsCreateAgent:
         monkeypatch.chdir(tmp_path)
 
     def test_a_chat_model_and_functions(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        server.script(call("weather", city="Rome"), text("Sunny."))
-        agent = build_agent(model, tools=[weather], system_prompt="You know the weather.")
+        store = InMemoryStore()
+        server.script(call("weather", city="Rome"), call("remember", text="blue"), text("Sunny."))
+        given: Any = {"tools": [weather, remember], "system_prompt": "You know the weather."}
+        agent = build_agent(model, **given, store=store)
         found = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
-        assert [m.type for m in found["messages"]] == ["human", "ai", "tool", "ai"]
+        assert [m.type for m in found["messages"]] == ["human", *["ai", "tool"] * 2, "ai"]
+        kept = store.get(("notes",), "newest")
+        assert kept is not None
+        assert kept.value == {"text": "blue"}
         assert found["messages"][-1].content == "Sunny."
         asked = server.requests[-1]
         assert asked.headers["authorization"] == "Bearer theirs"
@@ -170,14 +175,6 @@ class TestAsCreateAgent:
         context["model"] = "other"
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
         assert server.requests[-1].body["model"] == "other", "the context's comes before"
-
-    def test_a_store(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        store = InMemoryStore()
-        server.script(call("remember", text="blue"), text("Done."))
-        build_agent(model, tools=[remember], store=store).invoke(REQUEST)
-        kept = store.get(("notes",), "newest")
-        assert kept is not None
-        assert kept.value == {"text": "blue"}
 
     def test_a_context_of_the_callers_own(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         """Its tools are given all of it; the fields that ours has too count for the run."""

@@ -47,17 +47,14 @@ def test_after_think() -> None:
         assert route_after_think(state) == label
 
 
-def test_calls_that_have_been_answered_are_not_made_again() -> None:
+def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:
     asked = asks("bash", "read")
     state: AgentState = {"messages": [USER, asked, ToolMessage("x", tool_call_id="c0")]}
     sends = route_after_think(state)
     assert isinstance(sends, list)
     assert [send.arg["id"] for send in sends] == ["c1"]
     state["messages"].append(ToolMessage("y", tool_call_id="c1"))
-    assert route_after_think(state) == "no_call"
-
-
-def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:
+    assert route_after_think(state) == "no_call", "what has been answered is not made again"
     tasks = after(asks("bash", "read", bad=("edit",), at=(1,)))
     assert [(t["index"], t["id"], t["name"]) for t in tasks] == [
         (0, "c0", "bash"),

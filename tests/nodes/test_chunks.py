@@ -97,9 +97,6 @@ def test_one_call_stays_one() -> None:
         message, _ = read(*chunks, CALLED)
         [call] = calls_of(message)
         assert (call["name"], call["args"]) == ("append", ONE)
-
-
-def test_a_call_without_arguments() -> None:
     for given in ({"arguments": None}, {}, {"arguments": " "}):
         message, _ = read(called(function={"name": "poll", **given}))
         assert [c["args"] for c in message.tool_calls] == [{}]

@@ -146,16 +146,13 @@ NOWHERE: dict[str, tuple[Kind, str]] = {
 }
 
 
-async def test_nobody_there() -> None:
+async def test_nobody_there_and_how_long_to_wait(shared: ScriptedServer) -> None:
     for address, (kind, words) in NOWHERE.items():
         there = ModelSettings(model="scripted", base_url=address)
         found = explain(await failure_at(address), there)
         assert type(found) is kind
         assert words in str(found)
         assert "MANUS_BASE_URL" in str(found)
-
-
-async def test_the_header(shared: ScriptedServer) -> None:
     for header, wait in (("2", 2.0), ("soon", 0.0), ("", 0.0)):
         raised = await failure(shared, fail(429, headers={"Retry-After": header}))
         assert server_wait(raised) == wait

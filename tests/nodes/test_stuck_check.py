@@ -7,7 +7,7 @@ from langgraph.types import Command
 
 from manus.nodes.turn import loop_detection
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
-from tests.server import call, calls, text
+from tests.server import call, text
 
 READ = call("read", path="missing")
 
@@ -26,14 +26,6 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     assert all(text.startswith("Not executed") and "4 times" in text for text in seen[4:])
     assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
     assert_paired(await agent.messages())
-
-
-async def test_only_the_call_of_the_loop_is_refused(agent: ScriptedAgent) -> None:
-    both = calls(READ, call("poll"))
-    outcome = await agent.run(READ, READ, READ, READ, both, text("Enough."))
-    assert outcome.stop_reason == "answered"
-    assert (await agent.observations())[-2].startswith("Not executed")
-    assert (await agent.observations())[-1] == "1 %"
 
 
 async def test_calls_that_nobody_wants_leave_silence_which_is_a_loop(agent: ScriptedAgent) -> None:

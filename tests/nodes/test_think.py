@@ -62,9 +62,7 @@ def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> Non
     mended = mend(history, nothing_known)
     assert mended == [USER, call, answer("1"), AGAIN]
     assert append_messages(history, [replacing(history, mended)]) == mended
-
-
-def test_what_the_journal_knows_is_the_answer() -> None:
+    # what the journal knows is the answer
     mended = mend([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
     lost = prompts.OUTCOME_LOST
     assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]

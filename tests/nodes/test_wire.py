@@ -64,16 +64,14 @@ async def test_ordinary_messages_are_sent_as_langchain_sends_them(server: Script
         assert ours.body == theirs.body
         same = ("authorization", "content-type", "accept")
         assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
-
-
-async def test_the_reply_is_the_one_langchain_reads(server: ScriptedServer) -> None:
+    # the reply is the one that LangChain reads
     server.script(*[calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two.")] * 2)
-    theirs, ours = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
-    assert ours.text == theirs.text == "Two."
-    assert ours.tool_calls == theirs.tool_calls
-    said = [m.usage_metadata["output_tokens"] for m in (ours, theirs) if m.usage_metadata]
+    his, own = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
+    assert own.text == his.text == "Two."
+    assert own.tool_calls == his.tool_calls
+    said = [m.usage_metadata["output_tokens"] for m in (own, his) if m.usage_metadata]
     assert said == [6, 6]
-    assert ours.response_metadata["finish_reason"] == "tool_calls"
+    assert own.response_metadata["finish_reason"] == "tool_calls"
 
 
 MALFORMED = {

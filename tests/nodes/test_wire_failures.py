@@ -1,12 +1,15 @@
-"""What no well-behaved server does: replies that break off anywhere, comments for ever."""
+"""Servers that break off anywhere, that send comments for ever, and that nobody trusts."""
 
 import asyncio
 import contextlib
 import json
+import ssl
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from langchain_core.messages import AIMessage, HumanMessage
 
 from manus.models.providers import build_model
@@ -14,7 +17,7 @@ from manus.models.tool_calls import with_repairs
 from manus.state.messages import calls_of, is_cut_off
 from manus.state.model_settings import ModelSettings
 from tests.helpers.agent import ScriptedAgent
-from tests.server import ScriptedServer, raw, said, stream_of
+from tests.server import ScriptedServer, raw, said, stream_of, text
 
 WORDS = "Grüße, 世界\u2028😀\x85."
 LINE = "ein Gruß 世"
@@ -87,3 +90,49 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         outcome = await agent.run(base_url=f"http://127.0.0.1:{port}/v1")
         assert "said nothing for too long" in outcome.output
         await ended.wait()
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """A certificate authority that no machine trusts by itself."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure(authority: trustme.CA) -> Iterator[ScriptedServer]:
+    """A server with a certificate of that authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with ScriptedServer(tls=context) as server:
+        yield server
+    server.verify()
+
+
+async def test_a_certificate_that_is_trusted(
+    agent: ScriptedAgent,
+    secure: ScriptedServer,
+    authority: trustme.CA,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    behind = ScriptedAgent(secure, agent.workspace, agent.saver)
+    assert (await behind.run(text("Safe."))).output == "Safe."
+
+
+async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> None:
+    outcome = await ScriptedAgent(secure, agent.workspace, agent.saver).run()
+    assert outcome.stop_reason == "error"
+    assert "unable to get local issuer" in outcome.output
+    assert "SSL_CERT_FILE" in outcome.output
+    assert not secure.requests
+
+
+@pytest.mark.environ(SSL_CERT_FILE="/nowhere.pem")
+async def test_what_no_client_can_be_made_with_is_said_at_once(agent: ScriptedAgent) -> None:
+    events = await agent.events()
+    assert not [event for event in events if event["type"] == "retry"]
+    outcome = await agent.outcome()
+    assert outcome.stop_reason == "error"
+    assert "check SSL_CERT_FILE, SSL_CERT_DIR and the proxies" in outcome.output

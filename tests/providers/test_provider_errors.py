@@ -41,7 +41,10 @@ async def test_what_cannot_pass_is_not_tried_again(agent: ProvidedAgent) -> None
         assert address(agent.server) in outcome.output
         assert "\n" not in outcome.output
         assert KEY not in outcome.output
-    assert len(agent.server.requests) == 2
+    outcome = await agent.ask(TOO_LARGE[agent.provider], thread="large")
+    assert outcome.stop_reason == "error"
+    assert "the context window" in outcome.output
+    assert len(agent.server.requests) == 3
 
 
 async def test_what_may_pass_we_try_again(
@@ -86,12 +89,6 @@ TOO_LARGE = {
     "bedrock": Refusal(400, "ValidationException", "Input is too long for requested model."),
     "azure": Refusal(400, message="This model's maximum context length is 8000 tokens."),
 }
-
-
-async def test_a_request_that_is_too_large(agent: ProvidedAgent) -> None:
-    outcome = await agent.ask(TOO_LARGE[agent.provider])
-    assert outcome.stop_reason == "error"
-    assert "the context window" in outcome.output
 
 
 async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

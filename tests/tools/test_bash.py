@@ -89,14 +89,6 @@ async def test_a_shell_that_ends_is_told_of_and_replaced(bash: Bash) -> None:
         assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]", name
 
 
-async def test_the_same_outcome_is_the_same_observation(bash: Bash) -> None:
-    command = "nope; sh -c 'kill -9 $$'; echo $((1/0)); env | sort; (exit 5)"
-    first = await say(bash, command)
-    assert await say(bash, command) == first
-    await say(bash, None, restart=True)
-    assert await say(bash, command) == first
-
-
 async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; export B=2; f() { echo f$1; }; alias g='echo alias'")
     await say(bash, "set -o pipefail; set -- p q; umask 027; exec 7>log")
@@ -156,7 +148,12 @@ async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root:
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
 
 
-async def test_restart(bash: Bash, root: Path) -> None:
+async def test_restart_and_the_same_outcome_is_the_same_text(bash: Bash, root: Path) -> None:
+    command = "nope; sh -c 'kill -9 $$'; echo $((1/0)); env | sort; (exit 5)"
+    first = await say(bash, command)
+    assert await say(bash, command) == first
+    await say(bash, None, restart=True)
+    assert await say(bash, command) == first
     await say(bash, "mkdir sub; cd sub; a=1; sleep 600 & echo $! > pid")
     assert not (await bash.observe(restart=True)).is_error
     assert not lives((root / "sub" / "pid").read_text())

@@ -1,21 +1,26 @@
-"""Tools that are not ours, and ours called by others: plain LangChain on both sides."""
+"""Tools that are not ours: LangChain's, LangGraph's, and functions of the user's own."""
 
 import itertools
 import sys
+import types
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from manus.graph import build_agent
 from manus.state.context import Context
+from manus.state.errors import SettingsError
 from manus.tools.call import observe_call
+from manus.tools.own import from_function
 from manus.tools.result import Image
 from manus.tools.session import Session
 from tests.helpers.acting import Act, execute_alone
@@ -100,3 +105,67 @@ async def test_a_tool_that_would_end_the_program_is_an_observation(session: Sess
         observation = await observe_call(held, {"text": "bye"}, config=config)
         assert observation.is_error
         assert "bye" in observation.text
+
+
+def described(word: str, times: int = 1, tone: Literal["calm", "loud"] = "calm") -> str:
+    """Say a word.
+
+    Args:
+        word: What to say.
+        times: How often.
+        tone: How.
+    """
+    return " ".join([word] * times) + ("!" if tone == "loud" else "")
+
+
+def briefly(words: list[str], last: str | None = None) -> str:
+    """Say words."""
+    return " ".join(filter(None, [*words, last]))
+
+
+async def later(word: str) -> str:
+    """Say a word, later."""
+    return word
+
+
+CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (described, {"word": "hey", "times": "2", "tone": "loud"}, "hey hey!"),
+    (briefly, {"words": ["a", "b"]}, "a b"),
+    (later, {"word": "中文"}, "中文"),
+]
+
+
+async def test_its_docstring_describes_it_and_it_is_called() -> None:
+    made = convert_to_openai_tool(from_function(described))["function"]
+    assert (made["name"], made["description"]) == ("described", "Say a word.")
+    takes = made["parameters"]["properties"]
+    assert takes["word"] == {"type": "string", "description": "What to say."}
+    assert takes["times"] == {"type": "integer", "description": "How often.", "default": 1}
+    assert takes["tone"]["enum"] == ["calm", "loud"]
+    assert made["parameters"]["required"] == ["word"]
+    for function, args, said in CALLED:
+        found = await observe_call(from_function(function), args)
+        assert (found.text, found.is_error) == (said, False)
+    found = await observe_call(from_function(described), {"times": "many"})
+    assert found.is_error
+    assert "`word`: Field required" in found.text
+    assert "`times`: Input should be" in found.text
+
+
+_WRONG = {
+    "def f(word: str): pass": "must have a docstring",
+    "def f(word: 'Gone'):\n    'Say.'": "name 'Gone' is not defined",
+    "class A: pass\ndef f(word: A):\n    'Say.'": "JSON schema",
+    "f = lambda word: word": "`<lambda>`",
+}
+
+
+@pytest.mark.parametrize(("code", "said"), _WRONG.items())
+def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence(code: str, said: str) -> None:
+    module = types.ModuleType("wrong")
+    exec(code, vars(module))
+    function = list(vars(module).values())[-1]
+    with pytest.raises(SettingsError) as caught:
+        from_function(function)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
