@@ -94,9 +94,8 @@ class Conversation:
                 was_pressed = True
                 self._screen.paragraph("Ctrl-C once more, or Ctrl-D, leaves.", "dim")
         if self._known() is not None:
-            self._screen.paragraph(
-                f"This was the thread {self._thread}; `manus -c` goes on.", "dim"
-            )
+            said = f"This was the thread {self._thread}; `manus -c` goes on."
+            self._screen.paragraph(said, "dim")
         return 0
 
     def _greet(self) -> None:
@@ -106,9 +105,8 @@ class Conversation:
         settings = read_settings()
         endpoint = settings.for_role("main").at(self._args.model, None)
         check_model(endpoint)
-        self._workspace = os.path.realpath(
-            Path(workspace_of(settings, self._args.workspace)).expanduser()
-        )
+        place = Path(workspace_of(settings, self._args.workspace)).expanduser()
+        self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
         wall = wall_in_words(settings.sandbox)
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")

@@ -215,19 +215,18 @@ def _browser(settings: Settings) -> Finding:
 
 def _fonts(_: Settings) -> Finding:
     """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
-    names = [name for name, code in _SCRIPTS.items() if not _has_font(code)]
-    if not names or sys.platform != "linux":
+    names = []
+    for name, code in _SCRIPTS.items() if sys.platform == "linux" else ():
+        query, environment = ["fc-list", f":lang={code}"], scrubbed(os.environ)
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            if subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout:
+                continue
+        names.append(name)
+    if not names:
         return Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
     text = f"none for {', '.join(names)} found: charts show boxes, or nothing, instead"
     remedy = "Install one, for example with `sudo apt install fontconfig fonts-noto-cjk`."
     return Finding("fonts", "warning", text, remedy)
-
-
-def _has_font(language: str) -> bool:
-    query, environment = ["fc-list", f":lang={language}"], scrubbed(os.environ)
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        return bool(subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout)
-    return False
 
 
 def _mcp(settings: Settings) -> Finding:

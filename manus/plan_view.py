@@ -99,7 +99,7 @@ class PlanView:
                 lines.append(f"   {doing} ({self._seconds(index):.0f} s)")
                 at_work = at_work or len(lines)
         # what has scrolled away cannot be redrawn: as many steps as fit, around those at work
-        room = max(self._screen.height - _ROOM - len(head), 1)
+        room = max(max(self._screen.console.height, 8) - _ROOM - len(head), 1)
         first = max(0, min(at_work - room // 2, len(lines) - room))
         return [*head, *lines[first : first + room]]
 
@@ -107,7 +107,7 @@ class PlanView:
         """A line and what was used, which stays whole when the line has to be cut."""
         if not (spent := in_words(used, self._currency)):
             return line
-        return f"{fit(flat(line), self._screen.width - len(spent) - 3)} ({spent})"
+        return f"{fit(flat(line), self._screen.console.width - len(spent) - 3)} ({spent})"
 
 
 def said_of(event: dict[str, Any]) -> str:

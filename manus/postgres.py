@@ -35,6 +35,13 @@ _OPTIONS: dict[str, Any] = {
     "row_factory": dict_row,
     "connect_timeout": _CONNECT,
 }
+_NEWEST = """
+    SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s
+"""
+_RECENT = """
+    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
+    GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s
+"""
 Connection = psycopg.AsyncConnection[DictRow]
 
 
@@ -51,12 +58,8 @@ class PostgresStore(AsyncPostgresSaver, Store):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base; what is written next comes after the newest of the thread."""
         named = config["configurable"]
-        newest = (
-            "SELECT MAX(checkpoint_id) AS newest FROM checkpoints "
-            "WHERE thread_id = %s AND checkpoint_ns = %s"
-        )
         values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
-        for row in await self._rows(newest, values):
+        for row in await self._rows(_NEWEST, values):
             make_ids_later_than(row["newest"])
         return await super().aget_tuple(config)
 
@@ -68,11 +71,7 @@ class PostgresStore(AsyncPostgresSaver, Store):
 
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
-        newest = (
-            "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
-            "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s"
-        )
-        return [str(row["thread_id"]) for row in await self._rows(newest, (limit,))]
+        return [str(row["thread_id"]) for row in await self._rows(_RECENT, (limit,))]
 
     async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
         async with self._pool.connection() as connection:

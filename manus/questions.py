@@ -5,6 +5,7 @@ Each is read by prompt_toolkit, which takes what is pasted as one text, line bre
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -153,13 +154,11 @@ def request_session(completer: Completer) -> PromptSession[str]:
             event.app.exit(exception=KeyboardInterrupt)
 
     file = user_state_path("manus", appauthor=False) / "history"
-    history: History
-    try:
+    history: History = InMemoryHistory()  # where no file can be written
+    with contextlib.suppress(OSError):
         make_private_folder(file.parent)
         make_private_file(file)
         history = FileHistory(str(file))
-    except OSError:  # what was typed is then known as long as the program runs
-        history = InMemoryHistory()
     return _session(drop, history=history, completer=completer, complete_while_typing=True)
 
 

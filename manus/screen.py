@@ -72,27 +72,17 @@ class Screen:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
         self.can_redraw = self.is_terminal and not plain
         """Whether lines can be written over: on a terminal that knows control codes."""
-        self._console = console_of(self._stream, plain=not self.can_redraw)
+        self.console = console_of(self._stream, plain=not self.can_redraw)
         self._live: Live | None = None
         self._pinned: Lines | None = None
         self._below: Callable[[], list[Text]] | None = None
         """The text that is being written, or what is waited for."""
 
-    @property
-    def width(self) -> int:
-        """Columns of a line."""
-        return self._console.width
-
-    @property
-    def height(self) -> int:
-        """Rows of the terminal."""
-        return max(self._console.height, 8)
-
     def line(self, text: str, style: str = "") -> None:
         """One line; what does not fit is cut."""
         if not self._quiet:
             whole = not self.is_terminal and "COLUMNS" not in os.environ
-            width = LOG_WIDTH if whole else self.width
+            width = LOG_WIDTH if whole else self.console.width
             self._print(_one_line(" ".join(clean(text).splitlines()), style, width))
 
     def paragraph(
@@ -152,7 +142,7 @@ class Screen:
     def _begin_live(self) -> None:
         if self._live is None:
             self._live = Live(
-                console=self._console,
+                console=self.console,
                 get_renderable=self._picture,
                 refresh_per_second=10,
                 redirect_stdout=False,
@@ -162,31 +152,31 @@ class Screen:
 
     def _picture(self) -> RenderableType:
         lines = self._pinned() if self._pinned is not None else ()
-        shown = [_one_line(line, _style_of(line), self.width) for line in lines]
+        shown = [_one_line(line, _style_of(line), self.console.width) for line in lines]
         return Group(*shown, *(self._below() if self._below is not None else ()))
 
     def _written(self, head: str, text: str) -> list[Text]:
         """The end of a text: what fits beside its head, or a few lines where it has none."""
         if not head:
-            broken = Text("  " + clean(text).strip()).wrap(self._console, self.width - 1)
+            broken = Text("  " + clean(text).strip()).wrap(self.console, self.console.width - 1)
             return [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
-        room = max(self.width - len(head) - 2, 1)
+        room = max(self.console.width - len(head) - 2, 1)
         end = flat(text)
         cut = end if cell_len(end) <= room else f"…{chop_cells(end[::-1], room)[0][::-1]}"
-        return [_one_line(head + cut, "dim", self.width - 1)]
+        return [_one_line(head + cut, "dim", self.console.width - 1)]
 
     def _waiting(self, words: str, printed: str, since: float) -> list[Text]:
         """A line that turns, with its seconds, below the last lines of what was printed."""
         ends = [line.rstrip() for line in clean(printed).splitlines() if line.strip()][-_TAIL:]
         seconds = time.monotonic() - since
         turn, took = _FRAMES[int(seconds * 10) % len(_FRAMES)], f" {seconds:.0f} s"
-        head = fit(f"  {turn} {flat(words)}", self.width - len(took) - 1)
-        tail = [_one_line(f"    {line}", "dim", self.width - 1) for line in ends]
-        return [*tail, _one_line(head + took, CALL, self.width)]
+        head = fit(f"  {turn} {flat(words)}", self.console.width - len(took) - 1)
+        tail = [_one_line(f"    {line}", "dim", self.console.width - 1) for line in ends]
+        return [*tail, _one_line(head + took, CALL, self.console.width)]
 
     def _print(self, shown: RenderableType) -> None:
         if self.is_terminal:
-            self._guarded(lambda: print_whole(self._console, shown))
+            self._guarded(lambda: print_whole(self.console, shown))
         else:  # rich would end the program where a reader has gone
             self._guarded(lambda: print(shown, file=self._stream, flush=True))
 

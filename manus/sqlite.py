@@ -117,17 +117,14 @@ class SqliteStore(SqliteSaver, Store):
             if not transaction:
                 yield cursor
                 return
-            self._check_file()
+            # SQLite goes on writing to a file that nobody will find again
+            if not (self.path.exists() and self.path.stat().st_ino == self._inode):
+                raise StorageError(
+                    f"The store of threads {self.path} was removed or replaced while it was in "
+                    "use; what the run did since is not stored. Put it back, or begin anew."
+                )
             with self.conn:
                 yield cursor
-
-    def _check_file(self) -> None:
-        """SQLite goes on writing to a file that nobody will find again."""
-        if not (self.path.exists() and self.path.stat().st_ino == self._inode):
-            raise StorageError(
-                f"The store of threads {self.path} was removed or replaced while it was in use; "
-                "what the run did since is not stored. Put it back, or begin anew."
-            )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base; what is written next comes after the newest of the thread."""
@@ -205,12 +202,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StorageError(f"The store of threads {path} {_reason(error)}") from error
-
-
-def _reason(error: sqlite3.Error) -> str:
-    name = getattr(error, "sqlite_errorname", "")
-    known = (reason for begin, reason in _REASONS.items() if name.startswith(begin))
-    return next(known, f"cannot be used ({{said}}); check its permissions, {_ELSEWHERE}").format(
-        said=error
-    )
+        name = getattr(error, "sqlite_errorname", "")
+        known = (reason for begin, reason in _REASONS.items() if name.startswith(begin))
+        why = next(known, f"cannot be used ({{said}}); check its permissions, {_ELSEWHERE}")
+        raise StorageError(f"The store of threads {path} {why.format(said=error)}") from error

@@ -23,16 +23,9 @@ class Edit:
     command: str
     diff: list[str]
     """Lines that begin with `+`, `-` or a space; where in the file they stand is not known."""
-
-    @property
-    def added(self) -> int:
-        """Lines."""
-        return sum(line.startswith("+") for line in self.diff)
-
-    @property
-    def removed(self) -> int:
-        """Lines."""
-        return sum(line.startswith("-") for line in self.diff)
+    added: int
+    removed: int
+    """Lines."""
 
 
 def edit_of(call: Call) -> Edit | None:
@@ -47,7 +40,9 @@ def edit_in(name: str, args: Any) -> Edit | None:
         return None
     old = str(args.get("old_str") or "").splitlines()
     new = str(args.get("file_text") or args.get("new_str") or "").splitlines()
-    return Edit(str(args.get("path", "")), args["command"], _diff(old, new))
+    diff = _diff(old, new)
+    added, removed = (sum(line.startswith(sign) for line in diff) for sign in "+-")
+    return Edit(str(args.get("path", "")), args["command"], diff, added, removed)
 
 
 def relative(path: str, workspace: str) -> str:

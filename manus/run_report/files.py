@@ -42,8 +42,8 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
     changed since the run began, until the next one.
     """
     edits: dict[str, list[Edit]] = {}
-    for call in (call for step in run.agent_steps for call in step.calls):
-        if (edit := edit_of(call)) is not None:
+    for edit in (edit_of(call) for step in run.agent_steps for call in step.calls):
+        if edit is not None:
             edits.setdefault(relative(edit.path, run.workspace), []).append(edit)
     root = Path(run.workspace)
     if not run.workspace or not root.is_dir():

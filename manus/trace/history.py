@@ -90,7 +90,7 @@ async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> Histo
     async for one in saver.alist({"configurable": {"thread_id": thread_id}}):
         namespace = str(one.config["configurable"].get("checkpoint_ns", ""))
         by_namespace.setdefault(namespace, {})[_id(one)] = one
-    return {name: list(_supersteps(_line(found))) for name, found in by_namespace.items()}
+    return {name: _supersteps(found) for name, found in by_namespace.items()}
 
 
 async def fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
@@ -104,26 +104,17 @@ def _id(one: CheckpointTuple) -> str:
     return str(one.config["configurable"]["checkpoint_id"])
 
 
-def _line(found: dict[str, CheckpointTuple]) -> list[CheckpointTuple]:
-    """The checkpoints from the first to the newest, each the parent of the next."""
-    line: list[CheckpointTuple] = []
+def _supersteps(found: dict[str, CheckpointTuple]) -> list[Superstep]:
+    """From the first to the newest checkpoint, each the parent of the next."""
+    line: list[Superstep] = []
+    until = None
     place = next(iter(found), "")  # a saver lists the newest first
-    while place in found:
-        line.append(found[place])
-        place = str((line[-1].parent_config or {}).get("configurable", {}).get("checkpoint_id"))
+    while (one := found.get(place)) is not None:
+        values, writes = one.checkpoint["channel_values"], list(one.pending_writes or ())
+        line.append(Superstep(place, time_of(one), until, dict(one.metadata), values, writes))
+        until = line[-1].began
+        place = str((one.parent_config or {}).get("configurable", {}).get("checkpoint_id"))
     return line[::-1]
-
-
-def _supersteps(line: list[CheckpointTuple]) -> Iterable[Superstep]:
-    for one, after in zip(line, [*line[1:], None], strict=True):
-        yield Superstep(
-            id=_id(one),
-            began=time_of(one),
-            until=time_of(after) if after is not None else None,
-            metadata=dict(one.metadata),
-            values=one.checkpoint["channel_values"],
-            writes=list(one.pending_writes or ()),
-        )
 
 
 def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:
