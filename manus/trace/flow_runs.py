@@ -57,7 +57,8 @@ class FlowRuns:
     def _execution(self, superstep: Superstep, task: Mapping[str, Any]) -> Stage:
         """A step that was sent out; what came of it is among what the superstep wrote."""
         index = int(task["step"])
-        step = next(iter((self._plan or {}).get("steps", [])[index:]), {})
+        steps = (self._plan or {}).get("steps", [])
+        step = steps[index] if index < len(steps) else {}
         changes = (c for c in superstep.written("plan") if _is_end(c) and c["step"] == index)
         change: Mapping[str, Any] = next(changes, {})
         result = change.get("result") or {}
