@@ -11,6 +11,8 @@
   const SKIP = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "META", "LINK", "TITLE", "HR", "OPTION", "OPTGROUP", "DATALIST", "SOURCE", "TRACK", "PARAM", "AREA"]);
   const NATIVE = new Set(["BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "CANVAS"]);
   const ROLES = new Set(["button", "link", "checkbox", "radio", "switch", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem", "gridcell"]);
+  const TAGS = { A: "link", BUTTON: "button", SUMMARY: "button", TEXTAREA: "textbox", CANVAS: "canvas", VIDEO: "video", AUDIO: "audio" };
+  const INPUTS = { button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", text: "textbox", "": "textbox" };
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -100,13 +102,9 @@
     const given = squash(el.getAttribute("role")).split(" ")[0];
     if (given && given !== "presentation" && given !== "none" && given !== "generic") return given;
     const tag = el.tagName, type = (el.type || "").toLowerCase();
-    if (tag === "A") return "link";
-    if (tag === "BUTTON" || tag === "SUMMARY") return "button";
+    if (tag === "INPUT") return INPUTS[type] || `${type} field`;
     if (tag === "SELECT") return el.multiple ? "listbox" : "combobox";
-    if (tag === "TEXTAREA") return "textbox";
-    if (tag === "CANVAS" || tag === "VIDEO" || tag === "AUDIO") return tag.toLowerCase();
-    if (tag === "INPUT") return { button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", text: "textbox", "": "textbox" }[type] || `${type} field`;
-    if (el.isContentEditable) return "textbox";
+    if (TAGS[tag] || el.isContentEditable) return TAGS[tag] || "textbox";
     return el.namespaceURI === SVG || tag === "LABEL" || tag === "IMG" ? el.localName : "clickable";
   };
 
