@@ -1,4 +1,4 @@
-"""A person in the loop: the plan is approved, edited, rejected or left before anything is done."""
+"""A person and the plan: it is approved, edited, rejected or left, at any time."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ import pytest
 from langgraph.types import Command
 
 from manus.nodes.planning.approval import read_decision
-from manus.state.errors import PlanError
+from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import ScriptedFlow, is_step, makes, revises, succeeds
 from tests.flow.test_plan import plan_of
-from tests.server import text
+from tests.helpers.agent import thread_config
+from tests.helpers.child import REQUEST, started
+from tests.server import call, hang, text
 
 PLAN = plan_of("a", "b")
 
@@ -63,3 +65,83 @@ async def test_rejections_are_no_replans_and_the_run_can_be_left(flow: ScriptedF
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
     assert flow.asked(is_step("alpha")) == []
     assert (await flow.run(request="Another.")).stop_reason == "completed"
+
+
+T = thread_config("t")
+
+
+async def test_between_two_steps(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "delta"))
+    flow.step("").always(succeeds("It is 42."))
+    flow.sums_up(text("All."))
+    stop: dict[str, Any] = {"context": flow.context(), "interrupt_before": ["execute_step"]}
+    await flow.graph.ainvoke({"request": "Do it."}, T, **stop)
+    while (await flow.statuses())[0] != "completed":
+        await flow.graph.ainvoke(None, T, **stop)
+    plan: Any = await flow.plan()
+    plan["steps"][1]["text"] = "[Second] gamma"
+    steps = [*plan["steps"][:2], "then", {**plan["steps"][2], "depends_on": [2]}]
+    await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": steps}})
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 1
+    assert [(s["text"], s["executor"]) for s in (await flow.plan())["steps"]] == [
+        ("alpha", "tester"),
+        ("[Second] gamma", "second"),
+        ("then", "tester"),
+        ("delta", "tester"),
+    ]
+    assert "It is 42." in flow.asked(is_step("gamma"))[0].text
+
+
+WRONG: list[tuple[Any, str]] = [
+    ("plan", "plan"),
+    ({"plan": {"steps": []}}, "step"),
+    ({"plan": {"steps": [{"text": "a", "status": "done"}]}}, "status"),
+    ({"plan": {"step": 9, "status": "completed"}}, "9"),
+    ({"run": "x"}, "run"),
+    ({"messages": [5]}, "messages"),
+    ({"usage": {"seconds": "long"}}, "usage"),
+    ({"colour": "red"}, "colour"),
+]
+
+
+async def test_what_does_not_fit_is_refused_and_nothing_is_stored(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha"))
+    await flow.run(approve_plan=True)
+    before = await flow.graph.aget_state(T)
+    for values, named in WRONG:
+        with pytest.raises(ValueError, match=named) as refused:  # the server's answer is 400
+            await flow.graph.aupdate_state(T, values)
+        assert isinstance(refused.value, UsageError | PlanError)
+    after = await flow.graph.aget_state(T)
+    assert (after.config, after.values) == (before.config, before.values)
+
+
+async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlow) -> None:
+    """An edit that is accepted is stored, always: the run could not see it, so it is refused."""
+    flow.plans(makes("alpha"))
+    flow.step("alpha", call("ask_human", inquire="Now?"), succeeds())
+    flow.sums_up(text("All."))
+    stream = flow.graph.astream({"request": "Do it."}, T, context=flow.context())
+    async for _ in stream:
+        with pytest.raises(UsageError, match="at work"):
+            await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
+    await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
+    assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
+
+
+async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta", "gamma"))
+    flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
+    beta = flow.step("beta", hang())
+    with started(flow, REQUEST):
+        await flow.server.arrived(4, 60)
+    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
+    assert (await flow.plan())["steps"][1]["notes"], "that it may have begun before"
+    beta.script(succeeds())
+    flow.step("delta", succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha", "beta", "delta"]
+    assert flow.lines("a") == ["1"]
+    assert len(flow.asked(is_step("alpha"))) == 2

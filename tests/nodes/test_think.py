@@ -1,10 +1,15 @@
-"""The parts of think: where a run begins, how a history is mended, how a reply is made ready."""
+"""The parts of a step: how a history is mended, and what ends a run, as a table."""
+
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.nodes.context.turns import mend, replacing
+from manus.nodes.turn.stop_conditions import ending_of
 from manus.prompts import agent as prompts
+from manus.state.agent import StopReason
 from manus.state.messages import append_messages
+from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 from tests.helpers.agent import assert_paired
 
 
@@ -66,3 +71,65 @@ def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> Non
     mended = mend([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
     lost = prompts.OUTCOME_LOST
     assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]
+
+
+CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}
+ANSWER = AIMessage("42")
+BESIDE = AIMessage("Let me look.", tool_calls=[CALL])
+EMPTY = AIMessage(" \n")
+DONE = {"status": "success"}
+
+
+USUAL: dict[str, Any] = {"special": None, "message": BESIDE, "text_ends": True}
+USUAL |= {"is_last": False, "over": None, "is_stuck": False}
+
+
+REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
+    ({}, None),
+    ({"special": DONE}, "terminated"),
+    ({"message": ANSWER}, "answered"),
+    ({"message": ANSWER, "text_ends": False}, None),
+    ({"message": EMPTY}, None),
+    ({"message": None}, None),
+    ({"is_last": True}, "max_steps"),
+    ({"over": "tokens"}, "budget"),
+    ({"is_stuck": True}, "stuck"),
+    # what was reached counts more than what cut it short
+    ({"special": DONE, "is_last": True}, "terminated"),
+    ({"special": DONE, "over": "tokens"}, "terminated"),
+    ({"special": DONE, "is_stuck": True}, "terminated"),
+    ({"message": ANSWER, "is_last": True}, "answered"),
+    ({"message": ANSWER, "over": "tokens"}, "answered"),
+    ({"message": ANSWER, "text_ends": False, "is_last": True}, "max_steps"),
+    ({"is_stuck": True, "is_last": True}, "stuck"),
+    ({"over": "tokens", "is_last": True}, "max_steps"),
+]
+
+
+def test_the_reason() -> None:
+    for known, reason in REASONS:
+        assert ending_of(**{**USUAL, **known}) == reason
+
+
+def used(**amounts: Any) -> Usage:
+    return {**no_usage(), **amounts}  # type: ignore[typeddict-item]
+
+
+BUDGETS: list[tuple[Budget, Usage, str | None]] = [
+    (Budget(), used(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
+    (Budget(tokens=100), used(input_tokens=60, output_tokens=39), None),
+    (Budget(tokens=1100), used(input_tokens=1060, output_tokens=40), "tokens (1,100 of 1,100)"),
+    (Budget(cost=0.5), used(), None),
+    (Budget(cost=0.5), used(cost=0.625), "cost (0.62 of 0.50)"),
+    (Budget(seconds=5), used(seconds=4.99), None),
+    (Budget(seconds=5), used(seconds=5.25), "seconds (5.25 of 5.00)"),
+    (Budget(tool_calls=3), used(tool_calls=2), None),
+    (Budget(tool_calls=3), used(tool_calls=3), "tool calls (3 of 3)"),
+    (Budget(tool_calls=0), used(), "tool calls (0 of 0)"),
+    (Budget(model_calls=2), used(model_calls=2), "model calls (2 of 2)"),
+]
+
+
+def test_the_budget() -> None:
+    for budget, usage, words in BUDGETS:
+        assert budget_used_up(budget, usage) == words
