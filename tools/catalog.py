@@ -8,6 +8,7 @@ import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -121,17 +122,17 @@ BUILT_IN = {
 }
 
 MCP = "mcp"
-_OWN: dict[tuple[type, str, str], dict[str, Any]] = {}
-"""Schemas of our tools, by arguments, name and description: to make one takes a millisecond."""
+_OWN: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
+"""Schemas of our tools by their arguments: to make one takes a millisecond."""
 
 
 def _schema_of(tool: BaseTool) -> dict[str, Any]:
     if not isinstance(tool, AgentTool) or not isinstance(tool.args_schema, type):
         return convert_to_openai_tool(tool)
-    key = (tool.args_schema, tool.name, tool.description)
-    if key not in _OWN:
-        _OWN[key] = _without_null(convert_to_openai_tool(tool))
-    return _OWN[key]
+    known, described = _OWN.setdefault(tool.args_schema, {}), (tool.name, tool.description)
+    if described not in known:
+        known[described] = _without_null(convert_to_openai_tool(tool))
+    return known[described]
 
 
 def _without_null(schema: Any) -> Any:
