@@ -121,12 +121,9 @@ def check_served(context: Context) -> None:
     """
     chosen = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
     root = Path(chosen).expanduser().resolve()
-    replayed = context.model if (context.model or "").startswith(REPLAY) else None
-    named = {
-        "workspace": context.workspace,
-        "record": context.record,
-        "model": replayed.removeprefix(REPLAY) if replayed else None,
-    }
+    named = {"workspace": context.workspace, "record": context.record}
+    if (model := context.model or "").startswith(REPLAY):
+        named["model"] = model.removeprefix(REPLAY)
     for name, path in named.items():
         if path and not Path(path).expanduser().resolve().is_relative_to(root):
             raise UsageError(

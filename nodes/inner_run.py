@@ -80,10 +80,7 @@ class InnerRun:
 
 
 async def run_inside(
-    running: Running,
-    graph: Any,
-    request: HumanMessage,
-    tell: Callable[[dict[str, Any]], None],
+    running: Running, graph: Any, request: HumanMessage, tell: Callable[[dict[str, Any]], None]
 ) -> InnerRun:
     """Run an agent's graph inside a run, in the namespace of the task that asks for it.
 

@@ -42,8 +42,7 @@ class BashArgs(Arguments):
     """Arguments of `bash`."""
 
     command: str | None = Field(
-        None,
-        description="What to execute, one line or many; may be left out only with `restart`",
+        None, description="What to execute, one line or many; may be left out only with `restart`"
     )
     timeout: float = Field(
         120.0,

@@ -140,10 +140,7 @@ def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], b
 
 
 async def _to_result(
-    task: ToolTask,
-    observation: Observation,
-    session: Session,
-    key: str | None = None,
+    task: ToolTask, observation: Observation, session: Session, key: str | None = None
 ) -> ToolResult:
     """The tool message of an observation, truncated where it is too long.
 

@@ -35,11 +35,7 @@ MakePlan = Callable[[PlanningArgs, list[NewStep]], Plan]
 
 
 async def ask_planner(
-    state: FlowState,
-    running: Running,
-    executors: Executors,
-    question: HumanMessage,
-    make: MakePlan,
+    state: FlowState, running: Running, executors: Executors, question: HumanMessage, make: MakePlan
 ) -> Plan | None:
     """A plan, or None if there is no usable one after the second reply, or no budget for it.
 
