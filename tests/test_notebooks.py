@@ -1,4 +1,4 @@
-"""The notebooks are run, offline, wherever Jupyter was started."""
+"""The notebooks are run, offline, wherever Jupyter was started; what they show is plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import nbformat
 import pytest
 from jupyter_client.manager import KernelManager
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from nbclient import NotebookClient
+
+from manus.notebook import show_run, show_update
+from manus.state.plan import Plan
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -120,3 +124,31 @@ def test_what_is_committed_is_what_it_shows_without_what_varies(path: Path) -> N
         assert line in kept
     assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", kept) == []
     assert "from tests" not in path.read_text()
+
+
+EVIL = "<script>alert(1)</script> \x1b[31m & \x07"
+CALL = {"name": EVIL, "args": {"command": EVIL, EVIL: 1}, "id": "c"}
+VALUES: dict[str, Any] = {
+    "messages": [
+        HumanMessage(EVIL, id="r"),
+        AIMessage(EVIL, tool_calls=[CALL]),
+        ToolMessage(EVIL, tool_call_id="c", status="error"),
+    ],
+    "run": {"request_id": "r"},
+    "status": EVIL,
+    "stop_reason": EVIL,
+}
+STEP: Any = {"text": EVIL, "executor": EVIL, "status": "blocked", "notes": EVIL, "depends_on": []}
+PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
+
+
+def test_it_is_text_without_control_characters() -> None:
+    for shown in (
+        show_run(VALUES),
+        show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
+        show_update("act", {"messages": VALUES["messages"][2:]}),
+        show_run({"plan": PLAN}),
+    ):
+        assert "<script>" in repr(shown)
+        assert not {"\x1b", "\x07"} & {*repr(shown)}
+        assert shown._repr_markdown_() is None

@@ -34,13 +34,7 @@ DELEGATOR = replace(TESTER, name="delegator", tools=(*tools.ALL, "delegate"))
 
 
 class ScriptedAgent:
-    """An agent whose model is a scripted server; its threads live in a real SQLite file.
-
-    Attributes:
-        server: The model server.
-        workspace: The workspace of its runs.
-        graph: The compiled graph.
-    """
+    """An agent whose model is a scripted server; its threads live in a real SQLite file."""
 
     def __init__(
         self,

@@ -47,8 +47,7 @@ async def agent(
 
 @pytest.fixture
 def consulter(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent with a tool that asks a model; nothing holds it."""
-    (agent.workspace / "release").touch()
+    """An agent with a tool that asks a model."""
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
 
 

@@ -7,8 +7,7 @@ might: with the newest facts, and with some things that it made up.
 import itertools
 import os
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from manus.graph.outcome import Outcome
 from manus.nodes.context.turns import is_summary
@@ -90,20 +89,20 @@ def sent_by(agent: ScriptedAgent) -> list[Request]:
     ]
 
 
-@dataclass(frozen=True)
-class Retention:
-    """What is still known at the end of a long run."""
+class Retention(NamedTuple):
+    """What is still known at the end of a long run.
+
+    Of the standing instructions and the facts it is how many are kept: the former in the last
+    request, the latter anywhere where they are seen or found. Of the notes it is what they hold
+    and no message that was taken out does, and which messages they name that are not there.
+    """
 
     compactions: int
     rules: int
-    """Standing instructions in the last request, word for word."""
     facts: int
     known: int
-    """Facts in the notes, in what is left of the history, or found by a search for them."""
-    made_up: frozenset[str]
-    """Numbers in the notes that stand in none of the messages taken out."""
-    unknown: frozenset[int]
-    """Messages that the notes name and that are not in the archive."""
+    made_up: set[str]
+    unknown: set[int]
 
 
 async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
@@ -126,15 +125,15 @@ async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
     said = re.sub(r"\[#[^]]*\]", "", "\n".join(notes.splitlines()[1:]))
     stated, held = (set(re.findall(r"\d{2,}", text)) for text in (said, source))
     cited = {int(number) for number in re.findall(r"\[#(\d+)", notes)}
-    unknown = frozenset(number for number in cited if not archive.numbered(number))
+    unknown = {number for number in cited if not archive.numbered(number)}
     asked = sent_by(agent)[-1].text
     return Retention(
         compactions=compaction["count"],
         rules=sum(rule in asked for rule in INSTRUCTIONS),
         facts=len(facts),
         known=len(known),
-        made_up=frozenset(stated - held),
-        unknown=unknown if cited else frozenset({0}),
+        made_up=stated - held,
+        unknown=unknown if cited else {0},
     )
 
 

@@ -59,8 +59,8 @@ class Hold(Append):
         return Observation("Released.")
 
 
-class Consult(Hold):
-    """Asks a model, appends what it says to a file, and waits as `hold` does."""
+class Consult(Append):
+    """Asks a model, and appends what it says to a file."""
 
     name: str = "consult"
     description: str = "Ask somebody and write down the answer."

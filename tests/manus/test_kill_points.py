@@ -46,20 +46,13 @@ def working(request: Request) -> Any:
 def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
     """What a process forks in the block is watched by strace."""
     command = ["strace", "-f", "-p", str(pid), "-o", str(out), *options]
-    monitor = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert monitor.stderr is not None
-    try:
-        assert "attached" in monitor.stderr.readline()
-        yield
-    finally:
-        monitor.send_signal(signal.SIGTERM)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
         try:
-            monitor.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            # it waits for the first process of a namespace to stop, and that one for the others
-            # to be reaped, which strace has to do
-            monitor.kill()
-            monitor.communicate()
+            assert monitor.stderr is not None
+            assert "attached" in monitor.stderr.readline()
+            yield
+        finally:
+            monitor.terminate()
 
 
 def commits(trace: Path) -> list[int]:

@@ -114,11 +114,7 @@ class ScriptedServer:
         return self
 
     def wait_for(self, count: int, timeout: float = 60.0) -> Request:
-        """Block until so many requests have come, and give the last of these.
-
-        Raises:
-            TimeoutError: They did not come in `timeout` seconds.
-        """
+        """Block until so many requests have come, and give the last of these."""
         with self._changed:
             if self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
                 return self.requests[count - 1]
@@ -129,11 +125,7 @@ class ScriptedServer:
         return await asyncio.to_thread(self.wait_for, count, timeout)
 
     def verify(self) -> None:
-        """Check that all went by the script.
-
-        Raises:
-            AssertionError: It did not; the message says in what.
-        """
+        """Check that all went by the script."""
         if told := self.complaint():
             raise AssertionError(told) from next(iter(self.errors), None)
 

@@ -18,20 +18,15 @@ AGENT_CHAT: Any = {"stream_mode": ["values"], "stream_subgraphs": True, "stream_
 DEEP_AGENTS: Any = {"stream_mode": ["values", "messages-tuple"], "config": {"recursion_limit": 99}}
 
 
-def human(*content: Any) -> dict[str, Any]:
+def human(content: Any) -> dict[str, Any]:
     """A message as both make it."""
-    shown: Any = content[0] if len(content) == 1 and isinstance(content[0], str) else list(content)
-    return {"id": str(uuid.uuid4()), "type": "human", "content": shown}
+    return {"id": str(uuid.uuid4()), "type": "human", "content": content}
 
 
-def words(said: str) -> dict[str, Any]:
-    return {"type": "text", "text": said}
-
-
-def attached(kind: str, mime: str, data: bytes | str, name: str) -> dict[str, Any]:
+def attached(kind: str, mime: str, data: bytes, name: str) -> dict[str, Any]:
     """A file as agent-chat-ui attaches it."""
-    encoded = data if isinstance(data, str) else base64.b64encode(data).decode()
     meta = {"name" if kind == "image" else "filename": name}
+    encoded = base64.b64encode(data).decode()
     return {"type": kind, "mimeType": mime, "data": encoded, "metadata": meta}
 
 
@@ -50,14 +45,13 @@ async def send(
 
 async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
     studio.server.script(text("I see."))
-    message = human(
-        words("What is this?"),
-        attached("image", "image/png", RED_DOT, "dot.png"),
+    content = [
+        {"type": "text", "text": "What is this?"},
+        attached("image", "image/png", base64.b64decode(RED_DOT), "dot.png"),
         attached("file", "application/pdf", pdf("The rent is 950."), "rent.pdf"),
         attached("file", "text/csv", b"a,b\n", "../rows.csv"),
-    )
-    thread = await studio.thread()
-    await send(studio, thread, input={"messages": [message]})
+    ]
+    await send(studio, await studio.thread(), input={"messages": [human(content)]})
     asked = str(studio.server.requests[-1].body)
     assert f"data:image/png;base64,{RED_DOT}" in asked
     assert "The rent is 950." in asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import platform
 import secrets
@@ -103,8 +104,9 @@ def stamp(path: Path) -> object:
 
 def own_address() -> str:
     """An address of this machine, not of loopback if it has another one."""
-    known = [a.address for own in psutil.net_if_addrs().values() for a in own if a.family == 2]
-    return max(known, key=lambda address: not address.startswith("127."))
+    known = itertools.chain(*psutil.net_if_addrs().values())
+    ours = [str(address.address) for address in known if address.family == socket.AF_INET]
+    return max(ours, key=lambda address: not address.startswith("127."))
 
 
 @contextlib.contextmanager
@@ -145,22 +147,24 @@ def laid_out(tmp_path: Path) -> Iterator[Outside]:
 
 
 @contextlib.asynccontextmanager
-async def opened(wall: str, workspace: Path) -> AsyncIterator[Sandbox]:
+async def behind(wall: str, folder: Path) -> AsyncIterator[tuple[Outside, Sandbox]]:
     settings = SandboxSettings.model_validate({"kind": wall})
     proxy = await EgressProxy.start(EgressRules(EgressSettings()))
-    sandbox = await open_sandbox(settings, workspace, proxy)
-    try:
-        yield sandbox
-    finally:
-        await sandbox.close()
-        await proxy.close()
+    with laid_out(folder) as outside:
+        sandbox = await open_sandbox(settings, outside.workspace, proxy)
+        try:
+            yield outside, sandbox
+        finally:
+            await sandbox.close()
+            await proxy.close()
 
 
-async def said_by(sandbox: Sandbox, script: str, workspace: Path) -> str:
+async def said_by(outside: Outside, sandbox: Sandbox, script: str) -> str:
     """What a script prints, in its twenty seconds at most."""
+    words = ["bash", "-c", script.format(**outside.words())]
     with TemporaryFile() as output:
         process = await start(
-            ["bash", "-c", script], directory=workspace, output=output.fileno(), sandbox=sandbox
+            words, directory=outside.workspace, output=output.fileno(), sandbox=sandbox
         )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(20):
@@ -185,19 +189,18 @@ async def test_no_attempt_gets_through(tmp_path: Path) -> None:
 async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
     """What got through, one after the other behind one wall, in a workspace anew for each."""
     through = {}
-    with laid_out(folder) as outside:
+    async with behind(wall, folder) as (outside, sandbox):
         spare = outside.workspace.with_name("spare")
         shutil.copytree(outside.workspace, spare)
-        async with opened(wall, outside.workspace) as sandbox:
-            for name, script in ALL.items():
-                before = outside.state()
-                said = await said_by(sandbox, script.format(**outside.words()), outside.workspace)
-                after = outside.state()
-                changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-                heard = outside.heard()
-                if changed or heard or outside.token in said or "THROUGH" in said:
-                    through[name] = [*changed, *heard, said[-200:]]
-                fresh(outside.workspace, spare)
+        for name, script in ALL.items():
+            before = outside.state()
+            said = await said_by(outside, sandbox, script)
+            after = outside.state()
+            changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+            heard = outside.heard()
+            if changed or heard or outside.token in said or "THROUGH" in said:
+                through[name] = [*changed, *heard, said[-200:]]
+            fresh(outside.workspace, spare)
     return through
 
 
@@ -213,11 +216,10 @@ def fresh(workspace: Path, spare: Path) -> None:
 
 async def test_nothing_is_left_behind(tmp_path: Path) -> None:
     before = sleepers()
-    with laid_out(tmp_path) as outside:
-        async with opened("bubblewrap", outside.workspace) as sandbox:
-            await said_by(sandbox, ALL["process: a daemon"], outside.workspace)
-        await until(lambda: sleepers() <= before)
-        assert str(outside.workspace) not in Path("/proc/mounts").read_text()
+    async with behind("bubblewrap", tmp_path) as (outside, sandbox):
+        await said_by(outside, sandbox, ALL["process: a daemon"])
+    await until(lambda: sleepers() <= before)
+    assert str(outside.workspace) not in Path("/proc/mounts").read_text()
 
 
 def sleepers() -> set[int]:
