@@ -53,6 +53,8 @@ class Job:
     """The checkpoint to go back to first, where that is not the newest."""
     started: str = field(default_factory=_now)
     """When it was taken up: where that changes within a run, it stood still until then."""
+    stood: str = ""
+    """Since when, where this process knows it."""
 
     @property
     def workspace(self) -> str:
@@ -81,6 +83,7 @@ class Job:
                 "workspace": self.context.workspace,
                 "request": self.request[:REQUEST_SHOWN],
                 "started": self.started,
+                **({"stood": self.stood} if self.stood else {}),
                 "chosen": chosen,
             },
         }
@@ -211,10 +214,11 @@ async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = N
                         await show(mode, data)
                 job = replace(job, at=None)
                 outcome = outcome_of(await job.graph.aget_state(job.config()))
+            stood = _now()
             more = await go_on(job, outcome) if go_on and not job.stays else None
             if more is None:
                 return outcome
-            job, outcome = replace(more, started=_now()), None
+            job, outcome = replace(more, started=_now(), stood=stood), None
     finally:
         await job.graph.close_waiting()
 

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def set_up_logging() -> None:
         return
     ours.setLevel(logging.INFO)
     logging.raiseExceptions = False  # a full disk must not fill stderr with tracebacks
-    root.addHandler(_file_handler() or logging.NullHandler())
+    root.addHandler(_file_handler())
     to_people = logging.StreamHandler()
     to_people.setFormatter(_ForPeople())
     to_people.setLevel(logging.WARNING)
@@ -61,16 +61,15 @@ def log_file() -> Path | None:
     return next((Path(handler.baseFilename) for handler in files), None)
 
 
-def _file_handler() -> RotatingFileHandler | None:
+def _file_handler() -> logging.Handler:
     from platformdirs import user_log_path
 
     path = user_log_path("manus", appauthor=False) / "manus.log"
-    try:
+    handler: logging.Handler = logging.NullHandler()
+    with suppress(OSError):
         make_private_folder(path.parent)
         handler = _PrivateFile(path, maxBytes=_LARGEST, backupCount=1, encoding="utf-8")
-    except OSError:
-        return None
-    handler.setFormatter(logging.Formatter(_FORMAT))
+        handler.setFormatter(logging.Formatter(_FORMAT))
     return handler
 
 

@@ -108,7 +108,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresStore]:
         SettingsError: the URL is malformed.
         StorageError: it cannot be reached or used, or a use of it inside the block went wrong.
     """
-    with _explained(url, _checked(url)):
+    with _explained(url):
         # Once without the pool: it would say of a wrong password only that time has passed.
         async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
             await AsyncPostgresSaver(connection).setup()
@@ -124,26 +124,16 @@ def _place_of(url: str) -> str:
     return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _checked(url: str) -> str:
-    """The password in a URL, which must be one.
-
-    Raises:
-        SettingsError: it is malformed. What exactly is wrong is not said, since the words of those
-            who read it may hold the password.
-    """
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
     try:
-        _place_of(url)
-        return str(conninfo_to_dict(url).get("password") or "")
+        place, password = _place_of(url), str(conninfo_to_dict(url).get("password") or "")
     except (psycopg.Error, ValueError):
+        # not what exactly is wrong: the words of those who read it may hold the password
         raise SettingsError(
             "MANUS_CHECKPOINT is not a valid postgresql:// URL; it looks like "
             "postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
         ) from None
-
-
-@contextmanager
-def _explained(url: str, password: str) -> Iterator[None]:
-    place = _place_of(url)
     try:
         yield
     except psycopg.Error as error:

@@ -91,11 +91,8 @@ class AgentRuns:
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
-        step.began, step.thought_at, step.checkpoint = (
-            superstep.began,
-            superstep.ended,
-            superstep.id,
-        )
+        step.began, step.thought_at = superstep.began, superstep.ended
+        step.checkpoint = superstep.id
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 
@@ -209,7 +206,9 @@ def idle_intervals(
         then, now = before.metadata.get("started"), after.metadata.get("started")
         if now and now != then and not after.is_input:
             started = min(datetime.fromisoformat(now), after.began)
-            found.append((before.began, max(before.began, started)))
+            stood = after.metadata.get("stood")
+            begin = datetime.fromisoformat(stood) if stood else before.began
+            found.append((begin, max(begin, started)))
     moments = list(work)
     quiet: list[Interval] = []
     for begin, end in sorted(found):

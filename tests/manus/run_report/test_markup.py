@@ -1,7 +1,9 @@
 """Nothing that a model, a tool or a page said becomes HTML; figures and times in words."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from manus.formatting import clean, gist
 from manus.run_report.clock import Clock
 from manus.run_report.page import environment
 from manus.run_report.prose import prose
+from manus.trace.agent_runs import idle_intervals
+from manus.trace.history import Superstep
 from manus.trace.model import Run
 
 
@@ -59,7 +63,14 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     def at(seconds: float) -> datetime:
         return begin + timedelta(seconds=seconds)
 
-    clock = Clock(Run("agent", began=begin, ended=at(3_620), idle=[(at(10), at(3_610))]))
+    began, stood, went_on = at(5), at(10), at(3_610)
+    asked = Superstep("1", began, None, {"started": at(0).isoformat()}, {}, [])
+    taken_up: dict[str, Any] = {"started": went_on.isoformat()}
+    told = replace(asked, began=at(3_615), metadata=taken_up | {"stood": stood.isoformat()})
+    killed = replace(told, metadata=taken_up)
+    assert idle_intervals([asked, killed]) == [(began, went_on)]
+    assert idle_intervals([asked, told]) == [(stood, went_on)]
+    clock = Clock(Run("agent", began=begin, ended=at(3_620), idle=[(stood, went_on)]))
     assert clock.length == 20
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
     assert clock.idle == [(0.5, 3_600)]
