@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -151,7 +152,12 @@ def window_of(settings: ModelSettings, model: Any = None) -> int:
     profile = getattr(model, "profile", None) or {}
     if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
         return size
-    name = split_spec(settings.model or DEFAULT_MODEL)[1].rpartition("/")[2].lower()
+    return _window_by_name(settings.model or DEFAULT_MODEL)
+
+
+@lru_cache(64)
+def _window_by_name(model: str) -> int:
+    name = split_spec(model)[1].rpartition("/")[2].lower()
     return next((size for begin, size in _WINDOWS.items() if name.startswith(begin)), _WINDOW)
 
 
