@@ -36,7 +36,7 @@ def scrubbed_environment(
 ) -> None:
     """No setting but those of the mark `environ`, and a data folder of its own, for each test."""
     scrub(monkeypatch, tmp_path.with_name(f"{tmp_path.name}-own"))
-    for mark in request.node.iter_markers("environ"):
+    for mark in reversed([*request.node.iter_markers("environ")]):  # the nearest last
         for name, value in mark.kwargs.items():
             monkeypatch.setenv(name, value)
 

@@ -21,22 +21,21 @@ from tests.flow.helpers import (
 from tests.helpers.agent import thread_config
 from tests.server import call, calls, fail, text, tokens
 
-READ = call("read", path="nothing")
-ENDINGS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
-    "failure": ([gives_up("The site is closed.")], {}, "the executor gave up: The site is closed."),
-    "max_steps": ([call("poll")], {}, "the executor ran out of steps"),
-    "stuck": ([READ], {"max_steps": 20}, "the executor was stuck in a loop"),
-    "error": ([fail(401)], {}, "the model could not be asked"),
+ENDINGS: dict[str, tuple[Any, int, str]] = {
+    "failure": (gives_up("The site is closed."), 3, "the executor gave up: The site is closed."),
+    "max_steps": (call("poll"), 3, "the executor ran out of steps"),
+    "stuck": (call("read", path="nothing"), 20, "the executor was stuck in a loop"),
+    "error": (fail(401), 3, "the model could not be asked"),
 }
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
 async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> None:
-    replies, chosen, why = ENDINGS[kind]
+    reply, steps, why = ENDINGS[kind]
     flow.plans(makes("alpha", "beta"))
-    flow.step("alpha").always(replies[-1])
+    flow.step("alpha").always(reply)
     flow.sums_up(text("I have done everything."))
-    outcome = await flow.run(**{"max_steps": 3, "max_replans": 0, **chosen})
+    outcome = await flow.run(max_steps=steps, max_replans=0)
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
     assert not outcome.success
     assert await flow.statuses() == ["blocked", "not_started"]

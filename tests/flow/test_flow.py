@@ -59,28 +59,21 @@ async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
     assert usage["seconds"] > 0
 
 
-async def test_the_pictures_of_a_request_go_to_each_step(flow: ScriptedFlow) -> None:
-    flow.plans(makes("alpha", "beta"))
-    flow.step("alpha", succeeds())
-    flow.step("beta", succeeds())
+async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(flow: ScriptedFlow) -> None:
+    names = ("alpha", "beta", "gamma")
+    flow.plans(makes("[SECOND] alpha", "[nobody] beta", "gamma"))
+    for name in names:
+        flow.step(name, succeeds())
     flow.sums_up(text("All."))
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     await flow.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, picture])]})
-    for step in ("alpha", "beta"):
-        [asked] = flow.asked(is_step(step))
-        said, shown = asked.messages[1]["content"]
+    asked = [request for name in names for request in flow.asked(is_step(name))]
+    seconds = [r.messages[0]["content"].startswith("You are the second one") for r in asked]
+    assert seconds == [True, False, False]
+    for request in asked:
+        said, shown = request.messages[1]["content"]
         assert "See." in said["text"]
         assert shown == picture
-
-
-async def test_a_step_goes_to_the_executor_it_names(flow: ScriptedFlow) -> None:
-    flow.plans(makes("[SECOND] alpha", "[nobody] beta", "gamma"))
-    for name in ("alpha", "beta", "gamma"):
-        flow.step(name, succeeds())
-    flow.sums_up(text("All."))
-    await flow.run()
-    systems = [flow.asked(is_step(n))[0].messages[0]["content"] for n in ("alpha", "beta", "gamma")]
-    assert [s.startswith("You are the second one") for s in systems] == [True, False, False]
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 

@@ -28,18 +28,18 @@ LOOKS = [calls(call("look", place=place)) for place in range(1, 9)]
 OVERFLOW = fail(400, code="context_length_exceeded")
 
 
+pytestmark = pytest.mark.environ(MANUS_CONTEXT_WINDOW=str(WINDOW))
+
+
 @pytest.fixture
-def looker(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> ScriptedAgent:
-    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
+def looker(agent: ScriptedAgent) -> ScriptedAgent:
     return looker_on(agent)
 
 
 async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> None:
     outcome = await long_run(looker, 160)
     assert outcome.stop_reason == "answered"
-    assert [line.split(":")[0] for line in outcome.results] == [
-        f"Step {number}" for number in range(1, 162)
-    ]
+    assert [line.split(":")[0] for line in outcome.results] == [f"Step {n}" for n in range(1, 162)]
     values = await looker.values()
     assert_paired(values["messages"])
     sent = sent_by(looker)
@@ -85,9 +85,7 @@ async def test_a_request_that_is_too_large_is_shortened(looker: ScriptedAgent) -
     assert fact(8) in last.text
 
 
-async def test_a_request_that_stays_too_large_ends_the_run(
-    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_request_that_stays_too_large_ends_the_run(looker: ScriptedAgent) -> None:
     outcome = await looker.run(*LOOKS[:3], OVERFLOW, OVERFLOW, request=REQUEST)
     assert outcome.stop_reason == "error"
     assert len(outcome.results) == 3
@@ -97,9 +95,7 @@ async def test_a_request_that_stays_too_large_ends_the_run(
     assert_paired(await looker.messages())
 
 
-async def test_without_a_summarizer_the_notes_are_made_from_the_steps(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAgent) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER)).always(fail(401))
     recall = calls(call("recall", query="#2"), call("recall", query="locker K8 code"))

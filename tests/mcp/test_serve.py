@@ -34,14 +34,13 @@ COMMAND = ["-m", "manus", "mcp", "serve", "--profile", "swe", "--workspace", "wo
 Serve = Callable[[str], AbstractAsyncContextManager[ClientSession]]
 
 
+pytestmark = pytest.mark.environ(MANUS_MODEL="scripted", PYTHONPATH=str(Path(__file__).parents[2]))
+
+
 @pytest.fixture
-def environment(
-    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
-    monkeypatch.setenv("MANUS_CHECKPOINT", str(tmp_path / "threads.sqlite"))
-    monkeypatch.setenv("MANUS_MODEL", "scripted")
+def environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return {**os.environ}
 
 
 @pytest.fixture

@@ -143,9 +143,7 @@ async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAg
     assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
 
-async def test_the_planner_has_a_model_of_its_own(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
     address = agent.server.base_url
     Path("manus.toml").write_text(
         f'[roles.plan]\nmodel = "planner"\nbase_url = "{address}"\nreasoning_effort = "high"\n'

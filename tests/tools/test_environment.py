@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -103,7 +102,7 @@ async def test_an_mcp_server(session: Session, watch: Watch) -> None:
     assert len(watch.found()) == 1
 
 
-async def test_the_browser(session: Session, watch: Watch, tmp_path: Path) -> None:
+async def test_the_browser(session: Session, watch: Watch) -> None:
     session.settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
     page = session.workspace.writable("a.html")
     page.write_text("<p>Tea")
