@@ -1,7 +1,7 @@
 """The faults of the reference that concern the agent, by their numbers.
 
 Those that are not here are what other tests are about: 1, 3 and 4 test_agent, 2
-nodes/test_stuck_check, 6 nodes/test_request, 7 test_compaction, 15 test_usage, 18 and 22
+nodes/test_think, 6 nodes/test_request, 7 test_compaction, 15 test_usage, 18 and 22
 test_run_graph.
 """
 

@@ -1,12 +1,16 @@
-"""A profile's tools: looked up, added, executed, described."""
+"""A profile's tools: looked up, added, executed, described; and one made of a response type."""
 
 import asyncio
+import json
 import logging
+from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool, tool
+from pydantic import BaseModel, Field, RootModel
 
 from manus.tools.catalog import BUILT_IN, Catalog, build_catalog
+from manus.tools.create_chat_completion import CreateChatCompletion
 from manus.tools.session import Session
 
 
@@ -72,3 +76,56 @@ def test_every_built_in_tool_says_what_it_and_its_arguments_are(session: Session
     assert takes["properties"]["old_str"]["type"] == "string"
     assert takes["required"] == ["command", "path"]
     assert "null" not in str(takes)
+
+
+class Part(BaseModel):
+    name: str
+    weight: float = 1.0
+
+
+class Report(BaseModel):
+    """What was found."""
+
+    title: str = Field(description="One line")
+    parts: list[Part]
+    config: dict[str, int] | None = None
+
+
+_SINGLE: list[tuple[Any, Any, Any]] = [
+    (str, "plain text", "plain text"),
+    (int, 7, "7"),
+    (bool, True, "true"),
+    (list[int], [1, "2"], [1, 2]),
+    (dict[str, float], {"a": 1}, {"a": 1.0}),
+    (int | str, "x", "x"),
+    (list[int], "[1, 2]", [1, 2]),
+    (list[int] | str, "[1, 2]", "[1, 2]"),
+    (list[Part], [{"name": "a"}], [{"name": "a", "weight": 1.0}]),
+    (Part | None, None, "null"),
+    (RootModel[list[int]], [1, 2], [1, 2]),
+]
+
+
+async def test_one_value_is_the_argument_response(session: Session) -> None:
+    for response_type, given, wanted in _SINGLE:
+        made = CreateChatCompletion(response_type=response_type, session=session)
+        observation = await Catalog([made]).execute(made.name, {"response": given})
+        assert not observation.is_error, response_type
+        said = observation.text
+        assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
+
+
+async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
+    made = CreateChatCompletion(response_type=Report, session=session)
+    [schema] = Catalog([made]).schemas()
+    parameters = schema["function"]["parameters"]
+    assert set(parameters["properties"]) == {"title", "parts", "config"}
+    assert parameters["required"] == ["title", "parts"]
+    args = {"title": "t", "parts": [{"name": "p", "weight": "2"}], "config": {"a": 1}}
+    observation = await Catalog([made]).execute(made.name, args)
+    assert Report.model_validate_json(observation.text) == Report(
+        title="t", parts=[Part(name="p", weight=2)], config={"a": 1}
+    )
+    observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
+    assert "- `title`: Input should be a valid string (got 1)\n" in observation.text
+    assert "- `parts.0.name`: Field required\n" in observation.text
