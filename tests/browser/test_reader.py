@@ -122,7 +122,20 @@ async def test_reading_is_given_up_when_it_takes_too_long() -> None:
     assert not any(process.is_running() for process in begun)
 
 
+WANTED = {
+    "the password of staging is hunter2": "what is the password for the staging server",
+    "tests were failing there": "failed test",
+    "le mot de passe: café noir": "MOT DE PASSE cafe",
+    "数据库的密码在这里": "数据库密码",
+}
+
+
 def test_an_excerpt_keeps_order_and_limit() -> None:
+    around = "what the weather is for the day, and what the other one is for. " * 100
+    for needle, query in WANTED.items():  # where most of the words stand
+        shown = excerpt(around + needle + around, query, 300)
+        assert needle in shown
+        assert len(shown) <= 400
     parts = [f"## Part {n}\n\n" + f"filler words {n} " * 40 for n in range(50)]
     parts[7] += " the walrus sleeps"
     parts[31] += " a walrus wakes"

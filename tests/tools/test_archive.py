@@ -8,7 +8,6 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.archive import Archive, Archived
 from manus.tools.recall import NOTHING, Recall
 from manus.tools.session import Session
-from manus.tools.web.excerpt import excerpt
 from manus.tools.workspace import Workspace
 
 MESSAGES = [
@@ -72,22 +71,6 @@ async def recalled(folder: Path, query: str, limit: int = 5) -> str:
     session.archive.add(MESSAGES)
     observed = await Recall(session=session).observe(query=query, limit=limit)
     return observed.text
-
-
-WANTED = {
-    "the password of staging is hunter2": "what is the password for the staging server",
-    "tests were failing there": "failed test",
-    "le mot de passe: café noir": "MOT DE PASSE cafe",
-    "数据库的密码在这里": "数据库密码",
-}
-
-
-def test_an_excerpt_is_where_most_of_the_words_stand() -> None:
-    around = "what the weather is for the day, and what the other one is for. " * 100
-    for needle, query in WANTED.items():
-        shown = excerpt(around + needle + around, query, 300)
-        assert needle in shown
-        assert len(shown) <= 400
 
 
 def test_a_fork_begins_with_a_copy_of_the_archive(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
-"""Charts from data files, as PNG and as a page that works offline."""
+"""Charts and reports: files that a browser shows offline, and that ask nobody for anything."""
 
 import base64
 import json
+import re
 import struct
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import vl_convert
 from playwright.async_api import Browser
 
 from manus.tools import data_visualization
@@ -34,8 +36,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def root(root: Path) -> Path:
-    """The workspace, with sales in it."""
+    """The workspace, with sales and pictures in it."""
     (root / "sales.csv").write_text(SALES, "utf-8")
+    for folder in ("charts", "notes"):
+        (root / folder).mkdir()
+    (root / "charts/sales.png").write_bytes(_png())
+    (root / "charts/sales.html").write_text("<html>")
+    (root / "图 1.svg").write_text(SVG)
     return root
 
 
@@ -118,3 +125,121 @@ async def test_what_does_not_fit_or_is_not_there_is_said(
     assert made.is_error
     assert "(vl_convert)" in made.text
     assert "make setup EXTRAS=data" in made.text, "it is said how to get the packages"
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'
+
+
+def _png(width: int = 40, height: int = 20) -> bytes:
+    return bytes(vl_convert.svg_to_png(SVG.replace("60", str(width)).replace("30", str(height))))
+
+
+async def _report(session: Session, **arguments: Any) -> Observation:
+    return await build_catalog(["make_report"], session).execute("make_report", arguments)
+
+
+REPORT = """# 各地销量
+
+<script>document.title = "broken"</script> and [a chart](charts/sales.html).
+
+![Sales by place](charts/sales.png)
+
+An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https://example.com/x.png).
+
+| place | sold | share |
+| --- | ---: | --: |
+| 北京 | 1,234 | 26.1% |
+| Köln | −12 | 5 % |
+"""
+
+
+async def test_a_browser_shows_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
+    made = await _report(session, markdown=REPORT)
+    path = root / "report.html"
+    assert made.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
+    assert made.text.endswith("left as links: https://example.com/x.png.")
+    viewer = await Viewer.open(await chromium.new_context(), path.as_uri())
+    page = viewer.page
+    await page.wait_for_function("[...document.images].every((image) => image.complete)")
+    widths = "[...document.images].map((image) => image.naturalWidth)"
+    assert await page.evaluate(widths) == [40, 60]
+    assert await viewer.page.locator("figcaption").all_inner_texts() == ["Sales by place"]
+    assert await page.title() == "各地销量"
+    assert await page.locator("script").count() == 0
+    cells = '[...document.querySelectorAll("tbody tr:first-child td")]'
+    align = f"{cells}.map((cell) => getComputedStyle(cell).textAlign)"
+    assert await page.evaluate(align) == ["start", "right", "right"]
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    await page.emulate_media(color_scheme="dark")
+    assert await page.evaluate(paper) == "rgb(22, 24, 29)"
+    await page.emulate_media(media="print", color_scheme="dark")
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    assert viewer.requests == []
+
+
+async def test_html_is_text_and_links_neither_run_nor_read(session: Session, root: Path) -> None:
+    text = (
+        '# A\n<img src=x onerror="a()">\n\n<b>bold</b> [x](javascript:a())\n\n'
+        "[a](charts/sales.html#x) [d](#end) [e](file:///etc/passwd) [f](mailto:a@b.c)\n\n## End"
+    )
+    made = await _report(session, markdown=text)
+    assert not made.is_error, made.text
+    page = (root / "report.html").read_text("utf-8")
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=&quot;a()&quot;&gt;" in page
+    assert "&lt;b&gt;bold&lt;/b&gt;" in page
+    links = re.findall('<a href="([^"]+)"', page)
+    assert links == ["charts/sales.html#x", "#end", "mailto:a@b.c"]
+    assert '<h2 id="end">End</h2>' in page
+
+
+async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root: Path) -> None:
+    (root / "notes/own.png").write_bytes(_png(8, 8))
+    # the page of a chart is shown by its picture
+    text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
+    (root / "notes/r.md").write_text(text, "utf-8")
+    made = await _report(session, source="notes/r.md", output="out/deep/r.html")
+    assert made.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), made.text
+    page = (root / "out/deep/r.html").read_text("utf-8")
+    sources = re.findall('src="data:image/png;base64,([^"]+)"', page)
+    assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
+
+
+async def test_a_wrong_path_costs_a_line_and_not_the_draft(session: Session, root: Path) -> None:
+    (root / "right.png").write_bytes(_png())
+    for name in ("gone.png", "charts", "ftp://host/x.png", "y" * 5000):
+        made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
+        assert not made.is_error
+        assert name[:50] in made.text.splitlines()[-1]
+        assert "[picture: chart]" in (root / "report.html").read_text()
+        draft = root / "report.html.md"
+        draft.write_text(draft.read_text().replace(name, "right.png"))
+        again = await _report(session, source="report.html.md")
+        assert len(again.text.splitlines()) == 1
+    made = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
+    assert "![a chart](图 1.svg), ![b](file:///etc/x);" in made.text
+
+
+_WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
+    ({}, "Give either `markdown`"),
+    ({"markdown": "![a](../x.png)"}, "../x.png is outside the workspace"),
+    ({"markdown": "![a](%2e%2e/x.png)"}, "../x.png is outside the workspace"),
+    ({"markdown": "![a](leads-out/x.png)"}, "leads-out/x.png is outside the workspace"),
+    ({"markdown": "![a](plain.txt)"}, "plain.txt is no picture"),
+    ({"source": "gone.md"}, "gone.md cannot be read"),
+    ({"source": "../r.md"}, "../r.md is outside the workspace"),
+    ({"markdown": "a", "output": "r.txt"}, "`output` is r.txt"),
+    ({"markdown": "a", "output": ".manus/r.html"}, "the agent's own records"),
+]
+
+
+async def test_what_report_cannot_be_made_is_said(session: Session, root: Path) -> None:
+    (root / "leads-out").symlink_to(root.parent)
+    (root / "plain.txt").write_text("<svgish>")
+    for arguments, said in _WRONG_REPORTS:
+        made = await _report(session, **arguments)
+        assert made.is_error
+        assert said in made.text
+        assert "\n" not in made.text
+    assert not (root / "report.html").exists()

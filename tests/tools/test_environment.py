@@ -40,22 +40,17 @@ class Watch:
             _, words, _, environment = args
             self.started.append((" ".join(map(str, words)), environment))
 
-    def found(self) -> list[str]:
-        """The commands of all of them; none has a key, but for Playwright's own program."""
-        for command, environment in self.started:
-            assert environment is not None, f"{command} inherits everything"
-            assert SECRET not in str(environment) or _DRIVER in command, command
-        return [command for command, _ in self.started]
-
-    def living(self) -> set[str]:
-        """The names of all processes below this one that are new; none has a key."""
-        names = set()
+    def found(self) -> tuple[list[str], set[str]]:
+        """The commands of all of them, and the names of those that live; none has a key."""
+        names, seen = set(), list(self.started)
         for process in _family() - self._before:
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                command = process.cmdline()
-                assert SECRET not in str(process.environ()) or _DRIVER in str(command), command
+                seen.append((str(process.cmdline()), process.environ()))
                 names.add(process.name())
-        return names
+        for command, environment in seen:
+            assert environment is not None, f"{command} inherits everything"
+            assert SECRET not in str(environment) or _DRIVER in command, command
+        return [command for command, _ in self.started], names
 
 
 def _family() -> set[psutil.Process]:
@@ -72,34 +67,28 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
 
 
 async def test_what_tools_start(session: Session, watch: Watch) -> None:
-    catalog = build_catalog(("bash", "python_execute"), session)
     calls: dict[str, dict[str, Any]] = {
         "bash": {"command": "env; cat /proc/self/environ /proc/$$/environ"},
         "python_execute": {"code": "print(open('/proc/self/environ').read())"},
     }
-    for name, args in calls.items():
-        tool = catalog.find(name)
-        assert tool is not None
-        said = (await execute_alone(session, tool, args, key=name)).message
+    for tool, args in zip(build_catalog(tuple(calls), session), calls.values(), strict=True):
+        said = (await execute_alone(session, tool, args, key=tool.name)).message
         assert said.status == "success", said.text
         assert SECRET not in str(said.content)
-    assert "bash" in watch.living()
-    started = [command for command in watch.found() if not command.endswith("-- true")]  # a probe
+    commands, names = watch.found()
+    assert "bash" in names
+    started = [command for command in commands if not command.endswith("-- true")]  # a probe
     ours = ("porter.py", " bash ", "python/")  # the sandbox's network, then what two tools start
     assert [any(mark in command for mark in ours) for command in started] == [True] * 3
 
 
-async def test_the_parser_of_pages(watch: Watch) -> None:
+async def test_the_parser_of_pages_and_an_mcp_server(session: Session, watch: Watch) -> None:
     assert "Tea" in (await parse("html", "http://a/", b"<title>T</title><p>Tea")).text
-    assert len(watch.found()) == 1
-
-
-async def test_an_mcp_server(session: Session, watch: Watch) -> None:
     session.settings = Settings(mcp={"odd": odd(sandbox=False)})
     session.profile = ASKING
     await load_mcp_tools(build_catalog(ASKING.tools, session), session)
-    assert len(watch.living()) == 1
-    assert len(watch.found()) == 1
+    commands, names = watch.found()
+    assert (len(commands), len(names)) == (2, 1)
 
 
 async def test_the_browser(session: Session, watch: Watch) -> None:
@@ -109,7 +98,7 @@ async def test_the_browser(session: Session, watch: Watch) -> None:
     args = {"action": "go_to_url", "url": page.as_uri()}
     said = (await execute_alone(session, BrowserUse(session=session), args)).message
     assert said.status == "success", said.text
-    names = watch.living()
+    commands, names = watch.found()
     assert any("chrom" in name or "headless" in name for name in names), names
     assert any("node" in name for name in names), names
-    assert len(watch.found()) == 1
+    assert len(commands) == 1
