@@ -123,6 +123,15 @@ async def test_dialogs_are_answered_and_told(driver: Driver) -> None:
     assert "dismissed" in await driver.say("click_element", index=1)
 
 
+ADDRESSES = {
+    "example.com": "https://example.com",
+    "example.com:8443/x": "https://example.com:8443/x",
+    "localhost:8000": "http://localhost:8000",
+    "127.0.0.1/x": "http://127.0.0.1/x",
+    "javascript:alert(1)": "javascript:alert(1)",
+}
+
+
 async def test_unfit_arguments_and_nothing_there_are_said_in_a_line(driver: Driver) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
@@ -135,18 +144,6 @@ async def test_unfit_arguments_and_nothing_there_are_said_in_a_line(driver: Driv
         port = closed.getsockname()[1]
     said = await driver.fail("go_to_url", url=f"http://127.0.0.1:{port}/")
     assert "127.0.0.1 does not answer" in said
-
-
-ADDRESSES = {
-    "example.com": "https://example.com",
-    "example.com:8443/x": "https://example.com:8443/x",
-    "localhost:8000": "http://localhost:8000",
-    "127.0.0.1/x": "http://127.0.0.1/x",
-    "javascript:alert(1)": "javascript:alert(1)",
-}
-
-
-async def test_addresses_without_a_scheme() -> None:
     assert {given: complete_url(given) for given in ADDRESSES} == ADDRESSES
 
 

@@ -90,9 +90,7 @@ async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(driver
     assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
 
 
-async def test_what_opens_under_the_mouse_and_a_hidden_check_box(
-    driver: Driver, site: Site
-) -> None:
+async def test_what_the_mouse_finds(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<style>.sub{display:none} .m:hover .sub{display:block}</style>
       <div class=m><button>Menu</button><div class=sub><a href=/found>Inside</a></div></div>"""
     site.pages["/found"] = "<title>Found</title>"

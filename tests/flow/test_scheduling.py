@@ -46,6 +46,9 @@ def test_steps_that_name_one_file_do_not_go_to_work_together() -> None:
         assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
 
 
+NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
+
+
 def test_files_made(tmp_path: Path) -> None:
     for folder in ("sub", ".hidden"):
         (tmp_path / folder).mkdir()
@@ -61,12 +64,6 @@ def test_files_made(tmp_path: Path) -> None:
     os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
     assert changed_since(tmp_path / "not there", began) == []
-
-
-NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
-
-
-def test_a_file_is_named_by_its_whole_name() -> None:
     for said, named in NAMED.items():
         history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
         assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])

@@ -238,7 +238,10 @@ AFTER_THINK: list[tuple[AgentState, str]] = [
 ]
 
 
-def test_after_think() -> None:
+def test_after_think_and_stuck_check() -> None:
+    assert route_after_stuck_check({"stop_reason": None}) == "next_step"
+    reasons: list[StopReason] = ["terminated", "answered", "max_steps", "budget", "stuck", "error"]
+    assert [route_after_stuck_check({"stop_reason": reason}) for reason in reasons] == reasons
     for state, label in AFTER_THINK:
         assert route_after_think(state) == label
 
@@ -283,9 +286,3 @@ def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped() -> None:
     first, *others = after(made, loop)
     assert "4 times" in first["refusal"]
     assert not any("refusal" in task for task in others)
-
-
-def test_after_stuck_check() -> None:
-    assert route_after_stuck_check({"stop_reason": None}) == "next_step"
-    reasons: list[StopReason] = ["terminated", "answered", "max_steps", "budget", "stuck", "error"]
-    assert [route_after_stuck_check({"stop_reason": reason}) for reason in reasons] == reasons

@@ -135,8 +135,7 @@ class TestCompaction:
         assert evicted_of(self.HISTORY, [10.0] * 13, 1_000) == []
         first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
         assert evicted_of([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], "open calls"
-
-    def test_requests_of_earlier_runs_go_only_where_they_must(self) -> None:
+        # requests of earlier runs go only where they must
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
         assert evicted_of(history, [10.0] * 4, 10, most=100, own=3) == []
         evicted = evicted_of(history, [10.0] * 4, 20, most=30, own=3)
@@ -199,12 +198,9 @@ def test_what_is_wanted_and_next_stays_the_longest() -> None:
     assert len(kept) < 20
 
 
-def test_an_image_is_counted_as_a_picture_not_as_its_letters() -> None:
+def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens() -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT * 900}"}}
     assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
-
-
-def test_other_scripts_have_more_tokens_than_as_many_english_letters() -> None:
     for word in ("狐", "лис"):
         written, letters = word * 900, "f" * 900 * len(word)
         assert estimate_text(written) > 1.5 * estimate_text(letters)

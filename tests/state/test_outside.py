@@ -65,14 +65,11 @@ KNOWN = {
 }
 
 
-def test_addresses_that_were_read() -> None:
+def test_addresses_that_were_read_and_keys_that_are_text() -> None:
     reach = Reach()
     reach.read("See [this](https://a.example/b?c=1).", "http://news.example/")
     reach.read("https://own.example/", "file:///made/page.html")
     reach.read("https://own.example/", "http://127.0.0.1:8000/")
     assert {address: reach.has_read(address) for address in KNOWN} == KNOWN
-
-
-def test_keys_that_are_text() -> None:
     keys = ("Enter", "Tab Tab Space", "hunter2", "Shift+H Shift+I")
     assert [types_text(one) for one in keys] == [False, False, True, True]

@@ -121,6 +121,11 @@ DATES: list[tuple[list[Any], str]] = [
     (["2024-Q1", "2023Q4"], "2023-10-01"),
     ([20240201, 20240131], "2024-01-31"),
 ]
+OTHERWISE: list[tuple[list[Any], list[Any], str]] = [
+    (["1/2/2024", "3/4/2024"], [1, 2], "month/day"),
+    (["b", "a"], [1, 2], "alphabetical"),
+    ([1, 2, 3], [1, None, 2], "1 of 3 rows"),
+]
 
 
 def test_dates_in_the_usual_forms_are_dates() -> None:
@@ -132,16 +137,6 @@ def test_dates_in_the_usual_forms_are_dates() -> None:
     for text in NO_DATES:
         spec, _ = _drawn({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
         assert spec["encoding"]["x"]["type"] == "nominal"
-
-
-OTHERWISE: list[tuple[list[Any], list[Any], str]] = [
-    (["1/2/2024", "3/4/2024"], [1, 2], "month/day"),
-    (["b", "a"], [1, 2], "alphabetical"),
-    ([1, 2, 3], [1, None, 2], "1 of 3 rows"),
-]
-
-
-def test_what_may_be_read_otherwise_is_said() -> None:
     for days, numbers, said in OTHERWISE:
         _, notes = _drawn({"d": days, "n": numbers}, type="line", x="d", y="n")
         assert said in notes[0]
