@@ -57,21 +57,19 @@ def given_of(request: str, images: Sequence[Path]) -> dict[str, Any]:
     Raises:
         UsageError: a picture cannot be read, or is none that models are shown.
     """
-    if not images:
-        return {"request": request}
-    content = [{"type": "text", "text": request}, *map(_block, images)]
-    return {"messages": [{"role": "user", "content": content}]}
-
-
-def _block(path: Path) -> dict[str, Any]:
     from manus.tools.editor.files import image_type
     from manus.tools.result import Image
 
-    data = _read(path)
-    mime = image_type(data)
-    if mime is None:
-        raise UsageError(f"{path} is no picture that a model is shown (PNG, JPEG, GIF or WebP).")
-    return Image(base64.b64encode(data).decode(), mime).as_block()
+    if not images:
+        return {"request": request}
+    content: list[dict[str, Any]] = [{"type": "text", "text": request}]
+    for path in images:
+        data = _read(path)
+        if (mime := image_type(data)) is None:
+            said = "is no picture that a model is shown (PNG, JPEG, GIF or WebP)"
+            raise UsageError(f"{path} {said}.")
+        content.append(Image(base64.b64encode(data).decode(), mime).as_block())
+    return {"messages": [{"role": "user", "content": content}]}
 
 
 def _read(path: Path) -> bytes:

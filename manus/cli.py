@@ -94,7 +94,7 @@ def fail(given: list[str], error: Exception) -> int:
 
     import click
 
-    from manus.report import ReportedError, print_failure
+    from manus.report import ReportedError, print_json
     from manus.state.errors import ManusError, UsageError
 
     if isinstance(error, click.Abort):
@@ -109,7 +109,10 @@ def fail(given: list[str], error: Exception) -> int:
     _tell(said)
     options = given[: given.index("--")] if "--" in given else given
     if given[:1] and given[0] in _RUNS and "--json" in options and not is_reported:
-        print_failure(said)
+        from manus.graph.outcome import Outcome
+        from manus.state.usage import no_usage
+
+        print_json(Outcome("", "error", "error", False, said, [], no_usage()).as_json())
     return 2 if isinstance(cause, (UsageError, click.UsageError)) else 1
 
 

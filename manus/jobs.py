@@ -56,11 +56,6 @@ class Job:
     stood: str = ""
     """Since when, where this process knows it."""
 
-    @property
-    def workspace(self) -> str:
-        """Where it is worked on."""
-        return str(self.context.workspace or "")
-
     def config(self) -> Any:
         """The configuration of the run.
 

@@ -64,32 +64,29 @@ def limits(text: str) -> Limits:
     Raises:
         BadParameter: it names none, or one that does not fit.
     """
-    found = dict(_limit(part.strip().lower()) for part in text.split(",") if part.strip())
-    if not found:
-        raise click.BadParameter("it names no limit; write it as tokens=200k")
-    return found
-
-
-def _limit(part: str) -> tuple[str, float]:
     from pydantic import ValidationError
 
     from manus.state.usage import Budget
 
-    name, _, value = (word.strip() for word in part.partition("="))
-    kind = name.replace("-", "_")
-    if kind not in Budget.model_fields:
-        known = ", ".join(Budget.model_fields)
-        raise click.BadParameter(f"there is no limit {part!r}; known are {known}")
-    amount, units = _AMOUNT.fullmatch(value), {"": 1, **_UNITS.get(kind, _THOUSANDS)}
-    if amount is None or amount[2] not in units:
-        raise click.BadParameter(f"{kind} has no amount {value!r}; write it as {kind}=100")
-    limit = round(float(amount[1].replace("_", "")) * units[amount[2]], 9)
+    found: Limits = {}
+    for part in filter(None, map(str.strip, text.lower().split(","))):
+        name, _, value = (word.strip() for word in part.partition("="))
+        kind = name.replace("-", "_")
+        if kind not in Budget.model_fields:
+            known = ", ".join(Budget.model_fields)
+            raise click.BadParameter(f"there is no limit {part!r}; known are {known}")
+        amount, units = _AMOUNT.fullmatch(value), {"": 1, **_UNITS.get(kind, _THOUSANDS)}
+        if amount is None or amount[2] not in units:
+            raise click.BadParameter(f"{kind} has no amount {value!r}; write it as {kind}=100")
+        found[kind] = round(float(amount[1].replace("_", "")) * units[amount[2]], 9)
+    if not found:
+        raise click.BadParameter("it names no limit; write it as tokens=200k")
     try:
-        Budget.model_validate({kind: limit})
+        Budget.model_validate(found)
     except ValidationError as error:
-        said = error.errors()[0]["msg"]
-        raise click.BadParameter(f"{part!r} does not fit: {said}") from None
-    return kind, limit
+        wrong = error.errors()[0]
+        raise click.BadParameter(f"{wrong['loc'][0]} does not fit: {wrong['msg']}") from None
+    return found
 
 
 COUNT = click.IntRange(min=1)

@@ -67,7 +67,7 @@ class PlanView:
         if event["status"] == "in_progress":
             return f"begun by {event['executor']}: {text}"
         spent = in_words(self._used.get(index, {}), self._currency)
-        took = ", ".join(filter(None, (f"{self._seconds(index):.1f} s", spent)))
+        took = f"{self._seconds(index):.1f} s{spent and f', {spent}'}"
         return f"{event['status']}, {took}: {flat(event['notes']) or text}"
 
     def _seconds(self, index: int) -> float:

@@ -84,14 +84,6 @@ def _put(text: str) -> None:
         raise ManusError(unwritable(error)) from None
 
 
-def print_failure(said: str) -> None:
-    """The outcome of a run that could not begin, as JSON."""
-    from manus.graph.outcome import Outcome
-    from manus.state.usage import no_usage
-
-    print_json(Outcome("", "error", "error", False, said, [], no_usage()).as_json())
-
-
 def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:
     """What a run took and how it goes on, on stderr."""
     screen.paragraph(f"{headline(outcome)}: {took}", "bold")

@@ -81,7 +81,7 @@ class Run:
     async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
         async with store.hold(self._thread_id):
             job = await prepare(store, self._thread_id)
-            self._workspace = job.workspace
+            self._workspace = job.context.workspace or ""
             if not (self._args.quiet or self._args.chat or job.stays):
                 wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")

@@ -54,8 +54,8 @@ def refusal(
     token = environment.get("MANUS_SERVER_TOKEN", "")
     if not token or method == "OPTIONS" or path == "/ok" or host == _ITSELF:
         return None
-    given = headers.get("authorization", "")
-    is_known = hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+    given = headers.get("authorization", "").encode()
+    is_known = hmac.compare_digest(given, f"Bearer {token}".encode())
     return None if is_known else "The token of MANUS_SERVER_TOKEN is missing or wrong."
 
 

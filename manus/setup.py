@@ -21,7 +21,6 @@ _LOCAL = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000}
 """Where servers of models listen by themselves."""
 _TIMEOUT = 1.0
 """Seconds that a server on this machine has to answer."""
-_APPROVALS = ("auto", "ask", "yolo")
 _ASKED = ("model", "base_url", "api_key", "api_version", "workspace")
 """Settings that an answer replaces, or takes away."""
 
@@ -67,7 +66,7 @@ def ask_all() -> dict[str, Any]:
     if place := ask_text("Folder to work in [this one in a project, else ./workspace]: "):
         values["workspace"] = place
     _say("What waits for your yes? auto: what leaves the sandbox; ask: each change; yolo: nothing")
-    values["approve"] = _one_of("Approvals", _APPROVALS)
+    values["approve"] = _one_of("Approvals", ("auto", "ask", "yolo"))
     return values
 
 

@@ -21,9 +21,8 @@ PAUSE = 0.05
 
 def busy(thread_id: str, holder: str = "another process") -> ThreadBusyError:
     """The error of a second run on a thread."""
-    return ThreadBusyError(
-        f"The thread {thread_id} is being worked on by {holder}; wait for it to end, or stop it."
-    )
+    said = f"The thread {thread_id} is being worked on by {holder}"
+    return ThreadBusyError(f"{said}; wait for it to end, or stop it.")
 
 
 @asynccontextmanager

@@ -46,16 +46,9 @@ class Thread:
 
     def as_json(self) -> dict[str, Any]:
         """As `threads --json` prints it."""
-        return {
-            "thread_id": self.thread_id,
-            "status": self.status,
-            "request": self.request,
-            "steps": self.steps,
-            "updated": self.updated.isoformat(timespec="seconds"),
-            "graph": self.kind,
-            "profile": self.profile,
-            "workspace": self.workspace,
-        }
+        shown = ("thread_id", "status", "request", "steps", "profile", "workspace")
+        when = {"updated": self.updated.isoformat(timespec="seconds")}
+        return {**{name: getattr(self, name) for name in shown}, **when, "graph": self.kind}
 
 
 def config_of(thread_id: str) -> Any:
@@ -70,11 +63,7 @@ async def read_thread(store: Store, thread_id: str) -> Thread | None:
 
 
 async def get_thread(store: Store, meant: str) -> Thread:
-    """The thread that `find_thread` finds.
-
-    Raises:
-        UsageError: as there.
-    """
+    """The thread that `find_thread` finds, with its errors."""
     thread = await read_thread(store, await find_thread(store, meant))
     assert thread is not None
     return thread

@@ -85,6 +85,6 @@ def play(name: str) -> int:
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
     code = begin(demo.kind, args, demo.request, read_settings())
-    words = ["report", thread, "-o", str(folder / "report.html")]
-    program.main([*words, *["--open"] * has_desktop()], "manus", standalone_mode=False)
+    words = ["report", thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
+    program.main(words, "manus", standalone_mode=False)
     return code

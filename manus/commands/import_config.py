@@ -84,9 +84,8 @@ def _read(file: Path, parse: Any) -> dict[str, Any]:
     try:
         found: dict[str, Any] = parse(file.read_text("utf-8-sig"))
     except OSError as error:
-        raise SettingsError(
-            f"{file} cannot be read ({error.strerror}); give the path of OpenManus's config.toml."
-        ) from None
+        where = "give the path of OpenManus's config.toml"
+        raise SettingsError(f"{file} cannot be read ({error.strerror}); {where}.") from None
     except ValueError as error:  # both parsers' errors are ValueErrors
         raise SettingsError(f"{file} cannot be understood: {error}.") from None
     return found
@@ -103,18 +102,18 @@ def translate(
     ours: dict[str, Any] = {}
     said: dict[str, str] = {}
     for theirs, place, value in _placed(config, servers):
-        if place is None or (isinstance(value, str) and _PLACEHOLDER.fullmatch(value.strip())):
-            said[theirs] = "not taken: " + (
-                "it is not set" if place else "nothing corresponds to it"
-            )
-            continue
-        changed = _with(ours, place, value)
-        try:
-            Settings.model_validate(changed)
-        except ValidationError as error:
-            said[theirs] = f"not taken: {error.errors()[0]['msg']}"
+        if place is None:
+            said[theirs] = "not taken: nothing corresponds to it"
+        elif isinstance(value, str) and _PLACEHOLDER.fullmatch(value.strip()):
+            said[theirs] = "not taken: it is not set"
         else:
-            ours, said[theirs] = changed, ".".join(place)
+            changed = _with(ours, place, value)
+            try:
+                Settings.model_validate(changed)
+            except ValidationError as error:
+                said[theirs] = f"not taken: {error.errors()[0]['msg']}"
+            else:
+                ours, said[theirs] = changed, ".".join(place)
     return ours, said
 
 

@@ -57,8 +57,8 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
         with contextlib.suppress(OSError, ToolError):
             _look(file, root, has_room=room > 0)
         room -= file.image is not None
-    left = len(paths) - _MOST_FILES
-    note = f"{left} more files are not listed." if left > 0 else ""
+    left = len(paths) - len(files)
+    note = f"{left} more files are not listed." if left else ""
     return [file for file in files if file.size is not None or file.edits], note
 
 

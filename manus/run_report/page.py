@@ -18,7 +18,6 @@ from markupsafe import Markup
 from rich.filesize import decimal
 
 from manus import formatting
-from manus.run_report.clock import Clock
 from manus.run_report.edits import edit_of
 from manus.run_report.files import ChangedFile, files_of
 from manus.run_report.prose import prose
@@ -28,22 +27,57 @@ from manus.trace.model import Run, Stage
 _FOLDER = Path(__file__).parent / "templates"
 _LONGEST = 20_000
 """Characters of a text that stand in the page; of a longer one its beginning and its end."""
+_THINNEST = 0.2
+"""Share of the width, in percent, that the shortest bar has."""
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
+
+
+class Clock:
+    """The time of a run; it stands still while nothing was at work."""
+
+    def __init__(self, run: Run) -> None:
+        self._began = run.began or datetime.now(UTC)
+        self._idle = run.idle
+        self.length = max(self.seconds(run.ended), 0.001)
+        """Seconds."""
+
+    def seconds(self, when: datetime | None) -> float:
+        """Seconds of work up to a moment; 0 where it is not known."""
+        if when is None:
+            return 0.0
+        idle = ((min(when, end) - begin).total_seconds() for begin, end in self._idle)
+        return max((when - self._began).total_seconds() - sum(max(one, 0) for one in idle), 0.0)
+
+    def between(self, begin: datetime | None, end: datetime | None) -> float:
+        """Seconds of work between two moments."""
+        return max(self.seconds(end) - self.seconds(begin), 0.0)
+
+    def place(self, when: datetime | None) -> float:
+        """A moment's place between the beginning, 0, and the end, 1."""
+        return min(self.seconds(when) / self.length, 1.0)
+
+    def box(self, begin: datetime | None, end: datetime | None) -> tuple[float, float]:
+        """Place and width of a bar in percent; it is never too thin to be seen."""
+        left = 100 * self.place(begin)
+        width = max(100 * self.place(end) - left, _THINNEST)
+        return min(left, 100 - width), width
+
+    @property
+    def idle(self) -> list[tuple[float, float]]:
+        """Where the clock stood still, and for how many seconds."""
+        return [(self.place(b), (e - b).total_seconds()) for b, e in self._idle]
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """A run, and the files that it left."""
 
+    key: str
+    """The run's place on the page."""
     run: Run
     clock: Clock
     files: list[ChangedFile]
     files_note: str
-
-    @property
-    def key(self) -> str:
-        """The run's place on the page."""
-        return f"r{self.run.number}"
 
 
 def page(thread_id: str, runs: Sequence[Run], *, place: str = "") -> str:
@@ -67,7 +101,7 @@ def page_of(
         style, script = style + asset(f"{kind}.css"), script + asset(f"{kind}.js")
     policy = _policy(style, script, is_live=is_live)
     known = {"kind": kind, "thread_id": thread_id, "place": place, "is_live": is_live, **more}
-    known["runs"] = [RunReport(run, Clock(run), *files_of(run)) for run in runs]
+    known["runs"] = [RunReport(f"r{r.number}", r, Clock(r), *files_of(r)) for r in runs]
     template = environment().get_template(f"{kind}.html")
     return template.render(known, style=style, script=script, policy=policy), policy
 

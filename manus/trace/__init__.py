@@ -1,4 +1,1 @@
-"""One trace of a run: its steps, calls, questions and costs, read from the checkpoints.
-
-`manus show`, `report` and `watch`, and the notebooks all read runs in this form.
-"""
+"""One trace of a run, read from the checkpoints, for whatever shows what was done."""

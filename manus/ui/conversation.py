@@ -166,8 +166,7 @@ class Conversation:
         """The request, with files put into the workspace and named; and the pictures of them."""
         if not files:
             return text, []
-        place = {"workspace": known.workspace} if known else {}
-        context = read_context(self._args, **place)
+        context = read_context(self._args, **({"workspace": known.workspace} if known else {}))
         root = await asyncio.to_thread(check_workspace, self._settings, context)
         kept = await asyncio.to_thread(_keep, Workspace(root), files)
         names = ", ".join(path.name for path in kept)

@@ -114,8 +114,7 @@ async def _act(talk: Conversation, request: Request) -> Response:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageError("This is not what the page sends; load it anew.") from None
     if action == "send":
-        plans = bool(given.get("flow"))
-        await talk.send(thread, text, files, plans=plans, at=given.get("at"))
+        await talk.send(thread, text, files, plans=bool(given.get("flow")), at=given.get("at"))
     elif action == "answer":
         await talk.answer(thread, answers)
     elif action == "stop":

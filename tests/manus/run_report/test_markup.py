@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manus.formatting import clean, gist
-from manus.run_report.clock import Clock
-from manus.run_report.page import environment
+from manus.run_report.page import Clock, environment
 from manus.run_report.prose import prose
 from manus.trace.agent_runs import idle_intervals
 from manus.trace.history import Superstep
