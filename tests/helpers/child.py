@@ -69,7 +69,6 @@ def forked(target: Callable[..., None], *args: Any) -> Iterator[Process]:
 
 
 def killed_when(child: Process, ready: Callable[[], bool]) -> None:
-    """Kill a process as soon as something has happened."""
     deadline = time.monotonic() + _PATIENCE
     while not ready():
         assert child.is_alive(), "it ended before"
@@ -95,20 +94,24 @@ def _die_with_the_tests() -> None:
 def _main(
     database: Path, context: Context, given: Any, who: str, environment: dict[str, str]
 ) -> None:
+    _move(database.parent, environment)
+
+    async def work() -> None:
+        async with open_sqlite(database) as saver:
+            if who == "flow":
+                graph = build_flow((TESTER, SECOND), checkpointer=saver)
+            else:
+                profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
+                graph = build_agent(profiles[who], checkpointer=saver)
+            await graph.ainvoke(given, thread_config("t"), context=context)
+
+    asyncio.run(work())
+
+
+def _move(folder: Path, environment: Mapping[str, str]) -> None:
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    os.chdir(database.parent)
-    asyncio.run(_work(database, context, given, who))
-
-
-async def _work(database: Path, context: Context, given: Any, who: str) -> None:
-    async with open_sqlite(database) as saver:
-        if who == "flow":
-            graph = build_flow((TESTER, SECOND), checkpointer=saver)
-        else:
-            profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
-            graph = build_agent(profiles[who], checkpointer=saver)
-        await graph.ainvoke(given, thread_config("t"), context=context)
 
 
 class Stream:
@@ -158,9 +161,7 @@ def _become(
         os.close(stream.descriptor)
     if os.isatty(0):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
+    _move(folder, environment)
     sys.argv = [str(ROOT / "manus" / "__main__.py"), *arguments]
     sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8")

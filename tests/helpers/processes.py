@@ -26,10 +26,7 @@ def lives(pid: int | str) -> bool:
 
 
 def pid_outside(inside: int | str, folder: Path) -> int:
-    """The number, here, of a process that works in a folder and has told its own number.
-
-    In a sandbox a process counts from one.
-    """
+    """The number, here, of a process in a folder that has told its own: a sandbox has others."""
     return next(pid for pid in working_in(folder) if _numbers(pid)[-1:] == [int(inside)])
 
 

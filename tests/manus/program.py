@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,18 +182,16 @@ class Terminal:
         """What is shown, without colours: what was erased is gone."""
         return shown(self.raw)
 
-    def expect(self, words: str) -> None:
+    def expect(self, words: str, *, last: bool = False) -> None:
         """Wait until the words have been shown."""
-        self._read_until(lambda: words.rstrip() in self.text, words)
+        limit = time.monotonic() + _LIMIT
+        is_shown = str.endswith if last else str.__contains__
+        while not is_shown(self.text.rstrip(), words.rstrip()):
+            assert self._read(limit), f"{words!r} is not shown:\n{self.text}"
 
     def expect_last(self, words: str) -> None:
         """Wait until the words are the last that is shown."""
-        self._read_until(lambda: self.text.rstrip().endswith(words.rstrip()), words)
-
-    def _read_until(self, are_shown: Callable[[], bool], words: str) -> None:
-        limit = time.monotonic() + _LIMIT
-        while not are_shown():
-            assert self._read(limit), f"{words!r} is not shown:\n{self.text}"
+        self.expect(words, last=True)
 
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())

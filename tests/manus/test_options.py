@@ -1,11 +1,14 @@
-"""What `run` is told means the same to `flow` and to `resume`; so does `--budget`."""
+"""What `run` is told means the same to `flow` and to `resume`: limits, profiles."""
+
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
 
 from manus.options import limits
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
-from tests.manus.program import Program, wait_for_file
+from tests.manus.program import Program, Result, wait_for_file
 from tests.server import ScriptedServer, call, calls, text
 
 SWE = ["bash", "str_replace_editor", "skill", "terminate"]
@@ -67,3 +70,42 @@ def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServe
     server.script(WORK)
     more = manus("resume", "--json", "--budget", "model_calls=4", "t")
     assert (more.json["stop_reason"], more.json["usage"]["model_calls"]) == ("budget", 4)
+
+
+_OWN = """
+profile = "translator"
+
+[profiles.translator]
+based_on = "swe"
+description = "翻译文本 and keeps its tone."
+tools = ["str_replace_editor", "word_tools:count_words", "terminate"]
+max_steps = 1
+system_prompt = "You translate files in $workspace."
+"""
+_TOOLS = '''def count_words(text: str) -> int:
+    """How many words a text has."""
+    return len(text.split())
+'''
+
+
+def test_they_are_listed(bare: Program) -> None:
+    (bare.home / "manus.toml").write_text(_OWN, encoding="utf-8")
+    (bare.home / "word_tools.py").write_text(_TOOLS)
+    result = bare("profiles")
+    assert (result.code, result.err) == (0, "")
+    names = [line.split()[0] for line in result.out.splitlines() if line[:1] != " "]
+    assert names == ["manus", "browser", "swe", "data_analysis", "planner", "translator"]
+    assert "swe (60 steps)\n  A software engineer: " in result.out
+    assert "\n  tools: bash, str_replace_editor, skill, terminate\n" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert result.out.endswith(
+        "\ntranslator (1 step, from manus.toml)\n  翻译文本 and keeps its tone.\n"
+        "  tools: str_replace_editor, count_words, terminate\n"
+    )
+
+
+def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
+    Path("manus.toml").write_text('[profiles.x]\ntools = ["bsh"]\n')
+    result = typed("profiles")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "The profile `x`: There is no tool `bsh`. Did you" in result.err

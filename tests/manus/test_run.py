@@ -1,17 +1,17 @@
-"""`manus run` with pipes: what comes on stdout, what on stderr, and the exit code."""
+"""`manus run` with pipes: what comes on stdout and stderr, and the exit code; texts too long."""
 
 import re
 import sys
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from manus.prompts import compaction as prompts
 from tests.flow.helpers import succeeds
 from tests.manus.program import Program, Result
-from tests.server import ScriptedServer, call, calls, said, stream_of, text
+from tests.server import ScriptedServer, call, calls, fail, mentions, said, stream_of, text
 
 KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "usage"}
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
@@ -150,13 +150,9 @@ DETAILS = [
     {"type": "reasoning.text", "text": "I think of it.", "signature": SEALED, "index": 0},
     {"type": "reasoning.encrypted", "data": SEALED, "id": "rs_1", "index": 1},
 ]
-CALL: dict[str, Any] = {
-    "index": 0,
-    "id": "c",
-    "type": "function",
-    "function": {"name": "bash", "arguments": '{"command": "echo hi"}'},
-    "extra_content": {"google": {"thought_signature": SEALED}},
-}
+ECHO = {"name": "bash", "arguments": '{"command": "echo hi"}'}
+SIGNED = {"google": {"thought_signature": SEALED}}
+CALL = {"index": 0, "id": "c", "type": "function", "function": ECHO, "extra_content": SIGNED}
 SAYS = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
 
 
@@ -174,3 +170,46 @@ def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
     assert "I say hi." in result.err
     assert "echo hi" in shown.out
     assert server.requests[-1].raw.count(SEALED.encode()) == 3
+
+
+def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServer) -> None:
+    pasted = "What is this?\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 60_000
+    server.script(text("A fox."))
+    result = manus("run", "--thread", "long", stdin=pasted)
+    assert (result.code, result.out.strip()) == (0, "A fox.")
+    [request] = server.requests
+    shown = str(request.messages[1]["content"])
+    assert len(shown) < len(pasted) / 4
+    [place] = re.findall(r"characters left out; all [\d,]+ are in (\S+) …\]", shown)
+    assert (manus.workspace / place).read_text("utf-8").strip() == pasted.strip()
+    stored = manus("show", "--json", "long").json["messages"][0]["text"]
+    assert stored.strip() == pasted.strip()
+
+
+def _records(manus: Program) -> set[str]:
+    records = manus.home / ".local/state/manus/workspaces"
+    return {path.name for name in ("journal", "archive") for path in records.glob(f"*/{name}/*")}
+
+
+def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
+    overflow = fail(400, code="context_length_exceeded")
+    for thread in ("a", "a:b"):
+        counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
+        server.script(*counts, overflow, text("Done."))
+        counted = manus("run", "--thread", thread, "Count.")
+        assert counted.code == 0
+        told = r"^  context Older turns were summed up: about ([\d,]+) → ([\d,]+) tokens$"
+        [figures] = re.findall(told, counted.err, re.MULTILINE)
+        before, after = (int(figure.replace(",", "")) for figure in figures)
+        assert before > after + 1_000
+    (manus.workspace / "mine.txt").write_text("stays")
+    both = _records(manus)
+    assert sorted(Path(name).suffix for name in both) == [".jsonl", ".jsonl", ".sqlite", ".sqlite"]
+    assert manus("threads", "--delete", "a").code == 0
+    assert [name[:5] for name in _records(manus)] == ["a_b_-"] * 2
+    assert manus("threads", "--delete", "a:b").code == 0
+    assert _records(manus) == set()
+    assert (manus.workspace / "mine.txt").read_text() == "stays"

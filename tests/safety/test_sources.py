@@ -115,8 +115,6 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
             assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
     said = "\n".join(told for request in requests for told in texts_of(request))
     assert not set(HIDDEN) & set(said)
-    assert f"{WEB}: 127.0.0.1" in said
-    assert f"{MCP} planted" in said
     offered = json.dumps(requests[0].tools, ensure_ascii=False)
     assert not set(HIDDEN) & set(offered)
     assert offered.count(f"[end of {MCP}") == 2, "one for each tool of the server"

@@ -8,47 +8,24 @@ The fixtures `server` and `new_server` (`tests.helpers.fixtures`) fail the test 
 request was not expected, was one that the real API refuses, or when replies were left unused.
 """
 
-from tests.server.replies import (
-    ABSENT,
-    Call,
-    Cut,
-    Message,
-    Raw,
-    call,
-    calls,
-    cut,
-    fail,
-    hang,
-    message_of,
-    raw,
-    said,
-    stream_of,
-    text,
-    tokens,
-)
-from tests.server.request import Request, mentions
-from tests.server.server import Queue, Scripted, ScriptedServer
-
-__all__ = [
-    "ABSENT",
-    "Call",
-    "Cut",
-    "Message",
-    "Queue",
-    "Raw",
-    "Request",
-    "Scripted",
-    "ScriptedServer",
-    "call",
-    "calls",
-    "cut",
-    "fail",
-    "hang",
-    "mentions",
-    "message_of",
-    "raw",
-    "said",
-    "stream_of",
-    "text",
-    "tokens",
-]
+from tests.server.replies import ABSENT as ABSENT
+from tests.server.replies import Call as Call
+from tests.server.replies import Cut as Cut
+from tests.server.replies import Message as Message
+from tests.server.replies import Raw as Raw
+from tests.server.replies import call as call
+from tests.server.replies import calls as calls
+from tests.server.replies import cut as cut
+from tests.server.replies import fail as fail
+from tests.server.replies import hang as hang
+from tests.server.replies import message_of as message_of
+from tests.server.replies import raw as raw
+from tests.server.replies import said as said
+from tests.server.replies import stream_of as stream_of
+from tests.server.replies import text as text
+from tests.server.replies import tokens as tokens
+from tests.server.request import Request as Request
+from tests.server.request import mentions as mentions
+from tests.server.server import Queue as Queue
+from tests.server.server import Scripted as Scripted
+from tests.server.server import ScriptedServer as ScriptedServer

@@ -113,7 +113,6 @@ def fail(
     *,
     code: str | None = None,
     message: str | None = None,
-    type: str | None = None,  # noqa: A002
     retry_after: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Raw:
@@ -125,7 +124,7 @@ def fail(
     kind = "requests" if status == 429 else "invalid_request_error"
     error = {
         "message": message or _MESSAGES.get(code or "", f"The server answered {status}."),
-        "type": type or (kind if status < 500 else "server_error"),
+        "type": kind if status < 500 else "server_error",
         "param": "messages" if code == "context_length_exceeded" else None,
         "code": code,
     }

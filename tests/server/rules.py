@@ -82,9 +82,14 @@ def _is_json(text: Any) -> bool:
 def _pairs(messages: list[Json]) -> Iterator[str]:
     """Refuse calls and tool messages that do not belong together, one to one and side by side."""
     open_, answered = set[str](), set[str]()
-    for index, message in enumerate(messages):
+    for index, message in enumerate([*messages, {"role": "end"}]):
         if message["role"] != "tool":
-            yield from _unanswered(open_)
+            if open_:
+                yield (
+                    "An assistant message with 'tool_calls' must be followed by tool messages "
+                    "responding to each 'tool_call_id'. The following tool_call_ids did not have "
+                    "response messages: " + ", ".join(sorted(open_))
+                )
             open_, answered = {call["id"] for call in message.get("tool_calls", [])}, set()
         elif (id_ := message["tool_call_id"]) in open_:
             open_.remove(id_)
@@ -96,13 +101,3 @@ def _pairs(messages: list[Json]) -> Iterator[str]:
                 f"Invalid parameter: messages with role 'tool' must be a response to a preceding "
                 f"message with 'tool_calls'; messages[{index}] answers '{id_}'."
             )
-    yield from _unanswered(open_)
-
-
-def _unanswered(ids: set[str]) -> Iterator[str]:
-    if ids:
-        yield (
-            "An assistant message with 'tool_calls' must be followed by tool messages responding "
-            "to each 'tool_call_id'. The following tool_call_ids did not have response messages: "
-            + ", ".join(sorted(ids))
-        )
