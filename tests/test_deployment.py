@@ -19,7 +19,6 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_TRUST"}
 OTHERS |= {"MANUS_ALLOWED_HOSTS", "MANUS_SERVER_TOKEN", "MANUS_SERVED_ROOT"}
 
-
 COMPOSE = (ROOT / "compose.yaml").read_text("utf-8")
 
 

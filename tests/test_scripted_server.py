@@ -1,7 +1,6 @@
 """Tests reach nothing beyond this machine, and their server refuses what the real API refuses."""
 
 import json
-import os
 import socket
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest_socket
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 
-from manus.state.settings import Settings, load_settings
 from tests.server import Request, ScriptedServer, text
 from tests.server.rules import refusal
 
@@ -58,12 +56,6 @@ async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
             await model.ainvoke([HumanMessage("hi"), ToolMessage("x", tool_call_id="a")])
         with pytest.raises(AssertionError, match="refused by the real API"):
             server.allow_unused().verify()
-
-
-def test_no_setting_comes_from_outside() -> None:
-    assert load_settings(os.environ, "no.such.file.toml") == Settings(
-        retry_for=float(os.environ["MANUS_RETRY_FOR"])
-    )
 
 
 def test_connections_do_not_leave_this_machine() -> None:

@@ -39,5 +39,4 @@ async def done(answer: Awaitable[Observation]) -> str:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The entries of a folder, in order."""
     return sorted(entry.name for entry in folder.iterdir())

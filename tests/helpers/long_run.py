@@ -106,7 +106,6 @@ class Retention(NamedTuple):
 
 
 async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
-    """Look for every planted fact and rule."""
     values = await agent.values()
     compaction, history = values["compaction"], values["messages"]
     [notes] = [text_of(m) for m in history if is_summary(m)]

@@ -25,8 +25,6 @@ def binaries() -> Path | None:
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A running server."""
-
     port: int
 
     def url(self, database: str) -> str:
@@ -43,7 +41,6 @@ class PostgresServer:
 
 @contextmanager
 def running(folder: Path) -> Iterator[PostgresServer]:
-    """A server with its data in a folder."""
     tools = binaries()
     assert tools is not None
     data, secret = folder / "data", folder / "password"

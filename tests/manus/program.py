@@ -110,7 +110,6 @@ class Program:
 
     @contextmanager
     def terminal(self, *arguments: str, columns: int = 80) -> Iterator["Terminal"]:
-        """Start on a terminal of its own."""
         environment = {"TERM": "xterm-256color", **self.environment}
         main, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -159,7 +158,6 @@ class Running:
         return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
 
     def line(self) -> str:
-        """Wait for the first line on stdout."""
         _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
         return _said(self._out).partition("\n")[0]
 
@@ -183,7 +181,6 @@ class Terminal:
         return shown(self.raw)
 
     def expect(self, words: str, *, last: bool = False) -> None:
-        """Wait until the words have been shown."""
         limit = time.monotonic() + _LIMIT
         is_shown = str.endswith if last else str.__contains__
         while not is_shown(self.text.rstrip(), words.rstrip()):

@@ -59,8 +59,8 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent) -> None:
 
 async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
     """Without one all tries would be made at once: they are made after waits of our own."""
-    past = {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}
-    busy = [fail(503, retry_after=0), fail(503, headers=past), fail(429, retry_after=0.4)]
+    waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
+    busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
     told = retries(await agent.events(*busy, text("So.")))
     first, second, kept = [event["wait"] for event in told]
     assert 0.025 <= first <= 0.05 <= second <= 0.1

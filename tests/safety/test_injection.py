@@ -174,7 +174,6 @@ IN_THE_WORKSPACE = {
     *["failure", "test", "printed", "raised", "output", "saved", "shell", "absent"],
 }
 
-
 CODE = """import urllib.request
 try:
     open({0!r}, "w").write("x")

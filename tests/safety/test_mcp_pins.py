@@ -21,6 +21,7 @@ class Changing:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.offer(FIRST)
 
     def offer(self, tools: dict[str, str]) -> None:
         (self.folder / "offered.json").write_text(json.dumps(tools))
@@ -36,9 +37,7 @@ class Changing:
 
 @pytest.fixture
 def changing(tmp_path: Path) -> Changing:
-    made = Changing(tmp_path)
-    made.offer(FIRST)
-    return made
+    return Changing(tmp_path)
 
 
 def told_in(caplog: pytest.LogCaptureFixture) -> list[str]:

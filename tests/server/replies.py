@@ -113,13 +113,9 @@ def fail(
     *,
     code: str | None = None,
     message: str | None = None,
-    retry_after: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Raw:
-    """Refuse with an error, whose code, type and message are the API's own unless given.
-
-    `retry_after`: seconds, sent as the header `Retry-After`.
-    """
+    """Refuse with an error, whose code and message are the API's own unless given."""
     code = code or _CODES.get(status)
     kind = "requests" if status == 429 else "invalid_request_error"
     error = {
@@ -128,8 +124,7 @@ def fail(
         "param": "messages" if code == "context_length_exceeded" else None,
         "code": code,
     }
-    wait = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return json_of({"error": error}, status, {**wait, **(headers or {})})
+    return json_of({"error": error}, status, headers)
 
 
 def cut(after_chunks: int = 0, *, reply: Message | Call | None = None, hangs: bool = False) -> Cut:

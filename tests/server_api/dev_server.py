@@ -40,8 +40,6 @@ def clean_copy(folder: Path) -> Path:
 
 
 class DevServer:
-    """A running server, and its address."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", url: str, said: Path) -> None:
         self.process = process
         self.url = url

@@ -41,7 +41,6 @@ class Studio:
         return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **given))
 
     async def begin(self, thread: str, *replies: Scripted, **options: Any) -> str:
-        """Begin a run in the background; its id."""
         self.server.script(*replies)
         given = {"context": self.context(), "input": {"request": "Do it."}, **options}
         run = await self.client.runs.create(thread, "agent", **given)

@@ -12,8 +12,6 @@ from tests.helpers.agent import ScriptedAgent
 from tests.server_api.dev_server import DevServer
 
 HERE = {"host": "127.0.0.1:2024", "content-type": "application/json", "content-length": "2"}
-
-
 TOKEN = {"MANUS_SERVER_TOKEN": "secret"}
 HEADS: list[tuple[dict[str, str], dict[str, str], bool]] = [
     ({}, {}, False),

@@ -78,8 +78,6 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
 CLEANED = {
     "\x1b[31mred\x1b[0m": "red",
     "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",

@@ -26,7 +26,6 @@ from tests.server import Call, ScriptedServer, call, calls, text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
-
 EVIL = (
     "<script>window.pwned=1</script><img src=x onerror=window.pwned=1></script></title></pre>"
     "[x](javascript:window.pwned=1) ![p](http://127.0.0.1:9/x.png) 旅行 \x1b[31mred"
