@@ -86,8 +86,9 @@ async def test_a_server_that_died_or_hangs_is_started_again(connect: Connect) ->
     # the next call starts it again; so does one after it died between two calls
     assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
     server = running_server()
+    inside = server.children(recursive=True)  # which end a moment after the sandbox around them
     server.kill()
-    psutil.wait_procs([server])
+    psutil.wait_procs([server, *inside])
     said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
     assert said[-1].text == "5"
     # one that hangs is ended too
