@@ -39,6 +39,8 @@ class Progress:
         self._verbose = verbose
         self._currency = currency
         self._live = live and screen.can_redraw
+        self.stream_mode = ["custom", *["messages"] * self._live]
+        """What to stream from the graph: tokens only where someone sees them come."""
         self._piece = ("", "", "")
         """What is being written: its message and part, its name, its text so far."""
         self._calls: dict[str, tuple[str, Any]] = {}
@@ -54,11 +56,6 @@ class Progress:
         """Whether the run has got as far as its first node: what comes of it is kept."""
         self.usage: Counter[str] = Counter()
         """As far as the events tell; for a run whose state cannot be read any more."""
-
-    @property
-    def stream_mode(self) -> list[str]:
-        """What to stream from the graph: tokens only where someone sees them come."""
-        return ["custom", "messages"] if self._live else ["custom"]
 
     def wait(self) -> None:
         """A run is about to begin, or the model to be asked: show that, and for how long."""

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from manus.state.errors import ModelRefusedError
 
@@ -47,14 +47,10 @@ def calls(
 class ScriptedModel(BaseChatModel):
     """Gives the replies of its script, one a request."""
 
-    _requests: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+    requests: list[dict[str, Any]] = Field(default_factory=list)
+    """All requests so far: their `messages`, and the `tools` that were offered."""
     _replies: list[tuple[str, AIMessage]] = PrivateAttr(default_factory=list)
     _lock: Any = PrivateAttr(default_factory=Lock)
-
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        """All requests so far: their `messages`, and the `tools` that were offered."""
-        return self._requests
 
     def script(self, *replies: AIMessage) -> None:
         """Add replies."""
@@ -76,7 +72,7 @@ class ScriptedModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_: Any, **options: Any) -> ChatResult:
         said = "\n".join(str(message.text) for message in messages)
         with self._lock:
-            self._requests.append({"messages": messages, "tools": options.get("tools")})
+            self.requests.append({"messages": messages, "tools": options.get("tools")})
             fitting = (pair for pair in self._replies if pair[0] in said)
             found = min(fitting, key=lambda pair: not pair[0], default=None)
             if found is None:

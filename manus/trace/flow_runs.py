@@ -14,7 +14,6 @@ from manus.trace.agent_runs import AgentRuns, begin_run, end_run, idle_intervals
 from manus.trace.history import Children, Superstep, plain
 from manus.trace.model import Run, Stage
 
-REVISED = "Revised plan"
 _SENDS = "__pregel_tasks"
 
 
@@ -128,5 +127,5 @@ def _title(superstep: Superstep, plan_before: Any) -> str:
     if not plan_before or written.get("id") != known.get("id"):
         return "Plan"
     if written.get("replans_left", 0) < known.get("replans_left", 0):
-        return REVISED
+        return "Revised plan"
     return "Approved" if written.get("approval") == "given" else "Plan, once more"
