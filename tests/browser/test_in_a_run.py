@@ -27,9 +27,8 @@ def surfer(agent: ScriptedAgent) -> ScriptedAgent:
 def last_words(request: Request) -> str:
     """The text of the next-step prompt."""
     content = request.messages[-1]["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if part["type"] == "text")
+    parts = [{"text": content}] if isinstance(content, str) else content
+    return "\n".join(part.get("text", "") for part in parts)
 
 
 def pictures(messages: list[dict[str, Any]]) -> int:

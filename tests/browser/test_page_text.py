@@ -100,7 +100,7 @@ async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(drive
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
-async def test_what_lies_above_and_below_is_said(driver: Driver) -> None:
+async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) -> None:
     rows = "".join(f"<p style='height:100px'><a href=/{n}>Link {n}</a></p>" for n in range(40))
     text = await driver.show(f"<body style='margin:0'>{rows}")
     assert re.search(r"Page: nothing above; \d\.\d screens below \(\d+ elements\)", text)
@@ -110,9 +110,6 @@ async def test_what_lies_above_and_below_is_said(driver: Driver) -> None:
     text = await driver.look()
     assert re.search(r"Page: 2\.5 screens above \(\d+ elements\); \d\.\d screens below", text)
     assert '"Link 0"' not in text
-
-
-async def test_the_text_is_bounded_and_says_what_is_missing(driver: Driver) -> None:
     words = "word " * 60
     cells = "".join(f"<button>{words}{n}</button><span>{words}</span>" for n in range(250))
     text = await driver.show(f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}")
@@ -147,7 +144,14 @@ PAGE = f"""<title>Report</title><nav><a href=/>Home</a></nav><article><h1>Yearly
   {FILLER}<h2>Penguins</h2><p>The colony counts 4,211 penguins.</p>{FILLER}</article>"""
 
 
-async def test_without_a_goal_page_by_page(driver: Driver, site: Site) -> None:
+async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Site) -> None:
+    site.pages["/in"] = "<p>Inside words</p>"
+    await driver.show("<p>Outside</p><iframe src=/in></iframe>")
+    said = await driver.say("extract_content")
+    assert "Outside" in said
+    assert "Inside words" in said
+    await driver.show("<canvas></canvas>")
+    assert "no text" in await driver.fail("extract_content")
     await driver.show(PAGE)
     first = await driver.say("extract_content")
     assert first.startswith(f"From Report ({site.base}/), page 1 of ")
@@ -183,15 +187,3 @@ async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Dr
     said = await driver.say("extract_content", goal="How many penguins?")
     assert "does not answer" in said
     assert "4,211 penguins" in said
-
-
-async def test_frames_are_read_and_a_picture_has_no_text(driver: Driver, site: Site) -> None:
-    site.pages["/frame"] = "<p>Outside</p><iframe src=/in></iframe>"
-    site.pages["/in"] = "<p>Inside words</p>"
-    site.pages["/none"] = "<canvas></canvas>"
-    await driver.open(f"{site.base}/frame")
-    said = await driver.say("extract_content")
-    assert "Outside" in said
-    assert "Inside words" in said
-    await driver.open(f"{site.base}/none")
-    assert "no text" in await driver.fail("extract_content")

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -67,7 +67,8 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        port = await asyncio.to_thread(_port, process.stderr)
+        told = filter(re.compile(rb"DevTools listening on").search, process.stderr)
+        port = (await asyncio.to_thread(next, told)).split(b":")[2].split(b"/")[0].decode()
         site.pages["/"] = "<title>Joined</title>"
         settings = BrowserSettings(cdp_url=f"http://127.0.0.1:{port}")
         driver = Driver(new_session(tmp_path / "w", settings))
@@ -80,13 +81,6 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
         process.wait()
         if process.stderr is not None:
             process.stderr.close()
-
-
-def _port(stream: Any) -> str:
-    for line in stream:
-        if b"DevTools listening on" in line:
-            return str(line.decode().split(":")[2].split("/")[0])
-    raise AssertionError("the browser did not start")
 
 
 def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
@@ -119,14 +113,6 @@ def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:
     return begun.union(*(process.children(recursive=True) for process in begun))
 
 
-def kill(processes: set[psutil.Process]) -> None:
-    """The browser among them, as the machine would do it that has no memory left."""
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "chrom" in process.name().lower():
-                process.kill()
-
-
 async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site: Site) -> None:
     # a browser that has just been started may be slow to open its first page
     driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=60)))
@@ -139,7 +125,10 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
     async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
-    kill(begun_since(before))
+    for process in begun_since(before):  # as the machine would do it that has no memory left
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "chrom" in process.name().lower():
+                process.kill()
     async with asyncio.timeout(60):
         assert (await going).is_error
         while not first.dead:

@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.tools import Shelf
-from tests.server import ScriptedServer, call, calls, text
+from tests.server import call, calls, text
 
 ASK = call("ask_human", inquire="Which colour?")
 
@@ -65,11 +65,6 @@ TAIL = b',{"role":"user","content":"What next?"'
 TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1"))
 
 
-def assert_prefixes_hold(server: ScriptedServer) -> None:
-    for before, after in itertools.pairwise(server.requests):
-        assert after.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
-
-
 @pytest.mark.parametrize("node", [None, "act"])
 @pytest.mark.parametrize("after", ["think", "act", "stuck_check"])
 async def test_a_message_between_nodes(agent: ScriptedAgent, after: str, node: str | None) -> None:
@@ -85,7 +80,8 @@ async def test_a_message_between_nodes(agent: ScriptedAgent, after: str, node: s
     assert [m.type for m in history] == ["human", "ai", "tool", "tool", "human", "ai", "tool", "ai"]
     was_skipped = after == "think" and node in ("act", "stuck_check")
     assert (agent.lines("a"), agent.lines("b")) == (([], []) if was_skipped else (["1"], ["1"]))
-    assert_prefixes_hold(agent.server)
+    for before, now in itertools.pairwise(agent.server.requests):
+        assert now.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
 
 
 async def test_a_thread_with_messages_in_the_wrong_places_goes_on(agent: ScriptedAgent) -> None:

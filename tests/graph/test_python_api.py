@@ -142,11 +142,10 @@ def model(server: ScriptedServer) -> ChatOpenAI:
 
 
 class TestAsCreateAgent:
-    """What is written for LangChain's `create_agent` works."""
+    """What is written for LangChain's `create_agent` works, in a folder where nothing is set."""
 
     @pytest.fixture(autouse=True)
     def in_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a folder of their own, where nothing is configured."""
         monkeypatch.chdir(tmp_path)
 
     def test_a_chat_model_and_functions(self, server: ScriptedServer, model: ChatOpenAI) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from manus.models.recording import Recorder, ReplayModel, normal_form
 from manus.state.errors import ReplayMismatchError, SettingsError
@@ -21,11 +21,6 @@ WORK: list[Scripted] = [
 ]
 
 
-def conversation(history: list[AnyMessage]) -> list[Any]:
-    """A history without what is new in each run."""
-    return normal_form(history, "nowhere")
-
-
 @pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
 async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_path: Path) -> None:
     recorded = await agent.run(*WORK, record=FILE)
@@ -40,7 +35,7 @@ async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_pa
     for counted in ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls"):
         assert played.usage[counted] == recorded.usage[counted]
     first, second = await agent.messages("t"), await agent.messages("again")
-    assert conversation(first) == conversation(second)
+    assert normal_form(first, "nowhere") == normal_form(second, "nowhere")
 
 
 async def test_the_workspaces_place_in_it_is_moved(agent: ScriptedAgent, tmp_path: Path) -> None:

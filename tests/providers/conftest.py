@@ -1,6 +1,5 @@
 """An agent whose model is a provider's real client before a scripted server of that provider."""
 
-import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +28,6 @@ PROVIDERS: dict[str, tuple[type[Dialect], str]] = {
     "azure": (Azure, "scripted"),
 }
 KEY = "sk-secret-of-tests"
-_TIMEOUTS = itertools.count(70)
 
 
 def scripted(dialect: Dialect, said: Said) -> Scripted:
@@ -119,12 +117,6 @@ def asked(
 def address(server: ScriptedServer) -> str:
     """Where it listens, without a path."""
     return server.base_url.removesuffix("/v1")
-
-
-@pytest.fixture
-def own_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings that no other test has: its client finds its credentials anew."""
-    monkeypatch.setenv("MANUS_TIMEOUT", str(next(_TIMEOUTS)))
 
 
 @pytest_asyncio.fixture(loop_scope="session")

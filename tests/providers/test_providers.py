@@ -236,7 +236,8 @@ async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatc
     assert "cannot be reached" in (await agent.outcome()).output
 
 
-@pytest.mark.usefixtures("own_client")
+# settings that no other test has: its client finds its credentials anew
+@pytest.mark.environ(MANUS_TIMEOUT="71")
 async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MANUS_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)

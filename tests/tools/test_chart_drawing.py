@@ -18,11 +18,6 @@ def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
     return specify(Chart(**chart), pd.DataFrame(frame), {})
 
 
-def _rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = spec["data"]["values"]
-    return rows
-
-
 MONTHS = {
     "month": [f"2024-{month:02}-01" for month in range(1, 13) for _ in "ab"],
     "place": ["北京", "서울</script>"] * 12,
@@ -51,8 +46,8 @@ def test_each_type_is_drawn() -> None:
 def test_dates_are_put_together_by_month() -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
     spec, notes = _drawn(days, type="line", x="day", y="n", per="month", aggregate="sum")
-    assert [row["x"][:7] for row in _rows(spec)] == ["2024-01", "2024-02", "2024-03"]
-    assert [row["y"] for row in _rows(spec)] == [17, 29, 14]
+    assert [row["x"][:7] for row in spec["data"]["values"]] == ["2024-01", "2024-02", "2024-03"]
+    assert [row["y"] for row in spec["data"]["values"]] == [17, 29, 14]
     assert notes == []
     with pytest.raises(ToolError, match="`place`"):
         _drawn(MONTHS, type="line", x="place", y="n", per="month")
@@ -62,13 +57,13 @@ def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
     index = [0] * 100  # a file may bring one with doubles
     frame = pd.DataFrame({"who": [f"p{i:03}" for i in range(100)], "n": range(100)}, index=index)
     spec, notes = specify(Chart(type="pie", x="who", y="n"), frame, {})
-    rows = _rows(spec)
+    rows = spec["data"]["values"]
     assert sum(row["y"] for row in rows) == sum(range(100))
     assert (len(rows), rows[0]["x"], rows[-1]["x"]) == (12, "p099", "other (89)")
     assert rows[-1]["share"] == "79.1%"
     assert len(notes) == 1
     few, [_] = _drawn(frame, type="bar", x="who", y="n", top=2)
-    assert {row["x"] for row in _rows(few)} == {"p098", "p099"}
+    assert {row["x"] for row in few["data"]["values"]} == {"p098", "p099"}
     with pytest.raises(ToolError, match="no slices"):
         _drawn({"who": ["a", "b"], "n": [0, 0]}, type="pie", x="who", y="n")
 
@@ -132,7 +127,7 @@ def test_dates_in_the_usual_forms_are_dates() -> None:
     for texts, first in DATES:
         spec, notes = _drawn({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
         assert spec["encoding"]["x"]["type"] == "temporal"
-        assert _rows(spec)[0]["x"].startswith(first)
+        assert spec["data"]["values"][0]["x"].startswith(first)
         assert notes == []
     for text in NO_DATES:
         spec, _ = _drawn({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
@@ -152,18 +147,18 @@ def test_months_and_weekdays_stand_in_their_order() -> None:
 def test_a_line_keeps_all_its_points_and_asks_about_several_rows() -> None:
     frame = {"x": [f"c{i:03}" for i in range(70)], "n": range(70)}
     spec, _ = _drawn(frame, type="line", x="x", y="n")
-    assert len(_rows(spec)) == 70
+    assert len(spec["data"]["values"]) == 70
     twice = {"x": [1, 1, 2], "n": [1, 3, 5]}
     with pytest.raises(ToolError, match="`aggregate`"):
         _drawn(twice, type="line", x="x", y="n")
     spec, _ = _drawn(twice, type="line", x="x", y="n", aggregate="mean")
-    assert [row["y"] for row in _rows(spec)] == [2, 5]
+    assert [row["y"] for row in spec["data"]["values"]] == [2, 5]
 
 
 def test_several_columns_are_series() -> None:
     frame = {"t": [2020, 2021], "sales": [5, 6], "costs": [3, 4]}
     spec, notes = _drawn(frame, type="line", x="t", y=["sales", "costs"])
-    drawn = sorted((row["color"], row["y"]) for row in _rows(spec))
+    drawn = sorted((row["color"], row["y"]) for row in spec["data"]["values"])
     assert drawn == [("costs", 3), ("costs", 4), ("sales", 5), ("sales", 6)]
     assert notes == []
     with pytest.raises(ToolError, match="`color`"):
