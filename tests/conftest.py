@@ -62,7 +62,7 @@ def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 # What takes longest begins first, so that no process works on it alone at the end.
 _LONGEST = (
-    *("test_ui.py", "test_escape.py", "test_notebooks.py"),
+    *("test_ui.py", "test_escape.py", "test_notebooks.py", "test_sessions.py", "test_changes.py"),
     *("test_providers.py", "test_langgraph_dev.py", "test_hard_pages.py", "test_docs.py"),
     *("test_own_store.py", "test_run.py", "test_data_visualization.py", "test_sources.py"),
 )

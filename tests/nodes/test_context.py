@@ -47,10 +47,6 @@ def answer(number: int, text: str = "text") -> ToolMessage:
     return ToolMessage(text, tool_call_id=f"c{number}", name="read", id=f"t{number}")
 
 
-def tokens(messages: list[AnyMessage]) -> float:
-    return sum(map(estimate_message, messages))
-
-
 def whole(shown: str, workspace: Workspace) -> str:
     note = re.search(r"all [\d,]+ are in (\S+) …\]", shown)
     assert note is not None
@@ -79,7 +75,7 @@ class TestTruncation:
         results = [answer(n, FOX * 300) for n in range(8)]
         turn: list[AnyMessage] = [AIMessage("", tool_calls=calls), *results, answer(8, "short")]
         shown = await fit(turn, ROOM, workspace)
-        assert tokens(shown) < 0.5 * ROOM
+        assert sum(map(estimate_message, shown)) < 0.5 * ROOM
         assert shown[-1].text == "short"
 
     async def test_arguments_stay_json(self, workspace: Workspace) -> None:

@@ -63,8 +63,7 @@ def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path)
     whole = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
     cuts = {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends)
-    damaged = [whole[:length] for length in cuts] + [whole[begin:] for begin in ends]
-    for content in (*damaged, whole):
+    for content in (*(whole[:cut] for cut in cuts), *(whole[end:] for end in ends), whole):
         path.write_bytes(content)
         found = _opened(path)
         found.close()
