@@ -124,7 +124,8 @@ def _colors(workspace: Workspace) -> dict[str, int]:
 def _check(data: Path, shown: str) -> None:
     about = look_at(data)
     if about is None or not stat.S_ISREG(about.st_mode):
-        raise ToolError(f"{shown} cannot be read: there is no such file.")
+        why = "there is no such file" if about is None else "it is no file"
+        raise ToolError(f"{shown} cannot be read: {why}.")
     if about.st_size > MAX_BYTES:
         size = f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read"
         raise ToolError(f"{size}; reduce it first with `python_execute`.")

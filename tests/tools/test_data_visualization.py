@@ -94,7 +94,8 @@ async def test_the_page_draws_itself_and_asks_for_nothing(
 _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("sales.csv", {"type": "bar", "x": "city"}, {}, "no column `city` for `x`"),
     ("sales.csv", {"type": "line", "x": "日期"}, {}, "needs `y`"),
-    ("gone.csv", {"type": "bar", "x": "a"}, {}, "gone.csv cannot be read"),
+    ("gone.csv", {"type": "bar", "x": "a"}, {}, "cannot be read: there is no such file"),
+    (".", {"type": "bar", "x": "a"}, {}, "cannot be read: it is no file"),
     ("../x.csv", {"type": "bar", "x": "a"}, {}, "outside the workspace"),
     ("large.csv", {"type": "bar", "x": "a"}, {}, "209,715,200 is the most"),
     ("sales.csv", {"type": "bar", "x": "地区"}, {"output": ".manus/x.png"}, "own records"),

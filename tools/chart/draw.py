@@ -173,7 +173,7 @@ def _beside(chart: Chart, table: Any, kind: str, notes: list[str]) -> dict[str, 
         return {}
     if kind in CATEGORIES:
         return {"xOffset": alt.XOffset("color:N", title=chart.color)}
-    notes.append(f"The series are stacked: side by side is room for {chart.top} `{chart.x}`.")
+    notes.append(f"The series are stacked: {chart.top} `{chart.x}` at most fit side by side.")
     return {}
 
 

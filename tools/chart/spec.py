@@ -53,7 +53,7 @@ class Chart(BaseModel):
     y: str | list[str] | None = Field(None, description="Column or columns of numbers; pie: sizes")
     color: str | None = Field(None, description="Column that divides the data into series")
     value: str | None = Field(None, description="Only `heatmap`: column of numbers to colour by")
-    aggregate: Aggregate | None = Field(None, description="Of several rows of one `x`; bars: `sum`")
+    aggregate: Aggregate | None = Field(None, description="Over rows of one `x` (bar, pie: `sum`)")
     per: Span | None = Field(None, description="Puts dates of `x` together (line, bar, area)")
     log: bool = Field(False, description="Only `line` and `scatter`: a logarithmic `y`")
     stack: bool = Field(True, description="Whether series of `bar` and `area` are stacked")
