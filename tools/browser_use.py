@@ -79,7 +79,7 @@ class BrowserArgs(Arguments):
     x: int | None = Field(None, description="Pixels from the left of the view")
     y: int | None = Field(None, description="Pixels from the top of the view")
     seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
-    accept: bool = Field(False, description="Say yes to a confirm of the page, `text` to a prompt")
+    accept: bool = Field(False, description="Say yes to a confirm it opens, `text` to a prompt")
 
 
 class BrowserUse(AgentTool):

@@ -72,6 +72,7 @@ WRONG = [
     ("<button>x</button>", "get_dropdown_options", None, "no list of options"),
     ("<select><option>a<option disabled>b</select>", "select_dropdown_option", "b", "disabled"),
     ("<select><option>fig<option>pear</select>", "select_dropdown_option", "plum", "fig | pear"),
+    (f"<select>{'<option>fig' * 31}</select>", "select_dropdown_option", "plum", "(31 in all)"),
 ]
 
 

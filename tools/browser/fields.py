@@ -37,6 +37,14 @@ _SHORT = "ctrl=Control cmd=Meta esc=Escape return=Enter del=Delete up=ArrowUp do
 _SHORT += "left=ArrowLeft right=ArrowRight"
 _NAMES = {name.lower(): name for name in _KEYS.split()}
 _NAMES |= dict(pair.split("=") for pair in _SHORT.split())
+_FORMS = {
+    "date": "a date as 2026-01-31",
+    "time": "a time as 14:30",
+    "datetime-local": "a date and time as 2026-01-31T14:30",
+    "month": "a month as 2026-01",
+    "week": "a week as 2026-W05",
+    "color": "a colour as #rrggbb",
+}
 _OPTIONS = """element => Array.from(element.options || []).map(o => ({
   text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
   disabled: o.disabled || !!o.parentElement.disabled }))"""
@@ -82,9 +90,8 @@ async def _write(tab: Tab, target: Target, text: str, given: str) -> str:
         held = ""
     if is_formed and text.strip() and not held:
         raise ToolError(
-            f"{target.label} (a {target.type} field) does not take {given!r}; write a date as "
-            "2026-01-31, a time as 14:30, both as 2026-01-31T14:30, a month as 2026-01, a week as "
-            "2026-W05, a colour as #rrggbb."
+            f"{target.label} (a {target.type} field) does not take {given!r}; write "
+            f"{_FORMS.get(target.type, 'a number')}."
         )
     return held
 
@@ -162,7 +169,8 @@ def _place(label: str, options: list[dict[str, Any]], wanted: str) -> int:
     if found:
         return found[0]
     names = " | ".join(option["text"] for option in options[:30])
-    raise ToolError(f'{label} has no option "{wanted}". It has: {names}.')
+    more = f" … ({len(options)} in all)" if len(options) > 30 else ""
+    raise ToolError(f'{label} has no option "{wanted}". It has: {names}{more}.')
 
 
 async def upload_file(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
