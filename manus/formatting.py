@@ -53,14 +53,18 @@ def first_line(text: str) -> str:
 
 
 def main_argument(args: Any) -> str:
-    """What tells a call from another of the same tool: its short arguments, or the first one."""
+    """What tells a call from another of the same tool: its short arguments, or the first one.
+
+    Numbers alone tell nothing: of a long command with a `timeout` it is the command.
+    """
     if not isinstance(args, dict):
         return flat(str(args))
     if "task" in args:  # of `delegate`, whose other argument tells little
         return flat(str(args["task"]))
     values = [v if isinstance(v, str) else json.dumps(v, default=str) for v in args.values()]
     short = [v for v in values if len(v) <= 80 and "\n" not in v.strip()]
-    return flat(" ".join(short or values[:1]))
+    tells = any(value in short for value in args.values())
+    return flat(" ".join(short if tells else values[:1]))
 
 
 def count(number: int, noun: str) -> str:

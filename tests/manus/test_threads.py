@@ -6,6 +6,7 @@ from tests.flow.helpers import gives_up
 from tests.manus.program import Program
 from tests.server import ScriptedServer, call, calls, fail, text
 
+COUNTS = f"seq 1 30 {'#' * 80}"
 THREE = (
     "Three: an answer that is longer than what is shown of the arguments of a call, and ends here."
 )
@@ -16,7 +17,7 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert (none.code, none.out) == (0, "")
     assert none.err == f"There are no threads yet in {manus.database}.\n"
     assert manus("threads", "--json").json == []
-    counts = calls(call("bash", command="seq 1 30"), text="I count.")
+    counts = calls(call("bash", command=COUNTS, timeout=9), text="I count.")
     three = call("terminate", status="success", answer=THREE)
     server.script(text("One."), counts, gives_up("No further."), three)
     manus("run", "--thread", "first", "Say\none \x1b[31mred")
@@ -31,7 +32,7 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert data.items() >= facts.items()
     shown = manus("show", "second").out.splitlines()
     assert shown[0] == f"Thread second, no success, files in {manus.workspace}"
-    assert {"user: Count to thirty", "agent: I count.", "  call  bash: seq 1 30"} <= set(shown)
+    assert {"user: Count to thirty", "agent: I count.", f"  call  bash: {COUNTS}"} <= set(shown)
     assert "    30" not in shown
     assert "    30" in manus("show", "--full", "second").out.splitlines()
     assert "\x1b" not in manus("show", "first").out
