@@ -67,16 +67,14 @@ DEFAULT_STEPS = (
 
 def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
     """The request for a revision."""
-    came_of_it = "\n\n".join(details)
+    known = "\n\n".join((plan, *details))
     return f"""\
 The request was:
 {request}
 
 This is the plan as it stands, with what came of its steps:
 
-{plan}
-
-{came_of_it}
+{known}
 
 {why}
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 _NETWORK = {
     "rules": "Their network goes through a proxy. A host that it refuses stays refused: say so, "
-    "and look for no way round it. 127.0.0.1 is their own; what the user serves there is reached "
-    "in the browser, or with `curl --noproxy ''`.",
+    "and look for no way round it. 127.0.0.1 is their own; what the user serves there is reached, "
+    "if `egress.allow_private` allows it, in the browser, or with `curl --noproxy ''`.",
     "off": "They have no network.",
     "open": "",
 }
