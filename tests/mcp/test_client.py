@@ -4,6 +4,7 @@ import base64
 import logging
 import re
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import psutil
 import pytest
@@ -15,6 +16,7 @@ from manus.state.mcp_settings import McpServer
 from manus.tools.base import AgentTool
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
+from manus.tools.mcp.server import Connection, NotSentError
 from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.blocking import nothing_blocks
@@ -76,7 +78,9 @@ async def test_those_that_are_down_are_told(
     assert "within 0.3 s" in lines[3]
 
 
-async def test_a_server_that_died_or_hangs_is_started_again(connect: Connect) -> None:
+async def test_a_server_that_died_or_hangs_is_started_again(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And no call is made twice."""
     catalog, session = await connect(odd=odd())
     died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
@@ -98,6 +102,10 @@ async def test_a_server_that_died_or_hangs_is_started_again(connect: Connect) ->
     assert frozen.is_error
     assert "within 0.5 s" in frozen.text
     assert not hanging.is_running()
+    # one that never takes a call has not carried it out, either
+    monkeypatch.setattr(Connection, "request", AsyncMock(side_effect=NotSentError))
+    refused = await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})
+    assert "do without it" in refused.text
 
 
 @pytest.mark.environ(OPENAI_API_KEY="secret")

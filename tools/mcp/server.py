@@ -207,6 +207,9 @@ class Server:
             )
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
+        except NotSentError:
+            said = f"The MCP server `{self.name}` did not take the call, twice; do without it."
+            raise ToolUnavailableError(said) from None
         except (LostError, TimeoutError) as error:
             is_late = isinstance(error, TimeoutError)
             what = f"did not answer within {seconds:g} s" if is_late else "ended before it answered"
