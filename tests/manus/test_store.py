@@ -1,5 +1,6 @@
 """The file of the threads: locked, damaged, full, or planted by somebody else; and its locks."""
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -95,6 +96,21 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
         (tmp_path / "t.sqlite").unlink()
         with pytest.raises(StorageError, match="removed or replaced"):
             await _put(store.saver)
+
+
+async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
+    async with _open(tmp_path / "t.sqlite") as store:
+        named: list[Any] = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
+        named[7] = {"checkpoint_ns": ""}
+        puts = [
+            store.aput({"configurable": one}, empty_checkpoint(), {"step": -1}, {}) for one in named
+        ]
+        done = await asyncio.gather(*puts, return_exceptions=True)
+        assert [n for n, one in enumerate(done) if isinstance(one, Exception)] == [7]
+        assert isinstance(done[7], KeyError)
+        assert len(await store.recent(99)) == 29
+    with pytest.raises(RuntimeError, match="shutdown"):
+        await store.recent(1)
 
 
 async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
