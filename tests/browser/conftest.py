@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -104,15 +105,8 @@ async def driver(shared: Driver, site: Site) -> AsyncIterator[Driver]:
 @pytest.fixture
 def new_site() -> Iterator[Callable[..., Site]]:
     """Make web sites, as many as wanted."""
-    made: list[Site] = []
-
-    def make() -> Site:
-        made.append(Site())
-        return made[-1]
-
-    yield make
-    for site in made:
-        site.close()
+    with ExitStack() as opened:
+        yield lambda: opened.enter_context(closing(Site()))
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ def _open(path: Path) -> Any:
     return open_store(Settings(checkpoint=str(path)))
 
 
-async def _put(saver: Any) -> None:
-    await saver.aput(CONFIG, empty_checkpoint(), {"source": "input", "step": -1}, {})
+async def _put(saver: Any, config: Any = CONFIG) -> None:
+    await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
 
 
 async def _refused(path: Path) -> str:
@@ -100,11 +100,9 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
 
 async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
     async with _open(tmp_path / "t.sqlite") as store:
-        named: list[Any] = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
-        named[7] = {"checkpoint_ns": ""}
-        puts = [
-            store.aput({"configurable": one}, empty_checkpoint(), {"step": -1}, {}) for one in named
-        ]
+        named = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
+        del named[7]["thread_id"]
+        puts = [_put(store, {"configurable": one}) for one in named]
         done = await asyncio.gather(*puts, return_exceptions=True)
         assert [n for n, one in enumerate(done) if isinstance(one, Exception)] == [7]
         assert isinstance(done[7], KeyError)
