@@ -25,7 +25,10 @@ _ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
 
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
-
+_FRESH = (
+    "[the shell had ended since the last command: this one ran in a fresh shell, without the "
+    "variables, functions and options set before]"
+)
 _EXITED = (
     "[{how}; the shell itself ended, so variables, functions and options are gone; the next "
     "command gets a fresh shell in {where}]"
@@ -117,7 +120,9 @@ def commands_in(line: str) -> tuple[str, ...]:
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
     """The observation of a command: what it printed, and how it ended."""
-    parts = [outcome.output.removesuffix("\n")] if outcome.output else []
+    parts = [_FRESH] if outcome.fresh else []
+    if outcome.output:
+        parts.append(outcome.output.removesuffix("\n"))
     where = workspace.show(outcome.directory)
     where = "the workspace" if where == "." else f"`{where}`"
     if outcome.status is None:

@@ -58,6 +58,8 @@ class CommandResult:
     """Bash itself has ended: `status` is its exit code, or minus the signal that killed it."""
     directory: Path
     """Where the next command begins."""
+    fresh: bool = False
+    """The shell had ended since the command before, so that this one found a fresh one."""
 
 
 class Bash:
@@ -189,6 +191,8 @@ class Shell:
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
         self._bash: Bash | None = None
+        self._lost = False
+        """A shell has ended and nobody has been told."""
         self._readers: list[PipeReader] = []
         self._commands = 0
         self._turn = asyncio.Lock()
@@ -204,11 +208,13 @@ class Shell:
         async with self._turn:
             bash = await self._ready()
             async with self._files(command) as (text, fifo, reader):
+                fresh, self._lost = self._lost, False
                 try:
                     async with self._sandbox.limits.watching(bash.pid):
                         status = await bash.carry_out(text, fifo, seconds)
                     await self._note(bash)
                 except BaseException:
+                    self._lost = True
                     await self._end()
                     raise
                 exited = status is not None and not bash.alive
@@ -217,13 +223,13 @@ class Shell:
             await reader.wait_until_closed(_LATE)
             printed = await asyncio.to_thread(reader.take().text)
             output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
-            return CommandResult(output, status, exited, self._directory)
+            return CommandResult(output, status, exited, self._directory, fresh)
 
     async def restart(self) -> None:
         """End all that the shell has started; the next command finds a fresh one in the root."""
         async with self._turn:
             await self._end()
-            self._directory = self._workspace.root
+            self._directory, self._lost = self._workspace.root, False
 
     async def close(self) -> None:
         """End all that the shell has started."""
@@ -233,6 +239,7 @@ class Shell:
 
     async def _ready(self) -> Bash:
         if self._bash is not None and not self._bash.alive:
+            self._lost = True
             await self._note(self._bash)
         if self._bash is None:
             self._bash = await Bash.launch(self._directory, self._sandbox)
