@@ -20,6 +20,7 @@ from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY
 from manus.state.errors import ManusError, SettingsError
 from manus.state.model_settings import ModelSettings, shown_address, split_spec
 from manus.state.settings import Settings
+from manus.tools.sandbox.interpreter import own_python
 from manus.tools.shell.process import scrubbed
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def print_findings(findings: list[Finding]) -> None:
 
 def examine() -> list[Finding]:
     """Look for everything."""
-    findings = [Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")]
+    findings = [Finding("python", "ok", f"{platform.python_version()} at {own_python()}")]
     try:
         settings = read_settings()
     except ManusError as error:

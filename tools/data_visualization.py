@@ -7,7 +7,6 @@ import base64
 import contextlib
 import json
 import stat
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import look_at, open_file, write_private
 from manus.tools.chart.spec import Chart
 from manus.tools.result import Image, Observation
+from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
 from manus.tools.workspace import WORKSPACE, Workspace
@@ -31,7 +31,16 @@ MAX_BYTES = 200 * 2**20
 _SECONDS = 180.0
 _COLORS = "colors.json"
 """Which colour a name has in the charts of a workspace, in its records."""
-_CODE = Path(__file__).parents[2]  # not resolved: the way to this file through the package
+_PACKAGE = Path(__file__).parents[1]  # not resolved: the path of this file through the package
+# Loads the package from its own folder: Landlock does not let Python list the folder around it,
+# which may hold anything, and without a listing Python finds no module there.
+_START = """
+import importlib.util, runpy, sys
+spec = importlib.util.spec_from_file_location("manus", sys.argv.pop(1))
+sys.modules["manus"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+runpy.run_module("manus.tools.chart.worker", run_name="__main__")
+"""
 INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own names"
 
 
@@ -79,15 +88,14 @@ class DataVisualization(AgentTool):
 
 
 async def _work(job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None) -> Finished:
-    package = _CODE / "manus"
-    rooms = {path.resolve() for path in package.iterdir() if path.is_symlink()}  # of a checkout
+    rooms = {path.resolve() for path in _PACKAGE.iterdir() if path.is_symlink()}  # of a checkout
+    python = await asyncio.to_thread(own_python)
     return await run(
-        [sys.executable, "-P", "-m", "manus.tools.chart.worker", json.dumps(job)],
+        [python, "-P", "-c", _START, str(_PACKAGE / "__init__.py"), json.dumps(job)],
         workspace=workspace,
         seconds=_SECONDS,
-        extra={"PYTHONPATH": str(_CODE)},
         sandbox=sandbox,
-        read=(package, *rooms, Path(job["bundle"])),
+        read=(_PACKAGE, *rooms, Path(job["bundle"])),
     )
 
 

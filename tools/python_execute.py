@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
 from manus.tools.result import Observation
+from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
 from manus.tools.workspace import PRIVATE, WORKSPACE, Workspace
@@ -63,10 +63,11 @@ class PythonExecute(AgentTool):
         workspace = self.session.workspace
         code = wanted.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
         script = await asyncio.to_thread(_lay_down, code, workspace)
+        python = await asyncio.to_thread(own_python)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
         finished = await run(
-            [sys.executable, str(script)],
+            [python, str(script)],
             workspace=workspace,
             seconds=wanted.timeout,
             extra={"PYTHONPATH": str(workspace.root)},

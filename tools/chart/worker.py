@@ -1,4 +1,4 @@
-"""The process that makes a chart: `python -P -m manus.tools.chart.worker JOB`, the job in JSON.
+"""The process that makes a chart: `manus.tools.chart.worker JOB`, the job in JSON.
 
 A process of its own, since reading and drawing take seconds of one core and whatever memory the
 file asks for. It writes the PNG and the page, and prints a line of JSON: how many `rows` there are,

@@ -10,13 +10,13 @@ import functools
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 from manus.state.files import data_folder, state_folder
 from manus.tools.sandbox.home import HOME, SandboxHome
+from manus.tools.sandbox.interpreter import own_prefixes
 from manus.tools.workspace import PRIVATE
 
 _TRY_SECONDS = 10.0
@@ -129,9 +129,9 @@ def words(
 
 def programs() -> Iterator[Path]:
     """Where the Python of the model's code lies, and what the user programs with. Blocking."""
-    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
-        if not prefix.startswith(("/usr/", "/opt/")):
-            yield Path(prefix)
+    for prefix in own_prefixes():
+        if not str(prefix).startswith(("/usr/", "/opt/")):
+            yield prefix
     yield from filter(Path.is_dir, (Path.home() / name for name in _TOOLCHAINS))
 
 

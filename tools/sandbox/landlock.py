@@ -47,6 +47,7 @@ def version() -> int:
 
 
 def words(
+    python: str,
     workspace: Path,
     home: Path,
     *,
@@ -55,7 +56,7 @@ def words(
     port: int | None,
     rules: bytes,
 ) -> list[str]:
-    """What stands before a command.
+    """What stands before a command. `python` starts this file, outside of the sandbox.
 
     `workspace` and `home`, for `$HOME` and `$TMPDIR`, may be written, what is to `read` (the
     system's, too) only that. With `network` it is closed but for `port`, that of the run's proxy.
@@ -65,7 +66,7 @@ def words(
     writable = [*_WRITABLE, str(workspace), str(home)]
     paths = [str(len(readable)), *readable, str(len(writable)), *writable]
     reached = str(port or "none") if network else "all"
-    return [sys.executable, "-I", "-S", __file__, reached, rules.hex(), *paths]
+    return [python, "-I", "-S", __file__, reached, rules.hex(), *paths]
 
 
 def main() -> None:

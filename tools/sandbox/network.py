@@ -10,10 +10,10 @@ import asyncio
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 from manus.state.errors import ToolUnavailableError
+from manus.tools.sandbox.interpreter import own_python
 
 _PORTER = Path(__file__).with_name("porter.py")
 _SECONDS = 20.0
@@ -66,7 +66,7 @@ def open_network() -> Network:
     here.settimeout(_SECONDS)
     with there:
         porter = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_PORTER), str(there.fileno())],
+            [own_python(), "-I", "-S", str(_PORTER), str(there.fileno())],
             pass_fds=(there.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

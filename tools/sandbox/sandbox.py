@@ -17,6 +17,7 @@ from manus.state.errors import ToolUnavailableError
 from manus.state.safety_settings import SandboxSettings
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
 from manus.tools.sandbox.home import HOME, SandboxHome
+from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.limits import Limits
 from manus.tools.sandbox.network import Network, open_network
 from manus.tools.session import Session
@@ -102,6 +103,7 @@ class Sandbox:
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
             front = landlock.words(
+                own_python(),
                 self._workspace,
                 home,
                 read=[*bubblewrap.system(), *read],

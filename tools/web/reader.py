@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from manus.state.errors import ToolError
+from manus.tools.sandbox.interpreter import own_python
 from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress_proxy import EgressProxy
 from manus.tools.web.parser import decoded
@@ -148,7 +148,7 @@ async def parse(kind: str, url: str, data: bytes, charset: str | None = None) ->
         ToolError: it cannot be read, or only with more time or memory than it is given.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        await asyncio.to_thread(own_python),
         "-P",  # nothing is imported from the folder of this file
         str(_PARSER),
         stdin=asyncio.subprocess.PIPE,

@@ -1,0 +1,33 @@
+"""The Python that runs manus, by a path that is the same inside and outside a sandbox."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def own_python() -> str:
+    """Return the path of the running interpreter. Blocking."""
+    return str(without_parent_steps(sys.executable))
+
+
+def own_prefixes() -> list[Path]:
+    """Return the folders with the running interpreter's files and its environment's. Blocking."""
+    return list(dict.fromkeys(map(without_parent_steps, (sys.base_prefix, sys.prefix))))
+
+
+def without_parent_steps(path: str) -> Path:
+    """Return an absolute path to the same file, without `..`. Blocking.
+
+    A sandbox does not have the folders that a `..` passes through. Links are kept: the Python of a
+    virtual environment is a link and finds its environment by its own path. Only a folder reached
+    by `LINK/..` is resolved, since its name cannot be read off the path.
+    """
+    plain = Path(os.path.normpath(Path(path).absolute()))
+    try:
+        if plain.samefile(path):
+            return plain
+    except OSError:
+        pass  # `plain` or the file itself does not exist
+    return Path(os.path.realpath(Path(path).parent), Path(path).name)
