@@ -1,6 +1,7 @@
-"""What a notebook shows of a run: updates, steps and plans in the words of `manus show`.
+"""Show graphs, updates and runs in a notebook.
 
-A graph is drawn by the notebook itself, from Mermaid.
+A run is HTML with steps that fold; as text it reads as in `manus show`. A graph is Mermaid, which
+JupyterLab draws by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from manus.formatting import clean, flat, in_words, span
+from manus.run_report.cell import run_cell
 from manus.state.messages import text_of
 from manus.state.plan import as_text
 from manus.trace.as_text import steps_as_text
@@ -19,16 +21,21 @@ from manus.trace.reading import run_of_state, steps_in
 
 
 class Shown:
-    """Text to look at, or Markdown where it is drawn."""
+    """An object that a notebook displays: as text, and as Markdown or HTML where it has that."""
 
-    def __init__(self, *lines: str, markdown: str = "") -> None:
-        self._text, self._markdown = clean("\n".join(lines)), markdown
+    def __init__(self, *lines: str, markdown: str = "", html: str = "") -> None:
+        self._text = clean("\n".join(lines))
+        self._markdown = markdown
+        self._html = html
 
     def __repr__(self) -> str:
         return self._text
 
     def _repr_markdown_(self) -> str | None:
         return self._markdown or None
+
+    def _repr_html_(self) -> str | None:
+        return self._html or None
 
 
 def show_graph(graph: Any) -> Shown:
@@ -61,11 +68,22 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
 
 
 def show_run(values: Mapping[str, Any]) -> Shown:
-    """All steps of the newest run in a state, or its plan; how it ended, and what it used."""
+    """Show the newest run in a state: steps that unfold, plan, images, diffs, answer.
+
+    Args:
+        values: what `invoke` returned, or the `values` of `get_state`. Of a flow they hold the plan
+            and each step's result; the steps' own conversations are on the page of `manus report`.
+    """
     run = run_of_state(values)
-    failed = run.status == "finished" and run.success is False
-    parts = [run.status, run.stop_reason, "without success" if failed else ""]
-    used = in_words(run.usage, "$"), span(run.usage.get("seconds", 0.0))
-    plan = values.get("plan")  # of a flow, whose steps have conversations of their own
+    is_failure = run.status == "finished" and run.success is False
+    parts = [
+        run.status,
+        run.stop_reason,
+        "without success" if is_failure else "",
+        in_words(run.usage, "$"),
+        span(run.usage.get("seconds", 0.0)),
+    ]
+    summary = " · ".join(part for part in parts if part)
+    plan = values.get("plan")
     steps = [as_text(plan)] if plan else steps_as_text(run.steps)
-    return Shown(" · ".join(filter(None, [*parts, *used])), *steps)
+    return Shown(summary, *steps, html=run_cell(run, summary))

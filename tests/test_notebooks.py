@@ -142,7 +142,7 @@ STEP: Any = {"text": EVIL, "executor": EVIL, "status": "blocked", "notes": EVIL,
 PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
 
 
-def test_it_is_text_without_control_characters() -> None:
+def test_text_has_no_control_characters() -> None:
     for shown in (
         show_run(VALUES),
         show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.state.messages import since
+from manus.state.plan import Step as PlanStep
 from manus.trace.agent_runs import AgentRuns, observe, step_of
 from manus.trace.flow_runs import FlowRuns
 from manus.trace.history import ROOT, History, Superstep, children_of, is_waiting, read_history
-from manus.trace.model import Run, Step
+from manus.trace.model import Run, Stage, Step
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -63,9 +64,10 @@ def _is_flow(supersteps: Sequence[Superstep]) -> bool:
 
 
 def run_of_state(values: Mapping[str, Any]) -> Run:
-    """The newest run in a state of the agent graph.
+    """Return the newest run in a state of the agent graph or of the flow graph.
 
-    Steps that were taken out of a long history are not there; the others keep their numbers.
+    Steps that compaction evicted are missing; the others keep their numbers. A flow's run has a
+    stage for each step of its plan, without the conversation of its executor.
     """
     known = values.get("run") or {}
     run = Run(
@@ -82,7 +84,27 @@ def run_of_state(values: Mapping[str, Any]) -> Run:
     begun = len(values.get("results") or ()) + (run.status == "executing")
     gone = begun - sum(isinstance(m, AIMessage) for m in messages)
     run.steps = list(steps_in(messages, 1 + max(gone, 0)))
+    if plan := values.get("plan"):
+        run.kind = "flow"
+        run.plan = plan
+        run.steps = []
+        run.stages = [_stage_of(index, step) for index, step in enumerate(plan["steps"])]
     return run
+
+
+def _stage_of(index: int, step: PlanStep) -> Stage:
+    result = step.get("result")
+    return Stage(
+        "step",
+        step["text"],
+        index=index,
+        executor=step["executor"],
+        status=step["status"],
+        notes=step["notes"],
+        result=result["text"] if result else "",
+        files=result["files"] if result else [],
+        depends_on=step["depends_on"],
+    )
 
 
 def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
