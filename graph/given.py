@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import mimetypes
 import os
 import uuid
@@ -171,22 +172,41 @@ def _block(block: Any, workspace: Workspace) -> Any:
     name = name or f"upload{mimetypes.guess_extension(kind) or ''}"
     try:
         file = base64.b64decode(data, validate=True)
-        path = _written(name, file, workspace)
+        path = keep_upload(name, file, workspace)
     except (OSError, binascii.Error) as error:
         raise UsageError(f"The file `{name}` cannot be taken up: {error}.") from None
     return {"type": "text", "text": _said(path, kind, file)}
 
 
-def _written(name: str, data: bytes, workspace: Workspace) -> str:
-    """The path of the file, in the workspace; another file of that name is left as it is."""
-    stem, ending, number = Path(name).stem, Path(name).suffix, 1
-    shown = f"{_FOLDER}/{name}"
-    while (path := workspace.writable(shown)).exists() and path.read_bytes() != data:
-        number += 1
-        shown = f"{_FOLDER}/{stem}-{number}{ending}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, data)
-    return shown
+def keep_upload(name: str, data: bytes, workspace: Workspace) -> str:
+    """Return the path in the workspace of an attached file, written if it is not there. Blocking.
+
+    A file of the project that is attached is used where it is; any other goes into `uploads/`. No
+    existing file is overwritten.
+
+    Raises:
+        ToolError, OSError: the file cannot be written.
+    """
+    name = Path(name).name or "file"
+    if _has_content(workspace.root / name, data):
+        return name
+    stem, suffix = Path(name).stem, Path(name).suffix
+    numbered = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
+    for candidate in itertools.chain([name], numbered):
+        shown = f"{_FOLDER}/{candidate}"
+        path = workspace.writable(shown)
+        if not path.exists():
+            replace_file(path, data)
+            return shown
+        if _has_content(path, data):
+            return shown
+    raise AssertionError("unreachable: the names never end")
+
+
+def _has_content(path: Path, data: bytes) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    return path.stat().st_size == len(data) and path.read_bytes() == data
 
 
 def _said(path: str, kind: str, data: bytes) -> str:

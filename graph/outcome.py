@@ -111,6 +111,13 @@ def draft_of_change(interrupt: Interrupt) -> str:
     return ""
 
 
+def subject_of(interrupt: Interrupt) -> str:
+    """Return the question without how to answer in words, for a page that has buttons."""
+    value = interrupt.value
+    subject = value.get("subject") if isinstance(value, dict) else None
+    return str(subject or question_of(interrupt))
+
+
 def question_of(interrupt: Interrupt) -> str:
     """The question of an interrupt in words."""
     value = interrupt.value

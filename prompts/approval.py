@@ -12,12 +12,17 @@ NOT_WHAT_WAS_ASKED = (
 )
 
 
-def question(name: str, why: str, preview: str, rules: Sequence[str]) -> str:
-    """The question: what will happen, why it is asked, and how to answer."""
+def subject(name: str, why: str, preview: str) -> str:
+    """Return what will happen and why a person is asked, without how to answer."""
     lines = "\n".join(f"  │ {_plain(line)}" for line in preview.split("\n"))
+    return f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}"
+
+
+def question(about: str, rules: Sequence[str]) -> str:
+    """Return the question as a terminal shows it: its subject, and how to answer in words."""
     calls = _plain(", ".join(rules))
     return (
-        f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}\n"
+        f"{about}\n"
         f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
         "or in this folder), `edit {…}` (with other arguments), or `no: REASON`."
     )

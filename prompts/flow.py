@@ -150,10 +150,15 @@ def own_plan(plan: str) -> str:
     return f"Your plan as it stands:\n\n{plan}\n\nKeep it up to date with `planning`."
 
 
+def approve_subject(plan: str) -> str:
+    """Return the question before a plan is executed, without how to answer."""
+    return f"{plan}\n\nShall this plan be carried out?"
+
+
 def approve(plan: str) -> str:
-    """The question to the person before a plan is carried out."""
+    """Return the question before a plan is executed, as a terminal shows it."""
     return (
-        f"{plan}\n\nShall this plan be carried out? Answer `yes`; or `edit N: new text` to change "
+        f"{approve_subject(plan)} Answer `yes`; or `edit N: new text` to change "
         "step N; or `edit`, and below it all steps; or say what should be different; or `cancel`."
     )
 

@@ -139,9 +139,12 @@ async def _ask(call: Call, digest: str, why: str, rules: tuple[str, ...]) -> Ver
     """What the person says of a call."""
     tool = call.tool
     preview = await asyncio.to_thread(_preview, tool, call.args)
-    text = prompts.question(tool.name, why, preview, rules)
+    subject = prompts.subject(tool.name, why, preview)
+    text = prompts.question(subject, rules)
     allowed = ["approve", "edit", "reject"]
-    asked = hitl_question(APPROVE, tool.name, call.args, text, allowed, call=digest)
+    asked = hitl_question(
+        APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
+    )
     answer, said = read_answer(interrupt(asked), tool.name)
     if answer == "no":
         return Verdict(prompts.refused(said))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +14,15 @@ from langgraph.types import Interrupt
 from manus.attachments import given_of
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
-from manus.graph.outcome import draft_of_change, is_of_model, question_of
+from manus.graph.given import keep_upload
+from manus.graph.outcome import draft_of_change, is_of_model, subject_of
 from manus.jobs import ENDED_EARLY, Job, job_to_resume, new_job, read_outcome
 from manus.options import RunOptions
 from manus.run_report.page import page_of
 from manus.state.errors import ToolError, UsageError
 from manus.state.settings import Settings
 from manus.threads import Thread, is_being_worked_on, read_thread
-from manus.tools.editor.files import image_type, read_file, replace_file
+from manus.tools.editor.files import image_type, read_file
 from manus.tools.sandbox.sandbox import wall_in_words
 from manus.tools.workspace import Workspace
 from manus.trace.history import fingerprint
@@ -74,7 +74,7 @@ class Conversation:
             thread,
             threads=[one for one in listed if one is not None],
             standing=state,
-            asked=[(q.id, question_of(q), _choices(q), draft_of_change(q)) for q in asked],
+            asked=[(q.id, subject_of(q), _choices(q), draft_of_change(q)) for q in asked],
             problem=self.sessions.problems.get(thread, ""),
             workspace=await asyncio.to_thread(self._where),
         )
@@ -168,10 +168,14 @@ class Conversation:
             return text, []
         context = read_context(self._args, **({"workspace": known.workspace} if known else {}))
         root = await asyncio.to_thread(check_workspace, self._settings, context)
-        kept = await asyncio.to_thread(_keep, Workspace(root), files)
-        names = ", ".join(path.name for path in kept)
-        pictures = [path for path, (_, data) in zip(kept, files, strict=True) if image_type(data)]
-        return f"{text}\n\nAttached, in the workspace: {names}".strip(), pictures
+        workspace = Workspace(root)
+        names = await asyncio.to_thread(_keep_uploads, workspace, files)
+        pictures = [
+            workspace.root / name
+            for name, (_, data) in zip(names, files, strict=True)
+            if image_type(data)
+        ]
+        return f"{text}\n\nAttached, in the workspace: {', '.join(names)}".strip(), pictures
 
     def _where(self) -> str:
         """The workspace of a new thread, and the wall around it. Blocking."""
@@ -203,21 +207,16 @@ def _choices(question: Interrupt) -> dict[str, str]:
     return _CHOICES.get(str(kind), {})
 
 
-def _keep(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[Path]:
-    """Put files into the workspace, under a name that is free. Blocking.
+def _keep_uploads(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[str]:
+    """Return each file's path in the workspace, written where it is not there yet. Blocking.
 
     Raises:
-        UsageError: one cannot be written.
+        UsageError: a file cannot be written.
     """
-    kept = []
-    for given, data in files:
-        name = Path(Path(given).name or "file")
-        more = (f"{name.stem}-{number}{name.suffix}" for number in itertools.count(2))
+    paths = []
+    for name, data in files:
         try:
-            places = map(workspace.writable, itertools.chain([name.name], more))
-            path = next(place for place in places if not place.exists())
-            replace_file(path, data)
+            paths.append(keep_upload(name, data, workspace))
         except (ToolError, OSError) as error:
             raise UsageError(f"{name} cannot be put into the workspace: {error}") from None
-        kept.append(path)
-    return kept
+    return paths

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import mimetypes
 import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -20,11 +22,14 @@ from starlette.types import ASGIApp
 
 from manus.serving import Guard, listen
 from manus.state.errors import ManusError, UsageError
+from manus.state.files import read_record, write_record
 from manus.ui.conversation import Conversation
 
 HOST = "127.0.0.1"
 _MOST = 50 * 2**20
 """Bytes of a request, files with it."""
+_ADDRESS = "ui"
+"""The record with the port and token of the last start; only its owner can read it."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -126,14 +131,43 @@ async def _act(talk: Conversation, request: Request) -> Response:
     return JSONResponse({}, 200, _HEADERS)
 
 
+def _listen_as_before(port: int) -> tuple[socket.socket, str]:
+    """Listen at the address of the last start, so that open pages and bookmarks work again.
+
+    Args:
+        port: 0 for the last one, or any that is free if another process has it.
+
+    Raises:
+        UsageError: the port cannot be had.
+    """
+    last = read_record(_ADDRESS)
+    token = str(last.get("token") or secrets.token_urlsafe(16))
+    listener = _listen_at_last(last.get("port")) if port == 0 else listen(HOST, port)
+    if listener is None:
+        return listen(HOST, 0), secrets.token_urlsafe(16)
+    with contextlib.suppress(OSError):  # a read-only home: the next start has another address
+        write_record(_ADDRESS, {"port": listener.getsockname()[1], "token": token})
+    return listener, token
+
+
+def _listen_at_last(port: object) -> socket.socket | None:
+    """Listen at the last port, or a free one at the first start; None if the port is taken."""
+    if not isinstance(port, int):
+        return listen(HOST, 0)
+    try:
+        return listen(HOST, port)
+    except UsageError:
+        return None
+
+
 async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -> None:
     """Serve until a signal ends it; `began` is told the address.
 
     Raises:
         UsageError: the port cannot be had.
     """
-    listener = listen(HOST, port)
-    port, token = listener.getsockname()[1], secrets.token_urlsafe(16)
+    listener, token = await asyncio.to_thread(_listen_as_before, port)
+    port = listener.getsockname()[1]
     quiet: Any = {"log_config": None, "access_log": False, "server_header": False}
     app = application(talk, token, port)
     config = uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=1, **quiet)

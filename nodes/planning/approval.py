@@ -43,10 +43,13 @@ class Decision:
 def ask_for_approval(present: Plan, running: Running) -> Decision:
     """The person's decision; asked again while the answer cannot be understood."""
     question = prompts.approve(as_text(present))
+    subject = prompts.approve_subject(as_text(present))
     allowed = ["approve", "edit", "reject"]
     while True:
         try:
-            asked = hitl_question("plan", "plan", present, question, allowed, plan=present)
+            asked = hitl_question(
+                "plan", "plan", present, question, allowed, plan=present, subject=subject
+            )
             answer = interrupt(asked)
         except GraphBubbleUp:
             running.session.waiting = True
@@ -55,6 +58,7 @@ def ask_for_approval(present: Plan, running: Running) -> Decision:
             return read_decision(answer, present)
         except PlanError as error:
             question = f"{error}\n\n{prompts.approve(as_text(present))}"
+            subject = f"{error}\n\n{prompts.approve_subject(as_text(present))}"
 
 
 def read_decision(answer: Any, plan: Plan) -> Decision:

@@ -52,6 +52,7 @@
     missed = await ask().then(() => 0, () => missed + 1);
     sign.textContent = missed > 2 ? "no longer live" : "live";
     sign.classList.toggle("ended", missed > 2);
+    document.dispatchEvent(new CustomEvent("server", { detail: missed > 2 ? "away" : "there" }));
     // a long page takes its time to be made: the run shall not have to wait for it
     setTimeout(poll, Math.max(missed > 2 ? 3000 : 700, 5 * (performance.now() - began)));
   };

@@ -3,6 +3,7 @@
   const byId = (id) => document.getElementById(id);
   const words = byId("words");
   const told = byId("told");
+  const AWAY = "The server has stopped. Start `manus ui` again: this page goes on, and what you typed is kept.";
   let attached = [];
   let at = null;
 
@@ -13,9 +14,26 @@
     }).catch(() => null);
     if (reply?.ok) return true;
     const said = await reply?.json().catch(() => null);
-    told.textContent = said?.detail ?? "The server does not answer; start `manus ui` again.";
+    told.textContent = said?.detail ?? (reply ? `The server failed (${reply.status}).` : AWAY);
     return false;
   };
+  document.addEventListener("server", ({ detail }) => {
+    if (detail === "away") told.textContent = AWAY;
+    else if (told.textContent === AWAY) told.textContent = "";
+  });
+
+  // what is typed outlives a reload and a restart of the server
+  const draftOf = (field) => `draft ${location.pathname} ${field.form?.dataset.id ?? ""}`;
+  const keep = (field) => {
+    if (field.value) localStorage.setItem(draftOf(field), field.value);
+    else localStorage.removeItem(draftOf(field));
+  };
+  const restore = () => {
+    for (const field of document.querySelectorAll(".ask textarea, #words")) {
+      if (!field.value) field.value = localStorage.getItem(draftOf(field)) ?? "";
+    }
+  };
+  addEventListener("input", (event) => { if (event.target.matches("textarea")) keep(event.target); });
 
   // what can be done depends on where the thread stands
   const show = () => {
@@ -41,6 +59,7 @@
     if (button?.dataset.draft) {
       const field = button.form.querySelector("textarea");
       field.value = button.dataset.draft;
+      keep(field);
       field.focus();
     }
   });
@@ -50,7 +69,9 @@
     const field = form.querySelector("textarea");
     const more = field.value.trim();
     const text = said === "no" && more ? `no: ${more}` : said || more;
-    if (text && await post("answer", { answers: { [form.dataset.id]: text } })) field.value = "";
+    if (!text || !await post("answer", { answers: { [form.dataset.id]: text } })) return;
+    field.value = "";
+    keep(field);
   };
   byId("main").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -80,10 +101,11 @@
       return drop;
     }));
   };
-  words.addEventListener("keydown", (event) => {
+  addEventListener("keydown", (event) => {
+    if (!event.target.matches("textarea")) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      byId("say").requestSubmit();
+      event.target.form.requestSubmit();
     }
   });
   words.addEventListener("paste", (event) => attach(event.clipboardData.files));
@@ -95,6 +117,7 @@
     const flow = byId("plans").querySelector("input").checked;
     if (await post("send", { text, flow, files: attached, at })) {
       words.value = "";
+      keep(words);
       attached = [];
       list();
       goBack(null);
@@ -143,9 +166,11 @@
   });
   document.addEventListener("patched", () => {
     show();
+    restore();
     if (byId("stop").hidden) [browses, screen.hidden] = [false, true];
     if (isStale && !browses) now.hidden = true;
   });
   show();
+  restore();
   scrollTo({ top: document.body.scrollHeight });
 })();

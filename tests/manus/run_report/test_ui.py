@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from urllib.parse import urlsplit
 
 import httpx
@@ -49,9 +50,9 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         # a question, and its answer
         ask = page.locator(".ask")
         await expect(ask).to_contain_text("Which tide?")
-        assert (manus.workspace / "sea.csv").read_text() == "a,b\n1,2\n"
+        assert (manus.workspace / "uploads" / "sea.csv").read_text() == "a,b\n1,2\n"
         await ask.get_by_label("Your answer").fill("the next one")
-        await ask.get_by_role("button", name="Answer").click()
+        await ask.get_by_label("Your answer").press("Enter")
         await expect(page.locator("#r1-answer strong")).to_have_text("high")
         await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
         assert "sea.csv" in str(server.requests[0].body["messages"])
@@ -127,6 +128,42 @@ async def test_approve_stop_and_go_on_after_a_kill(
         assert (answered.status, "not open any more" in await answered.text()) == (409, True)
         await page.get_by_role("button", name="Go on").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
+
+
+async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    (manus.workspace / "app.py").write_text("print(1)\n")
+    server.script(
+        calls(call("str_replace_editor", command="create", path=".env", file_text="A=1\n")),
+        text("Written."),
+    )
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
+        address = await asyncio.to_thread(first.line)
+        page = (await view(address)).page
+        await page.locator("#files").set_input_files(
+            {"name": "app.py", "mimeType": "text/x-python", "buffer": b"print(1)\n"}
+        )
+        await say(page, "Do it")
+        question = page.locator(".ask .words")
+        await expect(question).to_contain_text("May it call `str_replace_editor`?")
+        await expect(question).not_to_contain_text("Answer `yes`")
+        assert sorted(path.name for path in manus.workspace.glob("*.py")) == ["app.py"]
+        assert not (manus.workspace / "uploads").exists()
+        await page.get_by_label("Your answer").fill("no: later")
+        await page.get_by_label("Message").fill("and then")
+        first.send_signal(signal.SIGKILL)
+        await expect(page.locator("#told")).to_contain_text("The server has stopped.")
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
+        assert await asyncio.to_thread(second.line) == address
+        await expect(page.locator("#told")).to_have_text("")
+        await page.reload()
+        await expect(page.get_by_label("Your answer")).to_have_value("no: later")
+        await expect(page.get_by_label("Message")).to_have_value("and then")
+        await page.get_by_role("button", name="Yes", exact=True).click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Written.")
+    assert (manus.workspace / ".env").read_text() == "A=1\n"
 
 
 async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
