@@ -80,7 +80,9 @@ This is the plan as it stands, with what came of its steps:
 
 Revise the plan: call `planning` with the command `update` and all steps of the revised plan. \
 Completed steps stay as they are: repeat their text unchanged. Leave out a step that cannot work \
-and put in its place what leads to the same end in another way.\
+and put in its place what leads to the same end in another way. A blocked step that you repeat \
+stays blocked, and the steps that depend on it are given up; to have it tried again, give it as an \
+object with the `status` `not_started`.\
 """
 
 

@@ -6,9 +6,9 @@ right; it is read by a model as an observation, or by the person who edited the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,10 +17,13 @@ from manus.state.plan import Plan, Step, StepResult, StepStatus, cycle_in
 
 
 class NewStep(TypedDict):
-    """A step as it is asked for. Without `depends_on` it depends on the one before it."""
+    """A step as a model or a person requests it."""
 
     text: str
     depends_on: NotRequired[list[int] | None]
+    """Places of the steps it depends on; if absent, the step before it."""
+    status: NotRequired[Literal["not_started"] | None]
+    """`not_started` retries a step that is blocked."""
 
 
 class StepChange(TypedDict):
@@ -43,88 +46,124 @@ def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
 
 
 def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None = None) -> Plan:
-    """The plan with another title or other steps.
+    """Return the plan with another title or other steps.
 
     Each step whose text is unchanged keeps its status, notes, result and executor, wherever it
     moved to, and what it depended on as far as that is still there.
     """
-    old = plan["steps"]
-    new = old if steps is None else _steps(steps, old, sources_of(steps, old))
-    return checked({**plan, "title": title or plan["title"], "steps": new})
+    existing = plan["steps"]
+    updated: Plan = {**plan, "title": title or plan["title"]}
+    if steps is not None:
+        updated["steps"] = _build_steps(steps, existing, sources_of(steps, existing))
+    return checked(updated)
 
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
-    """As `update`, with every completed step kept and every blocked one that is left out noted."""
-    old = plan["steps"]
-    sources = sources_of(steps, old)
-    left_out = [i for i in range(len(old)) if i not in sources]
-    kept = [i for i in left_out if old[i]["status"] == "completed"]
-    wanted = [NewStep(text=old[i]["text"], depends_on=[]) for i in kept]
-    for step in steps:
-        depends_on = step.get("depends_on")
-        moved = None if depends_on is None else [before + len(kept) for before in depends_on]
-        wanted.append({**step, "depends_on": moved})
+    """Return the plan with other steps, as `update` does; completed steps cannot be left out.
+
+    Completed steps that the revision leaves out come first. Blocked ones are kept in `dropped`.
+    """
+    existing = plan["steps"]
+    sources = sources_of(steps, existing)
+    left_out = [place for place in range(len(existing)) if place not in sources]
+    completed = [place for place in left_out if existing[place]["status"] == "completed"]
+    blocked = [existing[place] for place in left_out if existing[place]["status"] == "blocked"]
+
+    requested = [NewStep(text=existing[place]["text"], depends_on=[]) for place in completed]
+    requested += [_moved(step, len(completed)) for step in steps]
     revised: Plan = {**plan, "title": title or plan["title"]}
-    revised["steps"] = _steps(wanted, old, [*kept, *sources])
-    if blocked := [old[i] for i in left_out if old[i]["status"] == "blocked"]:
+    revised["steps"] = _build_steps(requested, existing, [*completed, *sources])
+    if blocked:
         revised["dropped"] = [*plan.get("dropped", []), *blocked]
     return checked(revised)
 
 
-def sources_of(wanted: Sequence[NewStep], old: Sequence[Step]) -> list[int | None]:
-    """For each step that is asked for, the place of the old one with its text, if any.
+def _moved(step: NewStep, distance: int) -> NewStep:
+    """Return the requested step with its dependencies moved as far as all steps are."""
+    depends_on = step.get("depends_on")
+    if depends_on is None:
+        return step
+    return {**step, "depends_on": [place + distance for place in depends_on]}
 
-    Of several with one text, in their order, the last are meant where fewer are asked for: the
-    first have been done. Where more are asked for, the last are new.
+
+def sources_of(requested: Sequence[NewStep], existing: Sequence[Step]) -> list[int | None]:
+    """Return for each requested step the place of the existing step with its text, or None.
+
+    Where several have one text and fewer are requested, the last ones are meant, because the first
+    ones have been done. Where more are requested, the last ones are new.
     """
-    found: list[int | None] = [None] * len(wanted)
-    for text in {new["text"] for new in wanted}:
-        now = [i for i, new in enumerate(wanted) if new["text"] == text]
-        before = [i for i, step in enumerate(old) if step["text"] == text]
-        for place, source in zip(now, before[-len(now) :], strict=False):
-            found[place] = source
-    return found
+    sources: list[int | None] = [None] * len(requested)
+    for text in {step["text"] for step in requested}:
+        targets = [place for place, step in enumerate(requested) if step["text"] == text]
+        matches = [place for place, step in enumerate(existing) if step["text"] == text]
+        for target, match in zip(targets, matches[-len(targets) :], strict=False):
+            sources[target] = match
+    return sources
 
 
-def _steps(
-    wanted: Sequence[NewStep], old: Sequence[Step], sources: Sequence[int | None]
+def _build_steps(
+    requested: Sequence[NewStep], existing: Sequence[Step], sources: Sequence[int | None]
 ) -> list[Step]:
-    """Steps as asked for; each that was there before keeps what belongs to it."""
-    made: list[Step] = []
-    for new, source in zip(wanted, sources, strict=True):
-        # a blocked step is passed over, since nothing could begin behind it
-        before = [i for i, step in enumerate(made) if step["status"] != "blocked"][-1:]
-        given = new.get("depends_on")
+    """Return the requested steps; one that existed before keeps what belongs to it."""
+    steps: list[Step] = []
+    for request, source in zip(requested, sources, strict=True):
         if source is None:
-            step = Step(
-                text=new["text"],
-                executor="",
-                status="not_started",
-                notes="",
-                depends_on=before,
-                result=None,
-            )
+            step = _new_step(request["text"], _step_before(steps))
         else:
-            step = old[source].copy()
-            step["depends_on"] = _carried(source, old, sources[: len(made)], before)
-        if given is not None:
-            step["depends_on"] = sorted(set(given))
-        made.append(step)
-    return made
+            step = existing[source].copy()
+            step["depends_on"] = _kept_dependencies(source, existing, sources[: len(steps)], steps)
+        depends_on = request.get("depends_on")
+        if depends_on is not None:
+            step["depends_on"] = sorted(set(depends_on))
+        if request.get("status") == "not_started" and step["status"] == "blocked":
+            step["status"] = "not_started"
+        steps.append(step)
+    return steps
 
 
-def _carried(
-    source: int, old: Sequence[Step], earlier: Sequence[int | None], before: list[int]
-) -> list[int]:
-    """What a kept step depends on now: the same steps, as far as they still come before it.
+def _new_step(text: str, depends_on: list[int]) -> Step:
+    return Step(
+        text=text,
+        executor="",
+        status="not_started",
+        notes="",
+        depends_on=depends_on,
+        result=None,
+    )
 
-    It depends on the one before it if it did so before, or in place of what is gone.
+
+def _step_before(steps: Sequence[Step], kept: Collection[int] = ()) -> list[int]:
+    """Return the place of the last step, as the dependency of the step that follows it.
+
+    A blocked step is passed over, since the step that follows takes its place: behind it nothing
+    could start. Not so the places in `kept`, on which the step that follows depended before.
     """
-    depended = old[source]["depends_on"]
-    if depended == ([source - 1] if source else []):
-        return before
-    still = [earlier.index(each) for each in depended if each in earlier]
-    return sorted({*still, *(before if len(still) < len(depended) else [])})
+    for place in reversed(range(len(steps))):
+        if steps[place]["status"] != "blocked" or place in kept:
+            return [place]
+    return []
+
+
+def _kept_dependencies(
+    source: int,
+    existing: Sequence[Step],
+    sources_before: Sequence[int | None],
+    steps_before: Sequence[Step],
+) -> list[int]:
+    """Return what an existing step depends on now that it stands behind `steps_before`.
+
+    It depends on the same steps as far as they still come before it, blocked or not. It depends on
+    the step before it if it did so before, or in place of a dependency that is gone.
+    """
+    dependencies = existing[source]["depends_on"]
+    kept = [sources_before.index(place) for place in dependencies if place in sources_before]
+    step_before = _step_before(steps_before, kept)
+    followed_step_before = dependencies == ([source - 1] if source else [])
+    if followed_step_before:
+        return step_before
+    if len(kept) < len(dependencies):
+        return sorted({*kept, *step_before})
+    return sorted(kept)
 
 
 def mark(
@@ -227,7 +266,7 @@ def as_edited(plan: Plan, given: Any) -> Plan:
     said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
     texts = [NewStep(text=str(step.get("text", ""))) for step in said]
     old, sources = base["steps"], sources_of(texts, base["steps"])
-    made = _steps(texts, old, sources)
+    made = _build_steps(texts, old, sources)
     whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
     if any(source not in (None, place) for place, source in enumerate(sources)):
         for step, carried, source in zip(whole, made, sources, strict=True):

@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 class StepArgs(BaseModel, str_strip_whitespace=True):
-    """A step that does not depend on just the one before it."""
+    """A step with more than a text."""
 
     text: str = Field(  # type: ignore[pydantic-alias]  # names that models give it
         validation_alias=AliasChoices("text", "description", "task", "step", "title"),
@@ -50,6 +50,15 @@ class StepArgs(BaseModel, str_strip_whitespace=True):
         description="Numbers of the steps that must be completed before it, from 0; [] for none. "
         "Left out: the step before it",
     )
+    status: Literal["not_started"] | None = Field(
+        None, description="For update: `not_started` tries a blocked step again"
+    )
+
+    @field_validator("status", mode="before")
+    @classmethod
+    def _ignore_other_statuses(cls, status: Any) -> Any:
+        """Read a status that a model repeats from the plan as none."""
+        return status if status == "not_started" else None
 
 
 class PlanningArgs(Arguments):

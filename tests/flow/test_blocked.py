@@ -69,6 +69,58 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     assert "by a revision: beta" in flow.asked(is_summary)[0].text
 
 
+SAME: dict[str, tuple[Any, ...]] = {
+    "texts": ("build", "tests", "publish", "announce"),
+    "numbers": (free("build"), free("tests", 0), free("publish", 1), free("announce", 2)),
+    "completed_left_out": ("tests", "publish", "announce"),
+    "new_step_behind": ("build", "tests", "publish", "announce", "sweep the floor"),
+    "other_status": ({"text": "build", "status": "done"}, "tests", "publish", "announce"),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+async def test_a_step_behind_a_blocked_one_stays_abandoned(flow: ScriptedFlow, kind: str) -> None:
+    flow.plans(makes("build", "tests", "publish", "announce"), revises(*SAME[kind]))
+    flow.step("build", succeeds())
+    flow.step("tests", gives_up("Two tests fail."))
+    flow.sums_up(text("Not published."))
+    outcome = await flow.run()
+    assert outcome.stop_reason == "plan_incomplete"
+    assert len(flow.asked(is_planner)) == 2
+    assert (await flow.statuses())[:3] == ["completed", "blocked", "not_started"]
+    assert flow.asked(is_step("publish")) == []
+    assert flow.asked(is_step("announce")) == []
+    assert "2. publish (given up, because it needs step 1" in outcome.output
+
+
+CHANGED: dict[str, tuple[tuple[Any, ...], list[str]]] = {
+    "text": (("build", "tests", "publish a draft"), ["completed", "blocked", "completed"]),
+    "dependencies": (("build", "tests", free("publish", 0)), ["completed", "blocked", "completed"]),
+    "left_out": (("build", "publish"), ["completed", "completed"]),
+    "replaced": (
+        ("build", "tests", "tests by hand", "publish"),
+        ["completed", "blocked", "completed", "completed"],
+    ),
+    "tried_again": (
+        ("build", {"text": "tests", "status": "not_started"}, "publish"),
+        ["completed", "completed", "completed"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+async def test_a_revision_may_say_otherwise(flow: ScriptedFlow, kind: str) -> None:
+    steps, statuses = CHANGED[kind]
+    flow.plans(makes("build", "tests", "publish"), revises(*steps))
+    flow.step("build", succeeds())
+    flow.step("tests", gives_up("Two tests fail."))
+    flow.step("tests").always(succeeds())
+    flow.step("publish", succeeds("Out."))
+    flow.sums_up(text("Published."))
+    await flow.run()
+    assert await flow.statuses() == statuses
+
+
 async def test_revisions_are_bounded_then_what_depends_is_given_up(flow: ScriptedFlow) -> None:
     others = (free("beta", 0), free("gamma"))
     flow.plans(makes(free("one"), *others))

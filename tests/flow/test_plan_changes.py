@@ -53,6 +53,10 @@ def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> N
     # a step behind a blocked one depends on the one before that
     plan = plan_of("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
+    # but one that depended on the blocked step still does, unless it moved
+    plan = plan_of("a", "b", "c", "d", s0="completed", s1="blocked")
+    assert depends(update(plan, None, texts("a", "b", "c", "d"))) == [[], [0], [1], [2]]
+    assert depends(update(plan, None, texts("a", "d", "b", "c"))) == [[], [0], [1], [2]]
 
 
 def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
