@@ -31,6 +31,7 @@ from manus.models.tokens import (
     window_of,
 )
 from manus.state.errors import (
+    BudgetError,
     ModelError,
     ModelRefusedError,
     ModelReplyError,
@@ -98,7 +99,7 @@ class ModelClient:
         itself is not what it says to a person.
 
         Raises:
-            BudgetError: the run's budget is used up.
+            BudgetError: the run's budget is used up, or its seconds are while the model is asked.
             ModelUnavailableError: no server was there for all the time that it is waited for.
             ModelError: it failed for good; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
@@ -109,7 +110,7 @@ class ModelClient:
         for endpoint, following in zip_longest(chain, chain[1:]):
             wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for
             try:
-                reply = await self._reply_of(endpoint, question, wait)
+                reply = await self._reply_in_time(endpoint, question, wait)
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
                 if following:
@@ -119,6 +120,18 @@ class ModelClient:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
         raise _together(failures)
+
+    async def _reply_in_time(
+        self, endpoint: ModelSettings, question: Question, wait: float
+    ) -> Reply:
+        """Return the reply of an endpoint; what the budget has no seconds for is cut off."""
+        try:
+            async with asyncio.timeout(self.budget.seconds_left) as limit:
+                return await self._reply_of(endpoint, question, wait)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise BudgetError(self.budget.over or "seconds") from error
 
     async def _reply_of(self, endpoint: ModelSettings, question: Question, wait: float) -> Reply:
         """One endpoint's; what is empty, or breaks off, is asked for once more."""
@@ -145,7 +158,12 @@ class ModelClient:
         self.budget.check()
         began = time.monotonic()
         is_given = model is self.given
-        message = await ask_endpoint(model, endpoint, question, is_given=is_given)
+        try:
+            message = await ask_endpoint(model, endpoint, question, is_given=is_given)
+        except asyncio.CancelledError:
+            # the request was sent, and a server bills it
+            self.budget.book(self._used(endpoint, question, AIMessage("")))
+            raise
         used = self._used(endpoint, question, message)
         self.budget.book(used)
         if _FILTERED.search(reason_of(message)):

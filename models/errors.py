@@ -68,6 +68,13 @@ _TOO_LARGE = re.compile(
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
 
 
+class NoChoicesError(Exception):
+    """The server sent a complete reply in which `choices` is empty or missing."""
+
+    def __init__(self) -> None:
+        super().__init__("the reply has no choices in it")
+
+
 class Facts:
     """What an exception tells, itself and those that it came from."""
 
@@ -220,6 +227,8 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
      "file with the certificates that are to be trusted, its authority's among them."),
     (lambda of: of.kinds & _NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
      "MANUS_BASE_URL and the network."),
+    (lambda of: "NoChoicesError" in of.kinds, U, "{where} sent a reply with no choices in it; try "
+     "again, or use another model."),
     (lambda of: "timeout" in str(of.kinds).lower(), U, "{where} said nothing for too long; set a "
      "longer MANUS_TIMEOUT if it is only slow."),
     (lambda of: of.told or of.body, U, "{where} answered with an error: {words}"),

@@ -17,7 +17,6 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import with_calls
-from manus.state.messages import CUT_OFF
 
 MOST_REPLY = 2_000_000
 """Characters of a reply, thoughts included; what comes after them is not read."""
@@ -33,6 +32,8 @@ class ReplyReader:
     def __init__(self) -> None:
         self.has_begun = False
         """Whether there is a reply at all, if an empty one."""
+        self.is_complete = False
+        """Whether the reply has its end: a finish reason, `[DONE]`, or a body in one piece."""
         self.is_over = False
         """Whether it is as long as a reply may be: the rest is not to be read."""
         self._size = 0
@@ -45,7 +46,6 @@ class ReplyReader:
         self._thoughts = ThoughtReader()
         self._sealed = SealedReader()
         self._about: Json = {"model_provider": "openai"}
-        self._is_stream = False
 
     def feed(self, chunk: Any) -> AIMessageChunk | None:
         """What a chunk adds to the reply; None for nothing.
@@ -68,10 +68,10 @@ class ReplyReader:
         self.has_begun = True
         if reason := choice.get("finish_reason"):
             self._about.setdefault("finish_reason", str(reason))
+            self.is_complete = True
         delta = choice.get("delta")
         whole = not delta and isinstance(choice.get("message"), dict)
         said = choice["message"] if whole else delta
-        self._is_stream |= not whole
         return self._read(said, whole=whole) if isinstance(said, dict) and said else None
 
     def end(self) -> AIMessageChunk:
@@ -85,8 +85,6 @@ class ReplyReader:
             beside[REASONING] = thought
         if self.is_over:
             self._about["finish_reason"] = "length"
-        if self._is_stream and "finish_reason" not in self._about:
-            beside[CUT_OFF] = True
         message = AIMessage(
             content="".join(self._text),
             additional_kwargs=beside,

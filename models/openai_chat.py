@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
@@ -21,8 +21,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
-from openai import AsyncStream
+from openai import APIConnectionError, AsyncStream
 
+from manus.models.errors import NoChoicesError
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
 from manus.models.wire_forms import SEND_REASONING, Back, encode, wire_messages
@@ -31,6 +32,18 @@ from manus.state.context import is_watched
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Parts = AsyncGenerator[ChatGenerationChunk]
 _END = object()
+
+
+class EventStream(AsyncStream[object]):
+    """The server-sent events of one reply."""
+
+    is_complete = False
+    """Whether the server has sent `[DONE]`, which the SDK keeps to itself."""
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        async for event in super()._iter_events():
+            self.is_complete |= event.data.startswith("[DONE]")
+            yield event
 
 
 class FastChat(BaseChatOpenAI):
@@ -87,36 +100,55 @@ class FastChat(BaseChatOpenAI):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _chat(self, reader: ReplyReader, body: bytes) -> Parts:
-        """The parts of a reply in the chat completions protocol."""
-        async with aclosing(self._chunks(body)) as chunks:
+        """Yield the parts of a reply in the chat completions protocol.
+
+        Raises:
+            ConnectionError: the stream ended before the reply was complete.
+            NoChoicesError: the reply is complete, and there is nothing in it.
+        """
+        async with aclosing(self._chunks(reader, body)) as chunks:
             while not reader.is_over:
-                async with asyncio.timeout(self.stream_chunk_timeout):
-                    chunk = await anext(chunks, _END)
+                chunk = await self._next_chunk(reader, chunks)
                 if chunk is _END:
                     break
                 if (message := reader.feed(chunk)) is not None:
                     yield ChatGenerationChunk(message=message)
+        if not (reader.is_complete or reader.is_over):
+            raise ConnectionError("the stream ended before the reply was complete")
         if not reader.has_begun:
-            raise ConnectionError("it had no reply in it")
+            raise NoChoicesError
         yield ChatGenerationChunk(message=reader.end())
 
-    async def _chunks(self, body: bytes) -> AsyncGenerator[Any]:
-        """The chunks of a reply as the server sends them."""
+    async def _next_chunk(self, reader: ReplyReader, chunks: AsyncGenerator[Any]) -> Any:
+        """Return the next chunk, or `_END`; what fails behind a finish reason is an end, too."""
+        try:
+            async with asyncio.timeout(self.stream_chunk_timeout):
+                return await anext(chunks, _END)
+        except (APIConnectionError, TimeoutError):
+            if reader.is_complete:
+                return _END
+            raise
+
+    async def _chunks(self, reader: ReplyReader, body: bytes) -> AsyncGenerator[Any]:
+        """Yield the chunks of a reply as the server sends them; tell the reader of their end."""
         stream = await self.root_async_client.post(
             "/chat/completions",
             cast_to=object,
             content=body,
             options={"headers": {"Content-Type": "application/json"}},
             stream=True,
-            stream_cls=AsyncStream[object],
+            stream_cls=EventStream,
         )
         async with stream:
             kind = stream.response.headers.get("content-type", "").lower()
             if "json" in kind or "html" in kind:
-                yield in_one_piece(await stream.response.aread())
+                whole = await stream.response.aread()
+                yield in_one_piece(whole)
+                reader.is_complete |= bool(whole.strip())
                 return
             async for chunk in stream:
                 yield chunk
+            reader.is_complete |= stream.is_complete
 
     def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
         """The body of a request: the messages first, so that it begins as the one before it."""

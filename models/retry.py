@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from langgraph.config import get_stream_writer
 
-from manus.models.errors import Facts, explain
-from manus.state.errors import ManusError, ModelUnavailableError
+from manus.models.errors import Facts, NoChoicesError, explain
+from manus.state.errors import ManusError, ModelReplyError, ModelUnavailableError
 from manus.state.events import RetryEvent
 from manus.state.model_settings import ModelSettings
 
@@ -25,6 +25,8 @@ log = logging.getLogger("manus")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two tries, unless the server asks for a longer wait."""
+NO_CHOICES_TRIES = 3
+"""Replies without choices after which the server is not asked again: it is there, and has none."""
 _DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 T = TypeVar("T")
@@ -40,8 +42,10 @@ async def with_retries(
 
     Raises:
         ModelError: it failed for good, or for all that time.
+        ModelReplyError: the server sent three replies without choices.
     """
     tries, ends = 0, math.inf
+    without_choices = 0
     while True:
         try:
             return await ask()
@@ -51,6 +55,9 @@ async def with_retries(
             failure = explain(error, endpoint)
             if not isinstance(failure, ModelUnavailableError):
                 raise failure from error
+            without_choices += isinstance(error, NoChoicesError)
+            if without_choices == NO_CHOICES_TRIES:
+                raise ModelReplyError(str(failure)) from error
             now = time.monotonic()
             ends = min(ends, now + retry_for)
             wait = _wait(error, tries)

@@ -69,6 +69,8 @@ its `answer`.\
 """
 
 
+GO_ON = "Go on."
+"""Said after a reply that was no answer, where a profile has nothing to say before a step."""
 FEW_STEPS = 3
 """When so few are left, the work has to end."""
 

@@ -95,14 +95,21 @@ async def _asked(
 
 
 def to_request(shown: Sequence[AnyMessage], system: str, notes: Notes) -> list[BaseMessage]:
-    """The messages of a request. Only the last one is made anew at each step.
+    """Return the messages of a request. Only the last one is made anew at each step.
+
+    Where nothing has to be said at this step, it is left out: several servers refuse a message
+    without content.
 
     So each request of a run begins with the one before it, up to its last message, and a
     provider's prompt cache keeps that prefix.
     """
     text = "\n\n".join(filter(None, notes.texts))
-    last = ephemeral(text, [image.as_block() for image in notes.images])
-    return [SystemMessage(system), *shown, last]
+    images = [image.as_block() for image in notes.images]
+    if not (text or images):
+        if not (shown and isinstance(shown[-1], AIMessage)):
+            return [SystemMessage(system), *shown]
+        text = prompts.GO_ON  # servers refuse a request that ends with the assistant's own words
+    return [SystemMessage(system), *shown, ephemeral(text, images)]
 
 
 def _is_pictured(history: Sequence[AnyMessage]) -> bool:

@@ -21,6 +21,7 @@ from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Scripted, call, calls, text
 
+DONE = call("terminate", status="success", answer="Done.")
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
 
 
@@ -53,6 +54,23 @@ async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> 
         # down to the bytes, which is what a provider's cache compares
         last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
         assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
+
+
+async def test_nothing_is_sent_where_nothing_has_to_be_said(agent: ScriptedAgent) -> None:
+    """A message of the user's without content; several servers refuse it."""
+    quiet = replace(TESTER, next_step_prompt="")
+    agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, quiet)
+    await agent.run(call("poll"), text("Done."), max_steps=50)
+    first, second = agent.server.requests
+    assert first.last["content"] == "Do it."
+    assert second.last["role"] == "tool"
+
+
+async def test_a_request_never_ends_with_the_assistants_own_words(agent: ScriptedAgent) -> None:
+    quiet = replace(TESTER, next_step_prompt="")
+    agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, quiet)
+    await agent.run(text("I look."), call("poll"), DONE, text_reply="continue", max_steps=50)
+    assert [request.last["role"] for request in agent.server.requests] == ["user", "user", "tool"]
 
 
 async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:

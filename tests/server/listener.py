@@ -102,7 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
             case Raw():
                 length = {"Content-Type": reply.content_type, "Content-Length": len(reply.body)}
                 self._head({**length, **reply.headers}, reply.status)
-                self.wfile.write(reply.body)
+                for event in _events(reply):
+                    self.server.closing.wait(reply.pace)
+                    self.wfile.write(event)
             case Cut():
                 if reply.after_chunks > 0:
                     whole = frames(reply.reply, request)
@@ -136,3 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
+
+
+def _events(reply: Raw) -> list[bytes]:
+    """Split a body that has a pace into its server-sent events."""
+    end = b"\n\n"
+    return [part + end for part in reply.body.split(end)[:-1]] if reply.pace else [reply.body]

@@ -57,6 +57,8 @@ class Raw:
     status: int
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    pace: float = 0.0
+    """Seconds before each server-sent event; 0: all at once."""
 
 
 Reply = Message | Cut | Raw
@@ -159,7 +161,7 @@ def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
-def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True) -> Raw:
+def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: float = 0.0) -> Raw:
     """Answer with a stream of these chunks; a text stands there as it is."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = [
@@ -167,7 +169,8 @@ def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True) -> Raw:
         for c in chunks
     ]
     ending = "data: [DONE]\n\n" if has_end else ""
-    return raw("".join([*events, ending]).encode(), content_type="text/event-stream")
+    body = "".join([*events, ending]).encode()
+    return Raw(body, 200, "text/event-stream", pace=pace)
 
 
 def message_of(reason: str = "stop", **message: Any) -> Raw:

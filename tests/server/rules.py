@@ -1,7 +1,8 @@
 """What the real API refuses with status 400 and an agent may get wrong, checked in every test.
 
-The sentences follow the API's own. Two rules are those of stricter compatible servers, which an
-agent meets as well: the arguments of calls in the history are valid JSON, tool names are unique.
+The sentences follow the API's own. Three rules are those of stricter compatible servers, which an
+agent meets as well: the arguments of calls in the history are valid JSON, tool names are unique,
+a message of the user's has content.
 """
 
 import json
@@ -25,6 +26,8 @@ def _violations(body: Json) -> Iterator[str]:
     yield from _parameters(body)
     yield from _tools(body.get("tools", []))
     for index, message in enumerate(body["messages"]):
+        if message["role"] == "user" and not message.get("content"):
+            yield f"messages[{index}]: user messages must have non-empty content."
         yield from _calls(f"messages[{index}].tool_calls", message.get("tool_calls", []))
     yield from _pairs(body["messages"])
 
