@@ -12,10 +12,19 @@ NOT_WHAT_WAS_ASKED = (
 )
 
 
-def subject(name: str, why: str, preview: str) -> str:
-    """Return what will happen and why a person is asked, without how to answer."""
+NOTHING_TO_EDIT = (
+    'The edit names no argument: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
+)
+
+
+def subject(name: str, why: str, preview: str, problem: str = "") -> str:
+    """Return what will happen and why a person is asked, without how to answer.
+
+    `problem` says what was wrong with the answer before.
+    """
+    problem = f"{problem}\n\n" if problem else ""
     lines = "\n".join(f"  │ {_plain(line)}" for line in preview.split("\n"))
-    return f"May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}"
+    return f"{problem}May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}"
 
 
 def question(about: str, rules: Sequence[str]) -> str:
@@ -24,8 +33,29 @@ def question(about: str, rules: Sequence[str]) -> str:
     return (
         f"{about}\n"
         f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
-        "or in this folder), `edit {…}` (with other arguments), or `no: REASON`."
+        "or in this folder), `edit {…}` (with these arguments changed), or `no: REASON`."
     )
+
+
+def no_answer(text: str) -> str:
+    """Say that a person's text does not decide about the call."""
+    return f"`{_plain(text[:80])}` is neither a yes nor a no."
+
+
+def bad_edit(problem: str) -> str:
+    """Say that the arguments of an edit cannot be read."""
+    return f"The edit cannot be read: {problem}."
+
+
+def other_tool(name: str, other: str) -> str:
+    """Say that an edit keeps the tool of the call."""
+    return f"An edit changes the arguments of `{_plain(name)}`; it cannot call `{_plain(other)}`."
+
+
+def unknown_arguments(name: str, unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Say which arguments of an edit a tool does not have."""
+    names = _plain(", ".join(unknown))
+    return f"`{_plain(name)}` has no argument {names}; it takes: {', '.join(known)}."
 
 
 def sends(hosts: Sequence[str]) -> str:

@@ -11,36 +11,26 @@ import glob
 import hashlib
 import json
 import logging
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 
-from manus.models.tool_calls import arguments_of
 from manus.prompts import approval as prompts
 from manus.state.agent import ToolTask
 from manus.state.safety_settings import is_covered, matches
 from manus.state.trust import keep_rules
 from manus.tools.base import AgentTool
+from manus.tools.decisions import edited_arguments, hitl_question, read_answer
 from manus.tools.session import HOST, Resource, Session
 
 log = logging.getLogger("manus")
 
 APPROVE = "approve"
 """The kind of its question."""
-Answer = Literal["once", "run", "always", "edit", "no"]
-
-_WORDS: dict[str, Answer] = {
-    **dict.fromkeys(("yes", "y", "ok", "approve", "accept", "once"), "once"),
-    **dict.fromkeys(("run", "yes for this run"), "run"),
-    **dict.fromkeys(("always", "yes always", "always in this folder"), "always"),
-}
-_EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
-_NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,33 +126,38 @@ def _denied(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
 
 
 async def _ask(call: Call, digest: str, why: str, rules: tuple[str, ...]) -> Verdict:
-    """What the person says of a call."""
-    tool = call.tool
+    """Ask the person, again while the answer is unclear or an edit does not fit."""
+    tool, problem = call.tool, ""
     preview = await asyncio.to_thread(_preview, tool, call.args)
-    subject = prompts.subject(tool.name, why, preview)
-    text = prompts.question(subject, rules)
     allowed = ["approve", "edit", "reject"]
-    asked = hitl_question(
-        APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
-    )
-    answer, said = read_answer(interrupt(asked), tool.name)
-    if answer == "no":
-        return Verdict(prompts.refused(said))
-    if call.session.asked.get(call.key) not in (digest, ""):
-        return Verdict(prompts.NOT_WHAT_WAS_ASKED)
-    if answer == "edit":
-        return await asyncio.to_thread(_changed, call, said)
-    if answer == "always":
-        await asyncio.to_thread(_keep, rules, call.session)
-    return Verdict(rules=() if answer == "once" else rules)
+    while True:
+        subject = prompts.subject(tool.name, why, preview, problem)
+        text = prompts.question(subject, rules)
+        asked = hitl_question(
+            APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
+        )
+        answer, said = read_answer(interrupt(asked), tool.name)
+        if answer == "no":
+            return Verdict(prompts.refused(said))
+        if call.session.asked.get(call.key) not in (digest, ""):
+            return Verdict(prompts.NOT_WHAT_WAS_ASKED)
+        if answer == "unclear":
+            problem = said
+        elif answer == "edit":
+            try:
+                args = edited_arguments(tool, call.args, said)
+            except ValueError as error:
+                problem = str(error)
+            else:
+                return await asyncio.to_thread(_changed, call, args)
+        else:
+            if answer == "always":
+                await asyncio.to_thread(_keep, rules, call.session)
+            return Verdict(rules=() if answer == "once" else rules)
 
 
-def _changed(call: Call, text: str) -> Verdict:
+def _changed(call: Call, args: dict[str, Any]) -> Verdict:
     """The call with the person's arguments; their rules hold for it all the same. Blocking."""
-    try:
-        args = arguments_of(text)
-    except ValueError as error:
-        return Verdict(prompts.refused(f"the changed arguments are no JSON: {error}"))
     facts = _facts(replace(call, args=args))
     deny = call.session.settings.approve.deny
     if rule := _denied(deny, call.tool.name, facts._replace(hosts=())):
@@ -190,46 +185,3 @@ def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def hitl_question(
-    kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **more: Any
-) -> dict[str, Any]:
-    """A question in our form, and in that of LangChain's human-in-the-loop middleware."""
-    return {
-        "kind": kind,
-        "question": text,
-        **more,
-        "action_requests": [{"name": name, "args": args, "description": text}],
-        "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
-    }
-
-
-def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
-    """What a person has decided, and why not, or the changed arguments as JSON.
-
-    In words: `yes`, `run`, `always`, `edit {…}`; anything else is a no, with these words as the
-    reason. As data `{"decisions": [{"type": "approve"}]}`, `{"type": "edit", "edited_action":
-    {"args": {…}}}` or `{"type": "reject", "message": "…"}`, as LangChain's middleware takes them;
-    `"scope"` of an approval may be `run` or `always`.
-    """
-    if isinstance(answer, Mapping):
-        answer = answer.get("decisions") or answer
-    if isinstance(answer, list) and len(answer) == 1:
-        answer = answer[0]
-    if isinstance(answer, Mapping):
-        kind = str(answer.get("type") or answer.get("action"))
-        reason = str(answer.get("message") or answer.get("reason") or "")
-        edited = answer.get("edited_action") or {}
-        if kind == "edit" and edited.get("args") and edited.get("name", tool) == tool:
-            return "edit", json.dumps(edited["args"])
-        if _WORDS.get(kind.lower()) != "once":
-            return "no", reason
-        answer = answer.get("scope") or "yes"
-    if isinstance(answer, bool):
-        answer = "yes" if answer else "no"
-    said = str(answer).strip()
-    if changed := _EDIT.match(said):
-        return "edit", changed[1]
-    decided = _WORDS.get(said.lower().rstrip(".!"))
-    return (decided, "") if decided else ("no", _NO.sub("", said))

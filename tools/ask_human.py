@@ -8,8 +8,8 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.tools.approval import hitl_question
 from manus.tools.base import AgentTool, Arguments
+from manus.tools.decisions import hitl_question
 from manus.tools.result import Observation
 
 

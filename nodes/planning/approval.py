@@ -15,7 +15,7 @@ from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import as_edited, changed_step
-from manus.tools.approval import hitl_question
+from manus.tools.decisions import hitl_question
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
 from manus.state.safety_settings import is_covered, matches
-from manus.tools.approval import read_answer
 from manus.tools.bash import commands_in
+from manus.tools.decisions import read_answer
 from manus.tools.str_replace_editor import is_protected
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -80,8 +80,6 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
     ({"decisions": [APPROVE]}, ("once", "")),
     ({"decisions": [{**APPROVE, "scope": "run"}]}, ("run", "")),
     ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
-    ({"decisions": [{"type": "edit", "edited_action": {}}]}, ("no", "")),
-    ({"type": "edit", "edited_action": {"name": "other", "args": {"a": 1}}}, ("no", "")),
     ({"type": "edit", "edited_action": {"args": {"a": 1}}}, ("edit", '{"a": 1}')),
     ('edit {"a": 1}', ("edit", '{"a": 1}')),
 ]
@@ -139,11 +137,10 @@ async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> N
     assert_paired(await editing.messages())
 
 
-@pytest.mark.parametrize("changed", ['edit {"command": ', 'edit {"command": "view", "path": "x"}'])
-async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent, changed: str) -> None:
+async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent) -> None:
     settings(editing, f'[approve]\ndeny = ["{EDITOR}(x)"]\n')
     await editing.run(ENV)
-    await editing.invoke(Command(resume=changed), text("Well."))
+    await editing.invoke(Command(resume='edit {"command": "view", "path": "x"}'), text("Well."))
     [said] = await editing.observations()
     assert "Not executed" in said
 
