@@ -142,10 +142,19 @@ class SqliteStore(SqliteSaver, Store):
         self.path, self.place = path, str(path)
         # Several threads may use it, one at a time: the base has a lock around each use.
         connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
-        connection.execute("PRAGMA page_size=8192")  # of a new file: less of it stays unused
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
-        self._inode = path.stat().st_ino
+        try:
+            self._inode = path.stat().st_ino
+            self._configure()
+        except BaseException:  # whoever asked for the store has nothing to close
+            self.close()
+            raise
+
+    def _configure(self) -> None:
+        """Set the file's options and create its tables."""
+        # Of a new file: less of it stays unused.
+        self.conn.execute("PRAGMA page_size=8192")
         with self.cursor(transaction=False) as cursor:
             # With its write-ahead log a commit survives the death of the process without waiting
             # for the disk, which is what the journal of tool calls promises too; FULL would wait.

@@ -60,12 +60,15 @@ class Archive:
     """The archive of one thread, of all its branches; in memory if it has no path. Blocking.
 
     Its file is opened for each question, so that one which was deleted meanwhile is made anew.
+    Without a file the messages are kept as they are and indexed for each question: no connection
+    stays open that somebody would have to close.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         """Its file; None if it is in memory."""
-        self._memory = None if path else sqlite3.connect(":memory:", check_same_thread=False)
+        self._messages: dict[tuple[int, str], Archived] = {}
+        """The messages of an archive without a file, by number and id."""
 
     @staticmethod
     def path_for(records: Path, thread_id: str) -> Path:
@@ -78,13 +81,13 @@ class Archive:
         Raises:
             sqlite3.Error: it cannot be written.
         """
+        rows = [message._replace(text=sanitize(message.text)) for message in messages]
+        if self.path is None:
+            for row in rows:
+                self._messages.setdefault((row.number, row.id), row)
+            return
         with self._opened() as connection:
-            for message in messages:
-                row = message._replace(text=sanitize(message.text))
-                put = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
-                if (added := connection.execute(put, row)).rowcount:
-                    index = "INSERT INTO archived_words (rowid, text) VALUES (?, ?)"
-                    connection.execute(index, (added.lastrowid, row.text))
+            _insert(connection, rows)
 
     def begin_with(self, source: Path) -> None:
         """Begin as a copy of another archive, of the thread which this one was forked from.
@@ -124,17 +127,25 @@ class Archive:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction."""
+        """Open a connection for one transaction."""
         if self.path is not None:
             open_own(self.path).close()  # SQLite itself would follow a link
-        connection = self._memory or sqlite3.connect(str(self.path), timeout=_PATIENCE)
-        try:
+        place = str(self.path or ":memory:")
+        with contextlib.closing(sqlite3.connect(place, timeout=_PATIENCE)) as connection:
             connection.executescript(_SCHEMA)
             with connection:
+                if self.path is None:
+                    _insert(connection, self._messages.values())
                 yield connection
-        finally:
-            if connection is not self._memory:
-                connection.close()
+
+
+def _insert(connection: sqlite3.Connection, rows: Iterable[Archived]) -> None:
+    """Insert messages and index their words; skip those that are there already."""
+    for row in rows:
+        put = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
+        if (added := connection.execute(put, row)).rowcount:
+            index = "INSERT INTO archived_words (rowid, text) VALUES (?, ?)"
+            connection.execute(index, (added.lastrowid, row.text))
 
 
 def _pieces(query: str) -> list[str]:

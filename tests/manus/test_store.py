@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ormsgpack
+import psutil
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import UUID, uuid6
@@ -40,6 +41,8 @@ async def _refused(path: Path) -> str:
     said = str(caught.value)
     assert str(path) in said
     assert "\n" not in said
+    opened = [file.path for file in psutil.Process().open_files()]
+    assert str(path) not in opened, "the connection is closed"
     return said
 
 

@@ -1,5 +1,6 @@
 """The archive finds what was taken out, in any language, by words or by number."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def test_a_message_is_put_in_once_and_is_found_later(tmp_path: Path) -> None:
     assert len(archive.search("refund")) == 1
     assert [m.id for m in archive.numbered(2)] == ["b"]
     assert archive.numbered(9) == []
+
+
+def test_an_archive_without_a_file_finds_the_same_and_leaves_nothing_open() -> None:
+    archive = Archive()
+    for _ in range(2):
+        archive.add(MESSAGES)
+    assert {query: archive.search(query)[0].id for query in FOUND} == FOUND
+    assert [archive.search(query) for query in NOT_FOUND] == [[]] * len(NOT_FOUND)
+    assert [m.id for m in archive.numbered(2)] == ["b"]
+    assert not [kept for kept in vars(archive).values() if isinstance(kept, sqlite3.Connection)]
 
 
 async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
