@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -22,6 +23,7 @@ from manus.state.outside import has_read_outside, passed_on
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.own import is_own
 from manus.tools.result import Observation
+from manus.tools.terminate import TERMINATE
 
 log = logging.getLogger("manus")
 
@@ -32,6 +34,16 @@ _REASONS = {
     "budget": "the run's budget is used up",
     "error": "the model could not be asked",
 }
+_SUMMARY_HEADING = re.compile(
+    r"""\A [#*_=\s]*                             # markup such as `## ` or `**`
+    (?: (?:final|short|brief|task|step) \s+ )?
+    (?: summary | 总结 | 小结 | 摘要 )
+    (?: [*_`\s]* [:：] [*_`]*                   # a colon
+      | [#*_=:： \t]* (?:\n|\Z) )               # or nothing else on the line
+    (?: \s* ^ [=-]{3,} [ \t]* (?:\n|\Z) )?     # and an underline
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
 _HIDDEN = "do-not-render-"
 """With this before its id, LangChain's chat UI does not show a message as the user's."""
 
@@ -44,6 +56,8 @@ class InnerRun:
     """Its state, as far as it came."""
     problem: str = ""
     """Why it broke off, if it did."""
+    special_tools: Sequence[str] = (TERMINATE,)
+    """Tools whose call ends it."""
 
     @property
     def usage(self) -> Usage:
@@ -63,8 +77,18 @@ class InnerRun:
 
     @property
     def output(self) -> str:
-        """What it answered."""
-        return str(self.values.get("output") or "").strip()
+        """What it answered, without a heading that says no more than that it is a summary.
+
+        Where it said nothing at all, its output is the log of its steps; those that only called
+        a special tool are left out then: that a run has ended is no result.
+        """
+        text = str(self.values.get("output") or "").strip()
+        log = self.values.get("results") or []
+        if text == "\n".join(log):
+            endings = tuple(f"{name} → " for name in self.special_tools)
+            kept = [line for line in log if not line.partition(": ")[2].startswith(endings)]
+            text = "\n".join(kept)
+        return _SUMMARY_HEADING.sub("", text).strip()
 
     @property
     def reason(self) -> str:
@@ -91,7 +115,8 @@ async def run_inside(
         GraphBubbleUp: it asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner, left = InnerRun(), running.budget.seconds_left
+    inner = InnerRun(special_tools=graph.profile.special_tools)
+    left = running.budget.seconds_left
     stream = _stream(running, graph, request)
     try:
         async with asyncio.timeout(left) as clock, aclosing(stream) as parts:

@@ -183,13 +183,31 @@ def cycle_in(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
 
 
 def executor_for(step: Step, names: Sequence[str]) -> str:
-    """The executor of a step: a tag in its text, or the one that was chosen, else the first.
+    """Return the executor of a step: that of a tag in its text, else its own, else the first.
 
-    Letter case makes no difference. A tag that names nobody counts for nothing.
+    A tag that names no executor is ignored.
     """
-    known = {name.lower(): name for name in names}
-    wanted = [*_TAG.findall(step["text"]), step["executor"]]
-    return next((known[name.lower()] for name in wanted if name.lower() in known), names[0])
+    for tag in [*_TAG.findall(step["text"]), step["executor"]]:
+        name = _executor_named(tag, names)
+        if name is not None:
+            return name
+    return names[0]
+
+
+def _executor_named(tag: str, names: Sequence[str]) -> str | None:
+    """Return the executor that a tag names, in either letter case, or None.
+
+    `-` also stands for `_` and the reverse, unless two executors differ in nothing else.
+    """
+    same = [name for name in names if name.lower() == tag.lower()]
+    alike = [name for name in names if _normalized(name) == _normalized(tag)]
+    if same:
+        return same[0]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _normalized(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def shown_result(index: int, step: Step, limit: int | None = None) -> str:

@@ -107,6 +107,20 @@ def test_the_executor_of_a_step() -> None:
         assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
 
 
+HYPHENS = [
+    ("[data-analysis] x", ["manus", "data_analysis"], "data_analysis"),
+    ("[Data-Analysis] x", ["manus", "data_analysis"], "data_analysis"),
+    ("[my_agent] x", ["manus", "my-agent"], "my-agent"),
+    ("[my-agent] x", ["manus", "my_agent", "My-Agent"], "My-Agent"),
+    ("[a-b_c] x", ["manus", "a_b_c", "a-b-c"], "manus"),  # either may be meant
+]
+
+
+@pytest.mark.parametrize(("text", "names", "chosen"), HYPHENS)
+def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], chosen: str) -> None:
+    assert executor_for(plan_of(text)["steps"][0], names) == chosen
+
+
 AFTER_PLAN = [
     (None, "not_needed", "ready"),
     (None, "given", "ready"),
