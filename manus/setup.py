@@ -130,8 +130,7 @@ def keep(values: dict[str, Any]) -> None:
             there.pop(name, None)
         there.setdefault("approve", {})["mode"] = values.pop("approve")
         there.update(values)
-        write_atomically(file, tomlkit.dumps(there).encode(), 0o600)
-        file.chmod(0o600)
+        write_atomically(file, tomlkit.dumps(there).encode(), 0o600, keep_mode=False)
     except (OSError, tomlkit.exceptions.ParseError) as error:
         raise UsageError(f"{file} cannot be changed ({error}); mend or move it first.") from None
     _say(f"\nKept in {file}.")

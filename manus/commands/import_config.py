@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -53,7 +54,7 @@ def import_config(path: Path, output: Path, force: bool) -> int:
 
     from manus.report import print_output
     from manus.state.errors import UsageError
-    from manus.state.files import write_atomically
+    from manus.state.files import is_regular, write_atomically
 
     file = next(
         (p for p in (path / "config/config.toml", path / "config.toml") if p.is_file()), path
@@ -62,19 +63,22 @@ def import_config(path: Path, output: Path, force: bool) -> int:
     ours, said = translate(
         _read(file, tomllib.loads), _read(servers, json.loads) if servers.is_file() else {}
     )
-    if output.exists() and not force:
+    if is_regular(output) and not force:
         raise UsageError(
             f"{output} is there already and was left as it is: --force replaces it, "
             "--output FILE writes another."
         )
     text = _HEAD.format(file=file) + tomlkit.dumps(ours)
     try:
-        write_atomically(output, text.encode("utf-8", "replace"), 0o600)
-        output.chmod(0o600)
+        write_atomically(output, text.encode("utf-8", "replace"), 0o600, keep_mode=False)
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}.") from None
     lines = [f"  {theirs}: {what}" for theirs, what in said.items()]
-    print_output("\n".join([f"{file} → {output} (mode 600)", *lines, "", "Next: manus doctor"]))
+    if is_regular(output):
+        head = f"{file} → {output} (mode 600)"
+        print_output("\n".join([head, *lines, "", "Next: manus doctor"]))
+    else:  # stdout may be where the settings have just been written
+        sys.stderr.write("\n".join([f"{file} → {output}", *lines, ""]))
     return 0
 
 

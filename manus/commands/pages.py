@@ -30,7 +30,7 @@ def report(thread: str, output: str | None, show: bool) -> int:
     """Write a thread as one HTML page."""
     from manus.configuration import with_store
     from manus.state.errors import UsageError
-    from manus.state.files import write_atomically
+    from manus.state.files import is_regular, write_atomically
 
     thread, shown = with_store(lambda store: _page(store, thread))
     html = shown.encode("utf-8", "replace")
@@ -48,7 +48,7 @@ def report(thread: str, output: str | None, show: bool) -> int:
             f"The report cannot be written to {path} ({why}); choose another file with -o."
         ) from None
     sys.stderr.write(f"The report on the thread {thread} is in {path}.\n")
-    if show:
+    if show and is_regular(path):
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())

@@ -1,8 +1,10 @@
 """`manus import-config`: OpenManus's files taken over."""
 
 import json
+import os
 import re
 import stat
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -86,6 +88,19 @@ def test_a_file_is_replaced_only_by_force(openmanus: Callable[..., Result]) -> N
     assert (broken.code, broken.out, broken.err.count("\n")) == (2, "", 1)
     assert "config/mcp.json" in broken.err
     assert load_settings({}, file).max_steps == 30
+
+
+def test_what_is_no_regular_file_is_written_to(openmanus: Callable[..., Result]) -> None:
+    pipe, read = Path("pipe"), list[str]()
+    os.mkfifo(pipe, 0o640)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    result = openmanus("--output", "pipe")
+    reader.join()
+    assert (result.code, result.out) == (0, "")
+    assert "llm.model: model" in result.err
+    assert "max_steps = 30" in read[0]
+    assert stat.filemode(pipe.stat().st_mode) == "prw-r-----"
 
 
 def test_azures_deployment_and_what_is_no_key() -> None:

@@ -1,6 +1,7 @@
 """The editor's changes: `create`, `str_replace`, `insert`, `undo_edit`, on real files."""
 
 import asyncio
+import os
 import shutil
 import stat
 from multiprocessing.synchronize import Barrier
@@ -28,6 +29,27 @@ async def test_create_writes_to_the_letter_and_makes_folders(edit: Edit, root: P
     assert "had 4 bytes" in await done(edit("create", "plain", file_text="new\n"))
     assert (root / "plain").read_text() == "new\n"
     assert stat.S_IMODE((root / "plain").stat().st_mode) == 0o750
+
+
+async def test_a_pipe_is_written_to_and_stays_a_pipe(edit: Edit, root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    reader = os.open(root / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert "Wrote 4 bytes" in await done(edit("create", "pipe", file_text="tea\n"))
+        assert os.read(reader, 100) == b"tea\n"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO((root / "pipe").stat().st_mode)
+    assert names_in(root) == [".manus", "pipe"]
+    assert "no program reads" in await refused(edit("create", "pipe", file_text="x"))
+
+
+async def test_an_edit_through_a_link_keeps_the_link(edit: Edit, root: Path) -> None:
+    (root / "a.txt").write_text("old\n")
+    (root / "link").symlink_to("a.txt")
+    await done(edit("str_replace", "link", old_str="old", new_str="new"))
+    assert (root / "link").readlink() == Path("a.txt")
+    assert (root / "a.txt").read_text() == "new\n"
 
 
 async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Path) -> None:

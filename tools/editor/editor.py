@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from manus.state.errors import ToolError
+from manus.state.files import is_stream
 from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
 from manus.tools.editor import view
 from manus.tools.editor.editing import inserted, nearest, split_lines
@@ -58,6 +59,9 @@ class Editor:
         """Write a file anew, with the folders it needs."""
         if self._path.endswith("/") or is_folder(self.real):
             raise ToolError(f"{self._path} names a folder; give the path of a file.")
+        about = look_at(self.real)
+        if about is not None and is_stream(about):
+            return self._written_to_stream(self._encoded(TextFile(""), text))
         before = self._present()
         self._write("create", before, self._encoded(TextFile(""), text))
         lines = len(split_lines(text))
@@ -117,6 +121,13 @@ class Editor:
     def has_edited(self, *, since: float) -> bool:
         """Whether there is an edit to be undone that was made at a time or later."""
         return self._undo.time_of_last() >= since
+
+    def _written_to_stream(self, data: bytes) -> Observation:
+        replace_file(self.real, data)
+        return Observation(
+            f"Wrote {len(data):,} bytes to {self._shown}, which is a pipe or a device: it stays "
+            "what it is, and `undo_edit` cannot take them back."
+        )
 
     def _only_place(self, text: str, old: str) -> int:
         if not old:

@@ -140,6 +140,10 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
         assert done.err.startswith(f"manus: The report cannot be written to {place} (")
         assert done.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
+    (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
+    done = manus("report", "t", "-o", "stdout")
+    assert done.out == manus("report", "t", "-o", "-").out
+    assert (manus.home / "stdout").is_symlink()
 
 
 # the test of the wheel plays the calculator
