@@ -1,8 +1,10 @@
 # Every command of the project; `make` alone lists them.
 # Nothing needs to be installed or activated before: each target sets up what it lacks, once.
 
-SETUP := ./scripts/setup.sh
-BIN := .venv/bin
+# Another Python than .venv's, in an environment of its own, as in `make test PYTHON=3.13`.
+PYTHON =
+SETUP := ./scripts/setup.sh $(if $(PYTHON),--python $(PYTHON))
+BIN := .venv$(if $(PYTHON),-$(PYTHON))/bin
 
 # Taken as typed (`value`), so that a $ in the task is a $, and handed on in the environment, so
 # that no quote in it ever meets a shell.
@@ -32,7 +34,7 @@ run: ## do a task: make run TASK="..." (without a model: play the bundled record
 	$(SETUP) run
 	$(ALONE) exec $(BIN)/manus run --workspace workspace --or-replay recordings/calculator.jsonl -- "$$TASK"
 
-test: ## run the whole test suite: make test ARGS="-k bash"
+test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	$(SETUP) browser
 	# each process that a test starts would else compile everything anew
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
@@ -74,5 +76,5 @@ pins: ## bring requirements/ in line with pyproject.toml: make pins ARGS=--upgra
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt
 
 clean: ## remove .venv and caches; workspace/ and your threads stay
-	rm -rf .venv .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .venv-3.* .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,12 +5,17 @@
 #   scripts/setup.sh browser      for the tests: finds a Chromium, else installs one
 #   scripts/setup.sh extras A,B   adds optional parts of the project, as pyproject.toml names them
 #   scripts/setup.sh uv ARGS...   runs the uv that the set-up uses
+#   scripts/setup.sh pythons      lists the supported Pythons that are installed, the oldest first
+#
+# With `--python 3.13` before the command it is another environment, .venv-3.13, with that Python.
 #
 # Needs only a POSIX shell and Python >= 3.11; see README.md for the commands that call it.
 set -eu
 cd "$(dirname "$0")/.."
 
-VENV=.venv
+PYTHON=
+if [ "${1:-}" = --python ]; then PYTHON=$2; shift 2; fi
+VENV=.venv${PYTHON:+-$PYTHON}
 STAMP=$VENV/.setup
 # Companies and mirrors have certificates of their own: the machine's list counts, not a bundled one.
 # (The second name is what uv called it before 0.10.)
@@ -23,6 +28,31 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# "3.13 PATH" for each supported Python that is installed: on the PATH, by pyenv, or by uv.
+list_pythons() {
+    supported=$(sed -n 's/^ *"Programming Language :: Python :: \(3\.[0-9]*\)",$/\1/p' pyproject.toml)
+    for version in $supported; do
+        if path=$(python_of "$version"); then echo "$version $path"; fi
+    done
+}
+
+python_of() { # python_of 3.13: the path of one that starts
+    by_uv=${UV_PYTHON_INSTALL_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/uv/python}
+    for path in "$(command -v "python$1")" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python \
+        "$by_uv/cpython-$1".*/bin/python; do
+        # Started, not only found: version managers leave shims that answer with an error.
+        if is_release "$path" "$1"; then echo "$path"; return; fi
+    done
+    return 1
+}
+
+is_release() { # is_release PATH 3.13: no preview, and no build without the global lock
+    "$1" -c "import sys, sysconfig as s; sys.exit(
+        sys.version_info[:2] != tuple(map(int, '$2'.split('.')))
+        or sys.version_info.releaselevel != 'final' or bool(s.get_config_var('Py_GIL_DISABLED')))" \
+        2>/dev/null
+}
 
 find_python() {
     for python in python3.13 python3.12 python3.11 python3 python3.14; do
@@ -53,13 +83,18 @@ apt_install() {
 
 make_venv() {
     rm -rf "$VENV"
-    if command -v uv >/dev/null; then
+    if [ -n "$PYTHON" ]; then
+        python=$(list_pythons | sed -n "s/^$PYTHON //p")
+        [ -n "$python" ] || die "There is no Python $PYTHON here that can be used; there is:" \
+            "$(list_pythons | cut -d ' ' -f 1 | xargs)."
+    elif command -v uv >/dev/null; then
         # Brings a Python of its own if the machine has none that is recent enough.
         uv venv --quiet --python '>=3.11' "$VENV" >&2 || die 'uv could not make .venv: see above.'
         return
+    else
+        python=$(find_python) || die 'Python 3.11 or newer is needed and none was found:' \
+            'install one (apt install python3 python3-venv, brew install python) and try again.'
     fi
-    python=$(find_python) || die 'Python 3.11 or newer is needed and none was found:' \
-        'install one (apt install python3 python3-venv, brew install python) and try again.'
     "$python" -m venv "$VENV" >/dev/null 2>&1 && return
     rm -rf "$VENV"
     # Debian and Ubuntu ship Python without the part that puts pip into an environment.
@@ -109,7 +144,7 @@ is_whole() {
 }
 
 take_lock() { # one set-up at a time: another waits, and finds what it needs when it is its turn
-    lock=.venv.lock
+    lock=$VENV.lock
     until mkdir "$lock" 2>/dev/null; do
         owner=$(cat "$lock/pid" 2>/dev/null || :)
         if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then rm -rf "$lock"; continue; fi
@@ -126,7 +161,7 @@ set_up() { # set_up run|dev
     is_ready "$1" && return
     [ -n "${lock:-}" ] || take_lock
     is_ready "$1" && return
-    say "Setting up .venv for '$1' (once; a minute or less) ..."
+    say "Setting up $VENV for '$1' (once; a minute or less) ..."
     level=$1
     if [ -f "$STAMP" ] && grep -q '^dev ' "$STAMP"; then level=dev; fi
     # Kept where possible, so that a package of the user's own survives new pins.
@@ -202,5 +237,6 @@ uv)
     [ -x "$VENV/bin/python" ] || make_venv
     run_uv "$@"
     ;;
-*) die "usage: $0 run|dev|browser|extras A,B|uv ARGS..." ;;
+pythons) list_pythons ;;
+*) die "usage: $0 [--python 3.N] pythons|run|dev|browser|extras A,B|uv ARGS..." ;;
 esac

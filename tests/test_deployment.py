@@ -82,3 +82,37 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     log = (tmp_path / "log").read_text().splitlines()
     assert "overlap" not in log
     assert sum(line.startswith("venv") for line in log) == 1
+
+
+def test_pythons_are_found_wherever_they_are_if_they_start(tmp_path: Path) -> None:
+    """A version manager's shim may be on the PATH for a Python that is not chosen."""
+    starts = "#!/bin/sh\nexit 0\n"
+    programs = {
+        "bin/python3.11": starts,
+        "bin/python3.12": "#!/bin/sh\necho 'command not found' >&2; exit 127\n",
+        "pyenv/versions/3.12.9/bin/python": starts,
+        "pyenv/versions/3.10.1/bin/python": starts,
+        "uv/cpython-3.14.8-linux-x86_64-gnu/bin/python": starts,
+    }
+    for name, program in programs.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(program)
+        path.chmod(0o755)
+    tools = ("dirname", "sed", "cut", "xargs", "sh")
+    for tool in tools:
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or "")
+    environment = {
+        "PATH": str(tmp_path / "bin"),
+        "HOME": str(tmp_path),
+        "PYENV_ROOT": str(tmp_path / "pyenv"),
+        "UV_PYTHON_INSTALL_DIR": str(tmp_path / "uv"),
+    }
+    listed = subprocess.run(
+        [ROOT / "scripts/setup.sh", "pythons"], env=environment, capture_output=True, check=True
+    )
+    assert listed.stdout.decode().splitlines() == [
+        f"3.11 {tmp_path}/bin/python3.11",
+        f"3.12 {tmp_path}/pyenv/versions/3.12.9/bin/python",
+        f"3.14 {tmp_path}/uv/cpython-3.14.8-linux-x86_64-gnu/bin/python",
+    ]
