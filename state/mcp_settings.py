@@ -26,11 +26,12 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
     command: str | None = None
     """A program that speaks the protocol over stdin and stdout."""
     args: tuple[str, ...] = ()
-    """What the program is started with."""
+    """What the program is started with. `.`, and a path that begins with `./` or `../`, is relative
+    to the workspace."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """Variables for the program; of ours it gets only what any program needs to find its way."""
     directory: str | None = None
-    """Where the program is started; the workspace if not given."""
+    """Where the program is started; `/` if not given, so that it loads no code that a run wrote."""
     sandbox: bool = True
     """Whether the program runs in the sandbox of the run; `false` gives it the machine."""
     url: str | None = None

@@ -20,7 +20,7 @@ from tests.helpers.sessions import session_in
 ODD = str(Path(__file__).with_name("odd_server.py"))
 ODD_SERVER = (
     f"[mcp.odd]\ncommand = {json.dumps(sys.executable)}\n"
-    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\n"
+    f"args = {json.dumps([ODD, 'stdio'])}\nconnect_timeout = 90\ndirectory = '.'\n"
 )
 """The odd server in a `manus.toml`."""
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")
@@ -34,8 +34,9 @@ Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 def odd(**more: object) -> McpServer:
     """The odd server as a program."""
     # on a busy machine a start takes its time
-    given = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90, **more}
-    return McpServer.model_validate(given)
+    given = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90}
+    # it keeps its notes where it is started
+    return McpServer.model_validate({**given, "directory": ".", **more})
 
 
 @contextmanager

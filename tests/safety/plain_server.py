@@ -12,10 +12,18 @@ from typing import Any
 TOOLS: dict[str, str] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
 
 
+ANNOTATED = "read-only: "
+"""A description that begins so comes with the annotation `readOnlyHint`."""
+
+
 def offered(name: str) -> dict[str, Any]:
     which = {"type": "string", "description": TOOLS[name]}
     schema = {"type": "object", "properties": {"which": which}}
-    return {"name": name, "description": TOOLS[name], "inputSchema": schema}
+    tool = {"name": name, "description": TOOLS[name], "inputSchema": schema}
+    if TOOLS[name].startswith(ANNOTATED):
+        tool["description"] = TOOLS[name].removeprefix(ANNOTATED)
+        tool["annotations"] = {"readOnlyHint": True}
+    return tool
 
 
 def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:

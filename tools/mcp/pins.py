@@ -23,7 +23,8 @@ log = logging.getLogger("manus")
 
 _PENDING = "pending"
 """What has changed, and waits for a person's word."""
-_TELLING = {"title", "description", "inputSchema"}
+_TELLING = {"title", "description", "inputSchema", "annotations"}
+"""What is pinned of a tool. A record without `annotations` is of a release that did not pin them."""
 
 
 def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list[types.Tool]:
@@ -34,8 +35,9 @@ def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list
     place, known = _place(server), read_record(_file(name))
     offered = {tool.name: tool.model_dump(mode="json", include=_TELLING) for tool in tools}
     pinned = known.get(place, {}) if known else offered
+    pinned = {tool: _completed(about, offered.get(tool)) for tool, about in pinned.items()}
     changed = {tool: about for tool, about in offered.items() if pinned.get(tool) != about}
-    now = {**known, _PENDING: [place, changed]} if changed else {place: pinned, **known}
+    now = {**known, _PENDING: [place, changed]} if changed else {**known, place: pinned}
     try:
         if now != known:
             write_record(_file(name), now)
@@ -50,6 +52,13 @@ def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list
             *(name, how, ", ".join(what), name),
         )
     return [tool for tool in tools if tool.name not in changed]
+
+
+def _completed(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what is pinned of a tool, with the annotations of today if none were pinned."""
+    if offered is None or "annotations" in pinned:
+        return pinned
+    return {**pinned, "annotations": offered["annotations"]}
 
 
 def trust(name: str) -> dict[str, dict[str, Any]]:

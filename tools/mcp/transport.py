@@ -23,6 +23,9 @@ from manus.tools.session import Session
 from manus.tools.shell.process import scrubbed
 from manus.tools.web.egress import is_loopback
 
+_START = Path("/")
+"""Where servers start. Not in the workspace: `python -m server` loads modules from where it starts,
+and a module that a run has written there would get the server's token and network access."""
 _SHOWN = 300
 _IDLE = 86_400.0
 """Seconds that an address may keep silent; each call has its own limit."""
@@ -58,9 +61,15 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
 @asynccontextmanager
 async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
     """A server that is a program of ours, which has ended after the block."""
-    directory = _absolute(server.directory or ".", session.workspace.root)
+    root = session.workspace.root
     environment = {**scrubbed(os.environ), **server.variables(os.environ)}
-    started = Confined((str(server.command), *server.args), environment)
+    if server.directory is None:
+        directory = _START
+        words = tuple(_from_workspace(word, root) for word in (str(server.command), *server.args))
+    else:
+        directory = _absolute(server.directory, root)
+        words = (str(server.command), *server.args)
+    started = Confined(words, environment)
     if server.confined:
         sandbox = await sandbox_of(session)
         confine = partial(sandbox.confine, chosen=True)
@@ -81,6 +90,12 @@ async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams
             raise ToolUnavailableError(
                 f"`{server.command}` cannot be started: {error.strerror}."
             ) from None
+
+
+def _from_workspace(word: str, root: Path) -> str:
+    """Return a word of a server's command; a path that begins with a dot is the workspace's."""
+    is_relative = word in (".", "..") or word.startswith(("./", "../"))
+    return str(_absolute(word, root)) if is_relative else word
 
 
 def _absolute(folder: str, root: Path) -> Path:
