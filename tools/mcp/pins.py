@@ -24,7 +24,7 @@ log = logging.getLogger("manus")
 _PENDING = "pending"
 """What has changed, and waits for a person's word."""
 _TELLING = {"title", "description", "inputSchema", "annotations"}
-"""What is pinned of a tool. A record without `annotations` is of a release that did not pin them."""
+"""What is pinned of a tool. Records of older releases lack `annotations`."""
 
 
 def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list[types.Tool]:

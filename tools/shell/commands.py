@@ -1,7 +1,7 @@
 """Split a shell line into its commands, for rules about calls.
 
-Rules that forbid are matched against everything that might be a command (`possible_commands`); rules
-that allow only against what is plainly one (`plain_commands`). So a line that hides a command in a
+Forbidding rules are matched against all that might be a command (`possible_commands`), allowing
+ones only against what plainly is one (`plain_commands`). So a line that hides a command in a
 substitution, a redirection, a loop or an assignment is never covered by an allowing rule.
 """
 
@@ -26,7 +26,10 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KEYWORDS = frozenset(
-    "case coproc do done elif else esac fi for function if in select then time until while [[".split()
+    {
+        *("case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if"),
+        *("in", "select", "then", "time", "until", "while", "[["),
+    }
 )
 
 
@@ -40,7 +43,7 @@ def plain_commands(line: str) -> tuple[str, ...] | None:
     """Return the commands of a line of simple commands, each with its words as they were typed.
 
     None if any part is not plainly a command and its arguments: an assignment before it, a
-    redirection (but to `/dev/null` or `2>&1`), an expansion, a substitution, a loop, a comment, a function.
+    redirection (but to `/dev/null` or `2>&1`), an expansion, a substitution, a loop, a comment.
     """
     commands: list[list[str]] = [[]]
     position = 0
