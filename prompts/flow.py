@@ -24,7 +24,8 @@ understands it without having seen the other steps' work;
 
 Steps are numbered from 0. Each step begins when the step before it is completed. A step that \
 needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
-need each other are done side by side.
+need each other are done side by side. The `writes` of such a step lists the files that it makes \
+or changes: steps that write the same file take turns, while any number may read it.
 {_listed(executors) if len(executors) > 1 else ""}
 {place}
 

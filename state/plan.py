@@ -58,6 +58,8 @@ class Step(TypedDict):
     depends_on: list[int]
     """Places, from 0, of the steps that must be completed before it."""
     result: StepResult | None
+    writes: NotRequired[list[str]]
+    """Files that it makes or changes, as the plan says; absent if the plan does not."""
     began: NotRequired[int]
     """When its last execution began, in nanoseconds since 1970; one for steps taken together."""
     space: NotRequired[str]

@@ -24,6 +24,8 @@ class NewStep(TypedDict):
     """Places of the steps it depends on; if absent, the step before it."""
     status: NotRequired[Literal["not_started"] | None]
     """`not_started` retries a step that is blocked."""
+    writes: NotRequired[list[str] | None]
+    """Files that it makes or changes; None if that is not known."""
 
 
 class StepChange(TypedDict):
@@ -35,6 +37,7 @@ class StepChange(TypedDict):
     status: NotRequired[StepStatus]
     notes: NotRequired[str]
     depends_on: NotRequired[list[int]]
+    writes: NotRequired[list[str]]
     result: NotRequired[StepResult | None]
     began: NotRequired[int]
     space: NotRequired[str]
@@ -117,6 +120,9 @@ def _build_steps(
             step["depends_on"] = sorted(set(depends_on))
         if request.get("status") == "not_started" and step["status"] == "blocked":
             step["status"] = "not_started"
+        writes = request.get("writes")
+        if writes is not None:
+            step["writes"] = writes
         steps.append(step)
     return steps
 

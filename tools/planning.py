@@ -50,9 +50,19 @@ class StepArgs(BaseModel, str_strip_whitespace=True):
         description="Numbers of the steps that must be completed before it, from 0; [] for none. "
         "Left out: the step before it",
     )
+    writes: list[str] | None = Field(
+        None,
+        description="Files that the step makes or changes. Steps that write one file take turns, "
+        "steps that only read it do not",
+    )
     status: Literal["not_started"] | None = Field(
         None, description="For update: `not_started` tries a blocked step again"
     )
+
+    @field_validator("writes", mode="before")
+    @classmethod
+    def _as_list(cls, writes: Any) -> Any:
+        return [writes] if isinstance(writes, str) else writes
 
     @field_validator("status", mode="before")
     @classmethod

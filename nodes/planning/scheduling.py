@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
+from manus.nodes.planning.file_use import take_turns
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, StepTask
 from manus.state.messages import is_image, last_request, text_of
 from manus.state.plan import (
     Plan,
-    Step,
     as_text,
     at_work,
     builds_on,
@@ -22,9 +21,6 @@ from manus.state.plan import (
     was_outside,
 )
 
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
-_FILE = re.compile(r"(?:[\w.~-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
-_NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 _INDIRECT = 1_000
 """Characters of the result of a step that another depends on only by way of a third."""
 _INDIRECT_STEPS = 8
@@ -34,31 +30,21 @@ _INDIRECT_STEPS = 8
 def choose_steps(
     plan: Plan, most: int, executors: Sequence[str], exclusive: Collection[str] = ()
 ) -> dict[int, str]:
-    """Places of the steps that go to work now, at most so many, each with its executor.
+    """Return the places of at most `most` steps that start now, each with its executor.
 
-    Steps that name the same file take turns, and so do executors of whom one is at work at a time.
+    Steps that write the same file take turns, as do a step that writes a file and one that reads
+    it, and executors in `exclusive`. Steps that only read a file run in parallel.
     """
     chosen: dict[int, str] = {}
     for index in ready_steps(plan):
+        if len(chosen) == most:
+            break
         step = plan["steps"][index]
         executor = executor_for(step, executors)
-        waits = executor in exclusive and executor in chosen.values()
-        waits |= any(share_a_file(step, plan["steps"][other]) for other in chosen)
-        if len(chosen) < most and not waits:
+        is_taken = executor in exclusive and executor in chosen.values()
+        if not is_taken and not any(take_turns(step, plan["steps"][other]) for other in chosen):
             chosen[index] = executor
     return chosen
-
-
-def share_a_file(one: Step, other: Step) -> bool:
-    """Whether the texts of two steps name the same file."""
-    mine, theirs = _files_named(one["text"]), _files_named(other["text"])
-    return any(f"/{a}".endswith(f"/{b}") or f"/{b}".endswith(f"/{a}") for a in mine for b in theirs)
-
-
-def _files_named(text: str) -> list[str]:
-    """The files that a step's text names; addresses of pages are not files."""
-    found = _FILE.findall(_ADDRESS.sub(" ", text))
-    return [file.removeprefix("./") for file in found if file.lower() not in _NO_FILES]
 
 
 def task_of(state: FlowState, index: int) -> StepTask:

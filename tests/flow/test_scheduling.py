@@ -11,8 +11,10 @@ from langgraph.types import Command, StateSnapshot
 
 from manus.graph.outcome import question_of
 from manus.nodes.planning.changed_files import changed_since, mentioned
-from manus.nodes.planning.scheduling import choose_steps, share_a_file
+from manus.nodes.planning.file_use import take_turns
+from manus.nodes.planning.scheduling import choose_steps
 from manus.state.errors import UsageError
+from manus.state.plan_changes import create
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.flow.test_plan import plan_of
 from tests.helpers.agent import thread_config
@@ -25,25 +27,62 @@ PAIRS = [
     ("write a.py", "write b.py", False),
     ("x", "y", False),
     ("read ./docs/../a.md.", "write a.md", True),
-    ("read `a.csv`", "draw a.csv", True),
+    ("read `a.csv`", "draw a.csv", False),
     ("fetch https://example.org/a.html", "write a.html", False),
     ("some, e.g. one", "others, e.g. two", False),
+    # two steps that only read a file
+    ("Count the rows in clean.csv", "Plot clean.csv to a.png", False),
+    ("Create a chart of the sales in clean.csv", "Write a.md from `clean.csv`", False),
+    ("Add a column chart based on clean.csv to a.xlsx", "Use clean.csv to fill b.xlsx", False),
+    ("统计 clean.csv 的行数", "clean.csv", False),
+    # two that write it
+    ("Fix the handling of dates in app.py", "Add a function to app.py", True),
+    ("Append the totals to notes.md", "Update `notes.md` with the figures in a.csv", True),
+    ("Summarise a.csv into notes.md", "Summarise b.csv into notes.md", True),
+    ("Read a.csv. Save b.csv", "Generate b.csv", True),
+    ("Write a test in test_app.py", "Write another one in test_app.py", True),
 ]
+
+
+@pytest.mark.parametrize(("one", "other", "turns"), PAIRS)
+def test_steps_that_write_one_file_take_turns(one: str, other: str, turns: bool) -> None:
+    first, second = plan_of(one, other)["steps"]
+    assert take_turns(first, second) is turns
+    assert take_turns(second, first) is turns
+
+
+DECLARED: list[tuple[list[str], list[str], bool]] = [
+    (["clean.csv"], [], True),
+    (["./clean.csv"], ["clean.csv"], True),
+    (["out/"], ["out/a.csv"], True),
+    ([], [], False),
+    (["a.csv"], ["b.csv"], False),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "turns"), DECLARED)
+def test_what_the_plan_says_counts(mine: list[str], theirs: list[str], turns: bool) -> None:
+    asked: Any = [
+        {"text": "fill clean.csv", "writes": mine},
+        {"text": "write clean.csv", "writes": theirs, "depends_on": []},
+    ]
+    first, second = create("p", "P", asked)["steps"]
+    assert take_turns(first, second) is turns
+
+
 TOGETHER: list[tuple[list[Any], int, list[int]]] = [
     ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
     ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
-    ([("x.py", []), ("x.py too", []), ("y.py", [])], 3, [0, 2]),
+    ([("write x.py", []), ("test x.py", []), ("write y.py", [])], 3, [0, 2]),
+    ([("read x.csv", []), ("plot x.csv", []), ("write y.py", [])], 3, [0, 1, 2]),
     ([("[browser] x", []), ("[Browser] y", []), ("z", [])], 3, [0, 2]),
     (["a", "b"], 3, [0]),
 ]
 
 
-def test_steps_that_name_one_file_do_not_go_to_work_together() -> None:
-    for one, other, shared in PAIRS:
-        first, second = plan_of(one, other)["steps"]
-        assert share_a_file(first, second) is shared, (one, other)
-    for steps, most, chosen in TOGETHER:
-        assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
+@pytest.mark.parametrize(("steps", "most", "chosen"), TOGETHER)
+def test_steps_that_start_together(steps: list[Any], most: int, chosen: list[int]) -> None:
+    assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
 
 
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
@@ -91,6 +130,38 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
     assert (outcome.status, outcome.stop_reason) == ("finished", "completed")
     assert await flow.statuses() == ["completed"] * 4
     assert outcome.usage["seconds"] <= loop.time() - began, "no time is counted twice"
+
+
+READERS = ("Count the rows in clean.csv", "Draw a.png from clean.csv", "Look at clean.csv")
+
+
+async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
+    here = asyncio.Barrier(3)
+    loop = asyncio.get_running_loop()
+
+    def meet(_: Any) -> Any:
+        asyncio.run_coroutine_threadsafe(here.wait(), loop).result(20)
+        return succeeds()
+
+    flow.plans(makes("Clean raw.csv into clean.csv", *(free(text, 0) for text in READERS)))
+    flow.step("Clean", call("append", path="clean.csv", line="1,2"), succeeds())
+    for reader in READERS:
+        flow.step(reader, meet)
+    flow.sums_up(text("All."))
+    assert (await flow.run()).stop_reason == "completed"
+
+
+async def test_a_planner_says_which_steps_write_a_file(flow: ScriptedFlow) -> None:
+    first, second = free("The intro of notes.md"), free("The outro of notes.md")
+    flow.plans(makes({**first, "writes": ["notes.md"]}, {**second, "writes": "notes.md"}))
+    flow.step("intro", call("append", path="notes.md", line="in"), succeeds())
+    flow.step("outro", call("append", path="notes.md", line="out"), succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.run()).stop_reason == "completed"
+    assert flow.lines("notes.md") == ["in", "out"]
+    steps = [r for r in flow.server.requests if is_step("of notes.md")(r)]
+    assert [is_step("intro")(request) for request in steps] == [True, True, False, False]
+    assert "`writes`" in flow.asked(is_planner)[0].text
 
 
 async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:

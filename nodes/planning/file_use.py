@@ -1,0 +1,112 @@
+"""Which files of the workspace a step reads and writes, as far as its text or its plan says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from manus.state.plan import Step
+
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_FILE = re.compile(r"(?:[\w.~-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
+_NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
+_CLAUSE_END = re.compile(r"[.;:!?]\s|\n")
+_WORD = re.compile(r"[A-Za-z]+")
+
+# Words that tell what the step does to the file named next. They are looked at only where the plan
+# does not say what a step writes; a step whose words say nothing is taken for a reader.
+_CHANGE = re.compile(
+    "add|append|change|clean|complete|correct|delete|edit|extend|fill|fix|format|improve|insert"
+    "|modify|move|overwrite|patch|polish|refactor|remove|rename|repair|replace|revise|rewrite"
+    "|update"
+)
+_CREATE = re.compile(
+    "build|create|draft|dump|export|generate|implement|make|prepare|produce|save|store|write"
+)
+_READ = re.compile(
+    "analy[sz]e|calculate|compare|compute|count|describe|draw|evaluate|explore|inspect|load|open"
+    "|parse|read|reading|reads|summari[sz]e|use|uses|using|validate|verify"
+)
+_SOURCE = re.compile(
+    "about|according|after|against|based|by|for|from|given|of|on|over|per|through|via|with|within"
+)
+_TARGET = re.compile("as|called|into|named|onto|to")
+_PLACE = re.compile("at|in|inside")
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """The files that a step names."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def file_use_of(step: Step) -> FileUse:
+    """Return which files a step reads and which it writes.
+
+    What the plan says in `writes` counts. Without it, the words before each file's name decide.
+    """
+    text = _ADDRESS.sub(" ", step["text"])
+    matches = [match for match in _FILE.finditer(text) if match[0].lower() not in _NO_FILES]
+    named = {_normalized(match[0]) for match in matches}
+    declared = step.get("writes")
+    if declared is not None:
+        writes = {_normalized(path) for path in declared}
+    else:
+        writes = {_normalized(m[0]) for m in matches if _is_written(text[: m.start()])}
+    reads = {path for path in named if not _overlap([path], writes)}
+    return FileUse(frozenset(reads), frozenset(writes))
+
+
+def take_turns(one: Step, other: Step) -> bool:
+    """Return whether one of two steps writes a file that the other one reads or writes."""
+    mine, theirs = file_use_of(one), file_use_of(other)
+    return (
+        _overlap(mine.writes, theirs.writes)
+        or _overlap(mine.writes, theirs.reads)
+        or _overlap(mine.reads, theirs.writes)
+    )
+
+
+def _normalized(path: str) -> str:
+    return path.strip().strip("`'\"").removeprefix("./")
+
+
+def _overlap(paths: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether some path may mean the same file as one of the others."""
+    others = list(others)
+    return any(_is_same(path, other) for path in paths for other in others)
+
+
+def _is_same(path: str, other: str) -> bool:
+    """Return whether two paths may mean one file; a path with `/` at its end is a folder."""
+    if path.endswith("/") or other.endswith("/"):
+        return path.startswith(other) or other.startswith(path)
+    return f"/{path}".endswith(f"/{other}") or f"/{other}".endswith(f"/{path}")
+
+
+def _is_written(before: str) -> bool:
+    """Return whether the file that is named after a text is written, by the words of its clause.
+
+    "Fix the bug in", "append a line to", "create" write the file that follows; "create a chart
+    of", "count the rows in", "using" read it.
+    """
+    clause = _CLAUSE_END.split(_FILE.sub(" ", before))[-1]
+    nearest_preposition = ""
+    has_source = False
+    for word in reversed(_WORD.findall(clause.lower())):
+        if _CHANGE.fullmatch(word):
+            return not _SOURCE.fullmatch(nearest_preposition)
+        if _CREATE.fullmatch(word):
+            return not has_source
+        if _READ.fullmatch(word):
+            return False
+        if _TARGET.fullmatch(word) and not nearest_preposition:
+            return True
+        is_source = bool(_SOURCE.fullmatch(word))
+        if is_source or _PLACE.fullmatch(word):
+            nearest_preposition = nearest_preposition or word
+            has_source = has_source or is_source
+    return False
