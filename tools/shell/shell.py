@@ -62,24 +62,64 @@ class CommandResult:
     """The shell had ended since the command before, so that this one found a fresh one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Pipes:
+    """The pipes between us and a bash."""
+
+    stdin: asyncio.WriteTransport
+    reports: asyncio.StreamReader
+    source: asyncio.BaseTransport
+    """Where `reports` are read from."""
+    status: int
+    """The number in bash of the descriptor that it writes reports to."""
+
+    def close(self) -> None:
+        self.stdin.close()
+        self.source.close()
+
+
+@asynccontextmanager
+async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
+    """Open the pipes to a bash that is started in the block; close them if it is not.
+
+    Yields the pipes, and bash's ends of them: its stdin, and where it writes reports. They are not
+    asyncio's own pipes of a process: if the event loop is closed while asyncio connects those, the
+    start waits for them forever.
+    """
+    loop, reports = asyncio.get_running_loop(), asyncio.StreamReader()
+    with contextlib.ExitStack() as ends, contextlib.ExitStack() as failure:
+        stdin, writing = os.pipe()
+        ends.callback(os.close, stdin)
+        writer = failure.enter_context(os.fdopen(writing, "wb", buffering=0))
+        reading, low = os.pipe()
+        reader = failure.enter_context(os.fdopen(reading, "rb", buffering=0))
+        status = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        ends.callback(os.close, status)
+        os.close(low)
+        source, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reports), reader
+        )
+        failure.callback(source.close)
+        sink, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, writer)
+        failure.callback(sink.close)
+        yield _Pipes(sink, reports, source, status), stdin, status
+        failure.pop_all()
+
+
 class Bash:
     """One bash, made by `launch`. It carries out one command at a time."""
 
     def __init__(
         self,
         process: asyncio.subprocess.Process,
-        reports: asyncio.StreamReader,
-        pipe: asyncio.BaseTransport,
-        status: int,
+        pipes: _Pipes,
         directory: Path,
         sandbox: Sandbox,
     ) -> None:
         self._process, self.pid = process, process.pid
         self._sandbox = sandbox
         self._exit = asyncio.ensure_future(process.wait())
-        self._reports = reports
-        self._pipe = pipe
-        self._status = status
+        self._pipes = pipes
         self.directory = directory
         """Where it was when a command last ended."""
         self._number = 0
@@ -92,29 +132,16 @@ class Bash:
         Raises:
             ToolUnavailableError: there is no bash, or it may not be started there.
         """
-        reading, writing = os.pipe()
-        status = fcntl.fcntl(writing, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-        os.close(writing)
-        pipe = os.fdopen(reading, "rb", buffering=0)
-        try:
+        async with _open_pipes() as (pipes, stdin, status):
             process = await start(
                 ["bash", "--noprofile", "--norc"],
                 directory=directory,
                 output=asyncio.subprocess.DEVNULL,
-                stdin=asyncio.subprocess.PIPE,
+                stdin=stdin,
                 descriptors=[status],
                 sandbox=sandbox,
             )
-        except BaseException:
-            pipe.close()
-            raise
-        finally:
-            os.close(status)
-        reports = asyncio.StreamReader()
-        protocol = asyncio.StreamReaderProtocol(reports)
-        loop = asyncio.get_running_loop()
-        transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
-        bash = cls(process, reports, transport, status, directory, sandbox)
+        bash = cls(process, pipes, directory, sandbox)
         bash._say("shopt -s expand_aliases\n")
         return bash
 
@@ -134,7 +161,7 @@ class Bash:
             text=shlex.quote(str(text)),
             output=shlex.quote(str(output)),
             number=self._number,
-            status=self._status,
+            status=self._pipes.status,
         )
         self._say(words)
         report = asyncio.ensure_future(self._report())
@@ -152,14 +179,13 @@ class Bash:
         return status
 
     def _say(self, words: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(os.fsencode(words))
+        self._pipes.stdin.write(os.fsencode(words))
 
     async def _report(self) -> int | None:
         """`$?` after the present command; None if bash has gone without a word."""
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
-                said = os.fsdecode(await self._reports.readuntil(b"\0"))
+                said = os.fsdecode(await self._pipes.reports.readuntil(b"\0"))
                 about, _, rest = said.removesuffix("\0").partition(" ")
                 status, _, where = rest.partition(" ")
                 if about == str(self._number) and status.isdecimal():
@@ -172,9 +198,7 @@ class Bash:
         """End it, and everything that it has started."""
         await end(self._process)
         self._exit.cancel()
-        self._pipe.close()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._pipes.close()
 
 
 class Shell:

@@ -7,10 +7,11 @@ import contextlib
 import json
 import os
 import re
+import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx
 
@@ -147,26 +148,51 @@ async def parse(kind: str, url: str, data: bytes, charset: str | None = None) ->
     Raises:
         ToolError: it cannot be read, or only with more time or memory than it is given.
     """
-    process = await asyncio.create_subprocess_exec(
-        await asyncio.to_thread(own_python),
-        "-P",  # nothing is imported from the folder of this file
-        str(_PARSER),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=scrubbed(os.environ),
-    )
     question = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
-    said = b""
-    try:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PARSE_SECONDS):
-                said, _ = await process.communicate(question + b"\n" + data)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+    said = await _parsed(question + b"\n" + data)
     answer = json.loads(said or '{"error": "the page takes too much time or memory"}')
     if "error" in answer:
         raise ToolError(answer["error"])
     return Page(url, answer["title"], answer["text"])
+
+
+async def _parsed(question: bytes) -> bytes:
+    """Return what the parser prints for its input; nothing if its time was up.
+
+    It reads and writes files, not asyncio's pipes: if the event loop is closed while asyncio
+    connects those, the start of a process waits for them forever.
+    """
+    with (
+        await asyncio.to_thread(tempfile.TemporaryFile) as given,
+        await asyncio.to_thread(tempfile.TemporaryFile) as printed,
+    ):
+        await asyncio.to_thread(_fill, given, question)
+        process = await asyncio.create_subprocess_exec(
+            await asyncio.to_thread(own_python),
+            "-P",  # nothing is imported from the folder of this file
+            str(_PARSER),
+            stdin=given,
+            stdout=printed,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=scrubbed(os.environ),
+        )
+        try:
+            async with asyncio.timeout(_PARSE_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            return b""
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        return await asyncio.to_thread(_content, printed)
+
+
+def _fill(file: IO[bytes], data: bytes) -> None:
+    file.write(data)
+    file.seek(0)
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
